@@ -1,0 +1,1 @@
+"""Question and passages to a cited answer."""

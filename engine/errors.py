@@ -1,0 +1,70 @@
+"""What can go wrong, as one tree.
+
+    EngineError
+    ├── SettingsError          a profile or an environment override that cannot be used
+    ├── MissingExtra           an optional part is not installed; the message names the extra
+    ├── LibraryError
+    │   ├── LibraryNotFound    there is no library at this path
+    │   ├── LibraryBusy        another process is writing
+    │   └── LibraryUnusable    not a library, a newer schema, a damaged or full disk
+    ├── SourceError            a source that cannot be read (one of many: a row in the report)
+    ├── QuestionError          a question that cannot be asked
+    ├── ModelError
+    │   ├── ModelUnavailable   an endpoint or a model file that cannot be reached
+    │   └── ModelOutputError   an answer that cannot be used
+    └── GraphStageError        an error of the graph package, mapped at the door
+
+A message says what happened, the value, and what to do next, in one line.
+"""
+
+
+class EngineError(Exception):
+    """Root of all errors that this package raises on purpose."""
+
+
+class SettingsError(EngineError):
+    """A profile or an override cannot be used."""
+
+
+class MissingExtra(EngineError):
+    """An optional part is not installed."""
+
+
+class LibraryError(EngineError):
+    """The library cannot do what was asked."""
+
+
+class LibraryNotFound(LibraryError):
+    """There is no library at this path."""
+
+
+class LibraryBusy(LibraryError):
+    """Another process is writing to this library."""
+
+
+class LibraryUnusable(LibraryError):
+    """The path holds something that is not a usable library, or the disk refuses."""
+
+
+class SourceError(EngineError):
+    """A source cannot be read."""
+
+
+class QuestionError(EngineError):
+    """The question cannot be asked."""
+
+
+class ModelError(EngineError):
+    """A model could not do its part."""
+
+
+class ModelUnavailable(ModelError):
+    """A model or its endpoint cannot be reached."""
+
+
+class ModelOutputError(ModelError):
+    """A model's answer cannot be used."""
+
+
+class GraphStageError(EngineError):
+    """The graph package refused; mapped once, at the door."""

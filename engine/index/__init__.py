@@ -1,0 +1,1 @@
+"""The library and the indexes derived from it."""

@@ -1,0 +1,1 @@
+"""Sources to text: what there is, and what it says."""

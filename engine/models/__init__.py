@@ -1,0 +1,1 @@
+"""Settings to model objects: embeddings, tokenisers, language models."""

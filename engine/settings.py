@@ -1,0 +1,159 @@
+"""Settings as data: frozen sections named like the parts they steer; each default stands here only.
+
+A profile is a YAML file of the same sections (`configs/` holds some); unknown keys are refused.
+`LOREGRAPH_<SECTION>__<KEY>` in the environment overrides a profile. Secrets come from the
+environment alone: a profile names the variable that holds one, never the secret itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import SettingsError
+
+ENVIRONMENT_PREFIX = "LOREGRAPH_"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LibrarySettings(_Section):
+    """Where the truth is kept and how long to wait for another writer."""
+
+    lock_timeout_seconds: float = Field(60.0, ge=0)
+
+
+class IngestSettings(_Section):
+    """Limits on what is read."""
+
+    max_file_bytes: int = Field(50_000_000, gt=0)
+    max_document_characters: int = Field(20_000_000, gt=0)
+
+
+class ChunkSettings(_Section):
+    """Sizes in tokens of the embedding model's own tokeniser."""
+
+    size_tokens: int = Field(512, ge=16)
+    overlap_tokens: int = Field(64, ge=0)
+
+
+class EmbeddingSettings(_Section):
+    """`bundled`: MiniLM on onnxruntime; `none`: keyword and graph only."""
+
+    kind: Literal["bundled", "openai_like", "none"] = "bundled"
+    quantise: bool = False
+    batch_size: int = Field(32, ge=1)
+    model: str = ""
+    base_url: str = ""
+    api_key_variable: str = "OPENAI_API_KEY"
+
+
+class LlmSettings(_Section):
+    """`none`: extractive answers; `openai_like`: any OpenAI-compatible endpoint."""
+
+    kind: Literal["none", "openai_like"] = "none"
+    model: str = ""
+    base_url: str = ""
+    api_key_variable: str = "OPENAI_API_KEY"
+    context_window_tokens: int = Field(16_000, ge=1_000)
+    max_output_tokens: int = Field(1_024, ge=16)
+    timeout_seconds: float = Field(60.0, gt=0)
+    retries: int = Field(2, ge=0)
+
+
+class GraphSettings(_Section):
+    """The LLM-free extractor and the communities built on it."""
+
+    spacy_model: str = "en_core_web_sm"
+    concepts: bool = True
+    max_community_size: int = Field(20, ge=2)
+    resolution: float = Field(1.0, gt=0)
+    seed: int = 20240601
+
+
+class RetrieveSettings(_Section):
+    """Local retrieval (the constants of the recipe are documented where they are used)."""
+
+    top_k: int = Field(10, ge=1)
+    fusion: Literal["score", "rrf"] = "score"
+    keyword: bool = True
+    dense: bool = True
+    walk: bool = True
+
+
+class AnswerSettings(_Section):
+    """Budgets and thresholds of what is said."""
+
+    budget_tokens: int = Field(3_000, ge=100)
+    max_sentences: int = Field(3, ge=1)
+    min_relevance: float = Field(0.25, ge=0, le=1)
+    global_budget_tokens: int = Field(12_000, ge=500)
+    global_points: int = Field(10, ge=1)
+
+
+class Settings(_Section):
+    """All sections. `Settings()` is the profile `configs/local.yaml`."""
+
+    library: LibrarySettings = LibrarySettings()
+    ingest: IngestSettings = IngestSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    llm: LlmSettings = LlmSettings()
+    graph: GraphSettings = GraphSettings()
+    retrieve: RetrieveSettings = RetrieveSettings()
+    answer: AnswerSettings = AnswerSettings()
+
+    @classmethod
+    def load(
+        cls, profile: str | Path | None = None, *, environment: Mapping[str, str] | None = None
+    ) -> Settings:
+        """A profile with the environment's overrides on top; no profile means the defaults.
+
+        Raises:
+            SettingsError: no such file, not YAML, an unknown key, or a value out of range.
+        """
+        environment = os.environ if environment is None else environment
+        data = _read_profile(Path(profile)) if profile is not None else {}
+        for name, value in sorted(environment.items()):
+            section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).partition("__")
+            if name.startswith(ENVIRONMENT_PREFIX) and separator:
+                part = data.setdefault(section.lower(), {})
+                if not isinstance(part, dict):
+                    raise SettingsError(f"{profile}: section {section.lower()!r} must be a mapping")
+                part[key.lower()] = yaml.safe_load(value)
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise SettingsError(_one_line(error, profile)) from error
+
+
+def _read_profile(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"no profile at {str(path)!r}; configs/ holds examples") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise SettingsError(f"cannot read profile {str(path)!r}: {reason}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise SettingsError(f"profile {str(path)!r} must be a mapping of sections")
+    return data
+
+
+def _one_line(error: ValidationError, profile: str | Path | None) -> str:
+    problems = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+        problems.append(f"{where}: {what}")
+    source = f"profile {str(profile)!r}" if profile is not None else "settings"
+    return f"{source}: {'; '.join(problems)} (see `loregraph config show` for all keys)"

@@ -1,0 +1,121 @@
+"""The values that the product's face gives out. They know nothing of LlamaIndex or databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["local", "global"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceText:
+    """A document as read: the decoded (PDF, HTML: extracted) text that is stored and cited.
+
+    `pages` holds the start offset of each page in `text`, the first always 0; empty where the
+    format has no pages. `sha256` is of the source's bytes, or of the text where it came as text.
+    """
+
+    id: str
+    title: str
+    text: str
+    type: str
+    sha256: str
+    path: str | None = None
+    pages: tuple[int, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A retrieved chunk: `document_text[start:end] == text`.
+
+    `score` orders one result list and means nothing across questions; `relevance` is calibrated,
+    0–1. `path` says how the passage was reached, `scores` what each list gave it.
+    """
+
+    text: str
+    score: float
+    relevance: float
+    document_id: str
+    chunk_id: str
+    title: str
+    start: int
+    end: int
+    page: int | None = None
+    headings: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A claim's thread back: `document_text[start:end] == quote`, always."""
+
+    number: int
+    document_id: str
+    chunk_id: str
+    title: str
+    quote: str
+    start: int
+    end: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """One stage of an answer: what it did, in a line, its figures, and its time."""
+
+    stage: str
+    detail: str
+    seconds: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What model calls cost. All zero without a language model."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer with every claim tied to its source. `abstained`: not enough evidence."""
+
+    question: str
+    text: str
+    mode: Mode
+    citations: tuple[Citation, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    trace: tuple[TraceStep, ...] = ()
+    usage: Usage = Usage()
+    abstained: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFailure:
+    """A source that was not added, and why, in one line."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What one `add` did. All tuples hold document ids, sorted."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    failed: tuple[SourceFailure, ...] = ()
+    notes: tuple[str, ...] = ()
+    chunks: int = 0
+    embedded: int = 0
+    extracted: int = 0
+    usage: Usage = Usage()
+    seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Chunk to mentions and statements."""

@@ -1,0 +1,181 @@
+"""The values of the knowledge graph and how their ids are made.
+
+Everything here is frozen and comparable; ids come from content, so that the same corpus gives
+the same ids in any order of arrival. Offsets are character offsets **into the chunk's text**
+unless a name says otherwise. This module knows nothing of databases, models or LlamaIndex.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+ENTITY_TYPES = (
+    "PERSON",
+    "ORGANISATION",
+    "PLACE",
+    "EVENT",
+    "WORK",
+    "PRODUCT",
+    "CONCEPT",
+    "NAME",
+)
+"""Types an LLM-free extractor gives. NAME: a name whose type nothing tells."""
+
+NAMED_TYPES = frozenset(ENTITY_TYPES) - {"CONCEPT"}
+"""Types of things that carry a proper name; CONCEPT is a noun phrase."""
+
+
+def content_id(prefix: str, *parts: str) -> str:
+    """A stable id: `prefix` and 16 hex digits of SHA-256 over the parts, in their order."""
+    digest = hashlib.sha256("\x1f".join(parts).encode("utf8", "surrogatepass")).hexdigest()
+    return f"{prefix}{digest[:16]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document as retrieved and cited: `text == document_text[start:end]`."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    start: int = 0
+    end: int = 0
+    position: int = 0
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Mention:
+    """One occurrence of a name or noun phrase: `chunk.text[start:end] == surface`."""
+
+    start: int
+    end: int
+    surface: str
+    key: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Statement:
+    """One sentence's evidence that `subject` stands in relation `predicate` to `object`.
+
+    `start`/`end` are the sentence's span; `subject` and `object` are name keys (see
+    `graph.names.name_key`), not entity ids: which entity a key means is decided by resolution.
+    """
+
+    start: int
+    end: int
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What an extractor found in one chunk; both tuples sorted, without repeats."""
+
+    mentions: tuple[Mention, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Evidence:
+    """The place a fact was read: a span of a chunk."""
+
+    chunk_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """All that a library holds under one name key: resolution works on these.
+
+    `surfaces` and `types` map to how often each was seen; `documents` are the ids of the documents
+    that mention it, `titles` those whose title it is.
+    """
+
+    key: str
+    surfaces: dict[str, int]
+    types: dict[str, int]
+    documents: frozenset[str]
+    titles: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """Why a name key belongs to an entity: the entity's own name, or a rule with its reason."""
+
+    key: str
+    entity_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A thing the corpus speaks of, under all its names."""
+
+    id: str
+    name: str
+    type: str
+    keys: tuple[str, ...]
+    aliases: tuple[str, ...]
+    mention_count: int
+    document_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A directed relation between two entities with everything that speaks for it."""
+
+    id: str
+    source_id: str
+    predicate: str
+    target_id: str
+    weight: float
+    evidences: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Community:
+    """A cluster of one level of the hierarchy. Level 0 is the coarsest."""
+
+    id: str
+    level: int
+    parent_id: str | None
+    entity_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing a report says, with the places that say it."""
+
+    text: str
+    evidences: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a community is about. `rating` is 0–10: how much of the whole rests on it."""
+
+    community_id: str
+    level: int
+    title: str
+    summary: str
+    rating: float
+    findings: tuple[Finding, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphExport:
+    """The whole graph as values, every collection sorted by id: what the exports write."""
+
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    communities: tuple[Community, ...] = ()
+    reports: tuple[Report, ...] = ()
+    chunks: dict[str, Chunk] = field(default_factory=dict)
