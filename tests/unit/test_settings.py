@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from engine.errors import SettingsError
+from engine.settings import Settings
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def test_the_local_profile_is_the_defaults() -> None:
+    assert Settings.load(CONFIGS / "local.yaml", environment={}) == Settings()
+
+
+def test_every_shipped_profile_loads() -> None:
+    profiles = sorted(CONFIGS.glob("*.yaml"))
+    assert [profile.name for profile in profiles] == ["local.yaml", "openai.yaml"]
+    for profile in profiles:
+        Settings.load(profile, environment={})
+
+
+def test_the_environment_overrides_a_profile() -> None:
+    settings = Settings.load(environment={"LOREGRAPH_CHUNK__SIZE_TOKENS": "128"})
+    assert settings.chunk.size_tokens == 128
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param("chunk: {sise_tokens: 5}", "chunk.sise_tokens: unknown key", id="typo"),
+        pytest.param("chunk: {size_tokens: 0}", "chunk.size_tokens", id="out of range"),
+        pytest.param("- a\n- b", "must be a mapping", id="a list"),
+        pytest.param("chunk: {", "cannot read profile", id="not YAML"),
+    ],
+)
+def test_a_bad_profile_is_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
+    profile = tmp_path / "p.yaml"
+    profile.write_text(content, encoding="utf8")
+    with pytest.raises(SettingsError, match=message) as caught:
+        Settings.load(profile, environment={})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_profile_is_named() -> None:
+    with pytest.raises(SettingsError, match="no profile at 'nowhere.yaml'"):
+        Settings.load("nowhere.yaml", environment={})
