@@ -1,8 +1,8 @@
 """What can go wrong inside `graph`.
 
-    GraphError
-    ├── ExtractorUnavailable   a language model or dictionary that was asked for is not installed
-    └── GraphInputError        an argument that cannot be used, named in the message
+GraphError
+├── ExtractorUnavailable   a language model or dictionary that was asked for is not installed
+└── GraphInputError        an argument that cannot be used, named in the message
 """
 
 

@@ -2,13 +2,19 @@
 
 A *key* is what two spellings of one name share: no accents, no case, no possessive, no trailing
 brackets, single spaces. Two surfaces with one key are one name; two keys may still be one entity
-(see `resolve`).
+(see `resolve`). Names are found in two ways: `capitalised_names` reads capitals and knows no
+dictionary; `NameMatcher` looks up the keys that a library already holds.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from .name_words import CALENDAR, CHINESE_FUNCTION_WORDS, FUNCTION_WORDS, GENERIC_HEADINGS, JOINTS
 
 _BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
 _POSSESSIVE = re.compile(r"['’]s\b|(?<=s)['’](?=\s|$)")
@@ -22,3 +28,320 @@ def name_key(surface: str) -> str:
     text = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", text))
     text = "".join(c for c in text if not unicodedata.combining(c)).casefold()
     return unicodedata.normalize("NFC", _SPACES.sub(" ", text).strip(_EDGES))
+
+
+_NUMBERED = re.compile(
+    r"(?:(?:chapter|section|part|page|appendix|annex|figure|table|slide|sheet|volume|book|article"
+    r"|paragraph|step|item|no)\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
+    r"|第[零一二三四五六七八九十百千\d]+[章节節回卷部分页頁篇条條]?"
+)
+_NUMBER_BEFORE = re.compile(r"(?:\d+(?:\.\d+)*[.):、]?|[一二三四五六七八九十]+[、.])\s*")
+
+
+def is_generic(key: str) -> bool:
+    """Whether a key is a heading that any document may have ("introduction", "第三章"): no name."""
+    bare = _NUMBER_BEFORE.sub("", key, count=1)
+    return not bare or bare in GENERIC_HEADINGS or bool(_NUMBERED.fullmatch(key))
+
+
+def _character_class(accepts: str) -> str:
+    """A regex class of the characters below the CJK blocks for which `str.<accepts>` holds."""
+    points = [p for p in range(0x2E80) if getattr(chr(p), accepts)()]
+    ranges: list[list[int]] = []
+    for point in points:
+        if ranges and ranges[-1][1] == point - 1:
+            ranges[-1][1] = point
+        else:
+            ranges.append([point, point])
+    return "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in ranges)
+
+
+_UPPER = _character_class("isupper")
+WORD_CHARACTERS = _character_class("isalnum") + "\\u0300-\\u036f"
+"""For use inside a regex class: letters, digits, accents; nothing of Chinese, Japanese, Korean."""
+
+_CAPITALISED = (
+    rf"(?:[{_UPPER}](?:\.[{_UPPER}])+\.?"  # U.S.
+    rf"|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Gov|Sen|[{_UPPER}])\.(?=\s)"
+    rf"|(?:[a-z]{{1,2}})?[{_UPPER}][{WORD_CHARACTERS}]*(?:['’/&\-][{WORD_CHARACTERS}]+)*)"
+)
+_JOINT = rf"(?:{'|'.join(JOINTS)})(?:[ ](?:the|la|las|los|le|les|el|der|den|l'))?"
+_EPITHET = (
+    r"the[ ](?:Elder|Younger|Great|Terrible|Conqueror|Confessor|Bold|Bald|Fat|Fair|Pious|Good|Wise"
+    r"|Old|Young|Red|Black|White|Strong|Short|Tall|Lion|Baptist|Apostle|Barbarian)\b"
+)
+_GAP = r"(?:[ \t\u00a0]+|[ \t]*\n[ \t]*(?=\S))"
+_RUN = re.compile(
+    rf"(?<![{WORD_CHARACTERS}])(?<![{WORD_CHARACTERS}]['’\-])"
+    rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET}|\d+(?![{WORD_CHARACTERS}])))*"
+)
+_LONG_LINE = 40
+"""A line break inside a name is wrapped prose only behind a line of at least so many characters."""
+_MAX_WORDS = 10
+
+
+def capitalised_names(text: str) -> list[tuple[int, int]]:
+    """Spans of runs of capitalised words, in order, without overlap.
+
+    Runs go on over *of, de, la, von …* and take numbers along ("Apollo 11"); function words at the
+    front ("In", "The"), possessives and closing marks are left out. Without a dictionary a common
+    word at a sentence's start is taken for a name. Finds nothing in Chinese, which has no capitals.
+    """
+    spans: list[tuple[int, int]] = []
+    for match in _RUN.finditer(text):
+        for start, end in _lines(text, match.start(), match.end()):
+            span = _trimmed(text, start, end)
+            if span is not None:
+                spans.append(span)
+    return spans
+
+
+def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The run, cut at line breaks behind short lines: headings and list items, no wrapped prose."""
+    pieces = []
+    cut = text.find("\n", start, end)
+    while cut != -1:
+        if cut - (text.rfind("\n", 0, cut) + 1) < _LONG_LINE:
+            pieces.append((start, cut))
+            start = cut + 1
+        cut = text.find("\n", cut + 1, end)
+    return [*pieces, (start, end)]
+
+
+_WORD = re.compile(r"[^\s]+")
+_TAIL = re.compile(r"(?:['’]s|['’.,\-–—])+$")
+_DIGITS = re.compile(r"[\d.,]+$")
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    words = [(m.start(), m.end()) for m in _WORD.finditer(text, start, end)]
+    folded = [text[a:b].casefold().replace("’", "'") for a, b in words]
+    first, last = 0, len(words)
+    while first < last and (
+        folded[first].rstrip(".,") in FUNCTION_WORDS
+        or not (text[words[first][0]].isupper() or _has_inner_capital(text, words[first]))
+    ):
+        first += 1
+    while last > first and (folded[last - 1] in _JOINT_WORDS):
+        last -= 1
+    if first == last or last - first > _MAX_WORDS:
+        return None
+    if all(_DIGITS.match(w) or w.rstrip(".,") in CALENDAR for w in folded[first:last]):
+        return None
+    begin, finish = words[first][0], words[last - 1][1]
+    if not re.search(r"(?:\.[^\W\d_])+\.$", text[begin:finish]):
+        finish = begin + len(_TAIL.sub("", text[begin:finish]))
+    return (begin, finish) if finish - begin > 1 else None
+
+
+_JOINT_WORDS = frozenset({*JOINTS, "the"})
+
+
+def _has_inner_capital(text: str, word: tuple[int, int]) -> bool:
+    return any(c.isupper() for c in text[word[0] + 1 : word[0] + 3])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NameMatch:
+    """A known name in a text: `text[start:end]` is its surface, `key` its name key."""
+
+    start: int
+    end: int
+    key: str
+
+
+_WORD_OR_BREAK = re.compile(
+    rf"([{WORD_CHARACTERS}]+)(?:['’]s(?![{WORD_CHARACTERS}]))?"
+    rf"|(?:[!?;…。！？；|\u2022]|(?<=[{WORD_CHARACTERS}]{{4}})\.(?=\s)|\n\s*\n|[\u3040-\u9fff]+)"
+)
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_BREAK = "\x00"
+
+
+class _CharacterFolding(dict[int, str]):
+    """`str.translate` table: case, width and accents off, one character for each character."""
+
+    def __missing__(self, point: int) -> str:
+        folded = _folded(chr(point))
+        self[point] = folded if len(folded) == 1 else chr(point)
+        return self[point]
+
+
+class _WordFolding(dict[str, str]):
+    """Word → the same word as it stands in a name key."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = word.lower() if word.isascii() else _folded(word)
+        return self[word]
+
+
+def _folded(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text))
+    kept = "".join(c for c in parts if not unicodedata.combining(c)).casefold()
+    return unicodedata.normalize("NFC", kept)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A place in the tree of names: what may follow, and the names that end here."""
+
+    following: dict[str, _Node] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    is_title: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """The longest name that begins at `start`, and the longest title."""
+
+    start: int
+    longest: tuple[int, tuple[str, ...]]
+    longest_title: tuple[int, tuple[str, ...]] | None
+
+
+class NameMatcher:
+    """Finds known names in texts: longest matches, titles by themselves and all names together.
+
+    `titles` and `names` are name keys; generic headings and function words among them are dropped.
+    Two passes, each without overlaps, each longest first from the left: one over titles, one over
+    all; the result is their union, so that the title "leo fong" is found inside the name
+    "leo fong and george nicholas". A name of one word must be capitalised in the text and have
+    three letters. Names with Han characters are found as substrings of two characters or more.
+
+    Which passages change when names come or go: only those for which
+    `NameMatcher(changed_titles, changed_names).occurs_in(text)`; these must then be matched again
+    with the matcher of all names, because a longer name hides a shorter one.
+    """
+
+    def __init__(self, titles: Iterable[str], names: Iterable[str] = ()) -> None:
+        title_keys = {key for key in titles if is_matchable(key)}
+        self._root = _Node()
+        self._han_names: dict[str, tuple[str, bool]] = {}
+        for key in sorted(title_keys.union(key for key in names if is_matchable(key))):
+            if _HAN.search(key):
+                self._han_names[key.translate(_CHARACTERS)] = (key, key in title_keys)
+            else:
+                self._add(key, key in title_keys)
+        lengths: dict[str, set[int]] = {}
+        for name in self._han_names:
+            lengths.setdefault(name[:2], set()).add(len(name))
+        self._han_lengths = {head: sorted(some, reverse=True) for head, some in lengths.items()}
+
+    def _add(self, key: str, is_title: bool) -> None:
+        node = self._root
+        for _, _, word in _words(key):
+            node = node.following.setdefault(word, _Node())
+        node.keys += (key,)
+        node.is_title |= is_title
+
+    def match(self, text: str, *, any_case: bool = False) -> list[NameMatch]:
+        """All names in `text`, sorted, without repeats.
+
+        `any_case` lets names of one word count in lower case too: for questions typed carelessly.
+        """
+        found = _two_passes(self._candidates(text, any_case=any_case))
+        if self._han_names and _HAN.search(text):
+            found |= _two_passes(self._han_candidates(text))
+        return sorted(found)
+
+    def occurs_in(self, text: str) -> bool:
+        """Whether any name stands in `text`; as cheap as `match` for a small dictionary."""
+        return bool(
+            next(self._candidates(text, any_case=False), None)
+            or (self._han_names and next(self._han_candidates(text), None))
+        )
+
+    def _candidates(self, text: str, *, any_case: bool) -> Iterator[_Candidate]:
+        words = _words(text)
+        following = self._root.following
+        for place, (start, end, word) in enumerate(words):
+            node = following.get(word)
+            if node is None:
+                continue
+            longest, title = None, None
+            if node.keys and (any_case or _is_capitalised(text, start, end)):
+                longest = (end, node.keys)
+                title = longest if node.is_title else None
+            for _, end, word in islice(words, place + 1, None):
+                node = node.following.get(word)
+                if node is None:
+                    break
+                if node.keys:
+                    longest = (end, node.keys)
+                    title = longest if node.is_title else title
+            if longest:
+                yield _Candidate(start, longest, title)
+
+    def _han_candidates(self, text: str) -> Iterator[_Candidate]:
+        folded = text.translate(_CHARACTERS)
+        for start in range(len(folded) - 1):
+            longest, title = None, None
+            for length in self._han_lengths.get(folded[start : start + 2], ()):
+                entry = self._han_names.get(folded[start : start + length])
+                if entry is None or _splits_word(folded, start, start + length):
+                    continue
+                key, is_title = entry
+                longest = longest or (start + length, (key,))
+                if is_title:
+                    title = (start + length, (key,))
+                    break
+            if longest:
+                yield _Candidate(start, longest, title)
+
+
+_CHARACTERS = _CharacterFolding()
+_WORDS = _WordFolding()
+
+
+def is_matchable(key: str) -> bool:
+    """Whether a name key can be looked for in texts: no heading, no function word, not too short."""
+    if is_generic(key) or key in CHINESE_FUNCTION_WORDS:
+        return False
+    if _HAN.search(key):
+        return len(key) >= 2
+    words = [word for _, _, word in _words(key)]
+    letters = sum(c.isalpha() for c in key)
+    return letters >= (3 if len(words) == 1 else 1) and not all(
+        word in FUNCTION_WORDS or word in CALENDAR or word.isdigit() for word in words
+    )
+
+
+def _words(text: str) -> list[tuple[int, int, str]]:
+    """`(start, end, folded word)`; what no name goes across is a word of its own, `_BREAK`."""
+    folding = _WORDS
+    return [
+        (*match.span(1), folding[match[1]]) if match.lastindex else (*match.span(), _BREAK)
+        for match in _WORD_OR_BREAK.finditer(text)
+    ]
+
+
+def _is_capitalised(text: str, start: int, end: int) -> bool:
+    return text[start].isupper() or (
+        not text[start].isdigit()
+        and any(c.isupper() for c in text[start + 1 : min(start + 3, end)])
+    )
+
+
+def _splits_word(text: str, start: int, end: int) -> bool:
+    """Whether the span cuts a Latin word or a number in two."""
+    return any(
+        0 < cut < len(text) and _LATIN.match(text[cut - 1]) and _LATIN.match(text[cut])
+        for cut in (start, end)
+    )
+
+
+_LATIN = re.compile(rf"[{WORD_CHARACTERS}]")
+
+
+def _two_passes(candidates: Iterable[_Candidate]) -> set[NameMatch]:
+    found: set[NameMatch] = set()
+    free = free_for_titles = 0
+    for candidate in candidates:
+        start = candidate.start
+        if start >= free:
+            free, keys = candidate.longest
+            found.update(NameMatch(start, free, key) for key in keys)
+        if candidate.longest_title and start >= free_for_titles:
+            free_for_titles, keys = candidate.longest_title
+            found.update(NameMatch(start, free_for_titles, key) for key in keys)
+    return found

@@ -1,0 +1,61 @@
+"""What an answering stage hands on: text, citations, and what it can say about itself.
+
+The façade makes an `Answer` of it, adding passages, trace and times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..types import Citation, Passage, Usage
+from .language import ABSTENTION, Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An answer in the making. `figures` are for the trace, `detail` is its line.
+
+    `evidence` is 0–1: how well what was found carries an answer; 1 where nobody measured it.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    abstained: bool = False
+    evidence: float = 1.0
+    detail: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+def abstain(
+    language: Language,
+    *,
+    detail: str,
+    evidence: float = 0.0,
+    figures: Mapping[str, float] | None = None,
+    usage: Usage | None = None,
+) -> Draft:
+    """The draft that says that the library does not hold the answer."""
+    return Draft(
+        text=ABSTENTION[language],
+        abstained=True,
+        evidence=evidence,
+        detail=detail,
+        figures=figures or {},
+        usage=usage or Usage(),
+    )
+
+
+def cite_span(passage: Passage, start: int, end: int, *, number: int) -> Citation:
+    """A citation of `passage.text[start:end]`; its offsets are the document's."""
+    return Citation(
+        number=number,
+        document_id=passage.document_id,
+        chunk_id=passage.chunk_id,
+        title=passage.title,
+        quote=passage.text[start:end],
+        start=passage.start + start,
+        end=passage.start + end,
+        page=passage.page,
+    )

@@ -1,0 +1,55 @@
+"""The prompts, one file a stage and language, and how their gaps are filled.
+
+The instructions are the same for every question, so that a server can keep them; what changes
+stands in the last message. Sources are fenced with a line that no document can foresee, because it
+comes from a digest of the sources themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ..language import ABSTENTION, Language
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import ChatMessage
+
+
+def chat_messages(
+    stage: str, *, language: Language, context: str, question: str
+) -> tuple[ChatMessage, ...]:
+    """The instructions of a stage (`answer`, `map`, `reduce`), then its fenced context."""
+    from llama_index.core.llms import ChatMessage, MessageRole
+
+    system = fill(load(stage, language), abstention=ABSTENTION[language])
+    user = fill(
+        load("context", language),
+        fence=fence(context, question),
+        context=context,
+        question=question,
+    )
+    return (
+        ChatMessage(role=MessageRole.SYSTEM, content=system),
+        ChatMessage(role=MessageRole.USER, content=user),
+    )
+
+
+@cache
+def load(stage: str, language: Language) -> str:
+    """The text of `<stage>.<language>.txt`."""
+    return (files(__package__) / f"{stage}.{language}.txt").read_text(encoding="utf8").strip()
+
+
+def fill(template: str, **values: str) -> str:
+    """Every `{name}` that has a value is replaced, in one pass: values are never filled again."""
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
+
+
+def fence(*texts: str) -> str:
+    """A word that marks where sources begin and end; the same for the same texts."""
+    digest = hashlib.sha256("\x1f".join(texts).encode("utf8", "surrogatepass")).hexdigest()
+    return f"sources {digest[:12]}"

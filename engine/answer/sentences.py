@@ -1,0 +1,108 @@
+"""The sentences of passages as values: their spans, their terms, and how they read on their own.
+
+The quote of a citation is always the exact text; what `plain` gives is that sentence
+without Markdown, on one line, for the text of an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..types import Passage
+
+Tokens = Callable[[str], list[str]]
+SentenceSpans = Callable[[str], list[tuple[int, int]]]
+
+_HEADING = re.compile(r"^\s*#{1,6}\s")
+_RULE = re.compile(r"^[\s|:*_=+-]+$")
+_LINK = re.compile(r"!?\[([^\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
+_STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
+_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
+_NAME = re.compile(
+    r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」|[\u4e00-\u9fff]{2,}·[\u4e00-\u9fff]{2,}"
+)
+_PRONOUN = re.compile(
+    r"^(?:(?:He|She|It|They|His|Her|Its|Their|This|These|That|The (?:film|song|album|company|book"
+    r"|series|station|building|town|city|village|band|novel|game))\b|他|她|它|他们|她们|它们|其|该|此|本[片书剧作曲专])"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """`passages[passage].text[start:end] == text`; `order` counts sentences over all passages.
+
+    `terms` are the sentence's own, `names` those of them that stand in names, `title` those of its
+    passage's title, `context` those of title and headings, `before` those of the sentence in front.
+    `opens`: it is the first of its passage, which most often says what the passage is about.
+    """
+
+    passage: int
+    order: int
+    start: int
+    end: int
+    text: str
+    opens: bool
+    terms: frozenset[str]
+    names: frozenset[str]
+    title: frozenset[str]
+    context: frozenset[str]
+    before: frozenset[str]
+
+
+def split_passages(
+    passages: Sequence[Passage], *, tokens: Tokens, sentence_spans: SentenceSpans
+) -> list[Sentence]:
+    """All sentences worth citing, in order: no headings, no rules, nothing without a term.
+
+    A sentence that two overlapping chunks share is kept once, in the better passage.
+    """
+    sentences: list[Sentence] = []
+    seen: set[tuple[str, int, int]] = set()
+    for index, passage in enumerate(passages):
+        title = frozenset(tokens(passage.title))
+        context = title | frozenset(tokens(" ".join(passage.headings)))
+        before: frozenset[str] = frozenset()
+        opens = True
+        for start, end in sentence_spans(passage.text):
+            text = passage.text[start:end]
+            terms = frozenset(tokens(text))
+            place = (passage.document_id, passage.start + start, passage.start + end)
+            if _HEADING.match(text) or _RULE.match(text) or not terms or place in seen:
+                continue
+            seen.add(place)
+            sentences.append(
+                Sentence(
+                    passage=index,
+                    order=len(sentences),
+                    start=start,
+                    end=end,
+                    text=text,
+                    opens=opens,
+                    terms=terms,
+                    names=frozenset(tokens(" ".join(_NAME.findall(text)))),
+                    title=title,
+                    context=context,
+                    before=before,
+                )
+            )
+            before, opens = terms, False
+    return sentences
+
+
+def plain(text: str) -> str:
+    """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`."""
+    text = _LIST_ITEM.sub("", text)
+    text = _LINK.sub(r"\1", text)
+    for _ in range(3):
+        text = _STRESS.sub(r"\2", text)
+    return " ".join(_MARK.sub(r"(\1)", text).split())
+
+
+def in_context(text: str, *, title: str) -> str:
+    """A sentence that opens with a pronoun says whom it speaks of: `Title: She was born …`."""
+    if not title or not _PRONOUN.match(text) or title.casefold() in text.casefold():
+        return text
+    return f"{' '.join(title.split())}: {text}"

@@ -1,0 +1,105 @@
+"""Which lines are headings: by Markdown's marks, and in plain text only where it is clear.
+
+Pure; knows one line and whether its neighbours are blank.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..ingest.markdown import unmarked
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")
+_CHAPTER = re.compile(
+    r"(?:chapter|part|book|volume|stave|act|appendix)\s+(?:\d+|[ivxlc]+|[a-z]|one|two|three|four|five"
+    r"|six|seven|eight|nine|ten|eleven|twelve)\b[^a-z]?.*"
+    r"|(?:prologue|epilogue|preface|foreword|introduction|conclusions?|abstract|references|appendix)",
+    re.I,
+)
+_CHINESE_CHAPTER = re.compile(
+    r"第[〇零一二三四五六七八九十百千\d]{1,7}([卷部篇编章回节])(?:[\s　:：、].*|)$"
+)
+_CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 1, "编": 1, "章": 2, "回": 2, "节": 3}
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t]+[A-Z\u4e00-\u9fff“\"'《].*")
+_CHINESE_NUMBERED = re.compile(
+    r"(?:([一二三四五六七八九十]{1,3})、|[（(][一二三四五六七八九十]{1,3}[）)])\S.*"
+)
+_ENDS_LIKE_PROSE = re.compile(r"[.,;:!?。，；：！？、…]$")
+_LIMIT = 70
+
+
+class Heading(NamedTuple):
+    """`level` 1 is the outermost; `text` is without marks."""
+
+    level: int
+    text: str
+
+
+class Around(NamedTuple):
+    """The neighbours of a line. `before`/`after`: the nearest lines that are not blank."""
+
+    blank_before: bool
+    blank_after: bool
+    before: str
+    after: str
+
+
+def atx_heading(line: str) -> Heading | None:
+    """A Markdown heading with `#` marks."""
+    found = _ATX.match(line)
+    if found is None:
+        return None
+    return Heading(len(found.group(1)), unmarked(found.group(2) or ""))
+
+
+def underlined_heading(line: str, underline: str) -> Heading | None:
+    """A Markdown heading by the line under it."""
+    found = _UNDERLINE.match(underline)
+    title = line.strip()
+    if found is None or not title or 2 * len(found.group(1)) < min(len(title), 40):
+        return None
+    return Heading(1 if found.group(1)[0] == "=" else 2, unmarked(title))
+
+
+def plain_heading(line: str, around: Around) -> Heading | None:
+    """A heading of a text without marks: chapters, numbered headings, lines in capitals."""
+    text = " ".join(line.split())
+    if not text or len(text) > _LIMIT:
+        return None
+    chinese = _CHINESE_CHAPTER.fullmatch(text)
+    if chinese:
+        return Heading(_CHINESE_LEVELS[chinese.group(1)], text)
+    if not around.blank_before or _ENDS_LIKE_PROSE.search(text):
+        return None
+    if around.blank_after and _CHAPTER.fullmatch(text):
+        return Heading(1, text)
+    if around.blank_after and _in_capitals(text):
+        return Heading(2, text)
+    return _numbered(text, around)
+
+
+def _in_capitals(text: str) -> bool:
+    letters = [character for character in text if character.isalpha()]
+    cased = text.upper() == text and text.lower() != text
+    return cased and text[0].isalnum() and len(letters) >= 4 and len(letters) > 0.6 * len(text)
+
+
+def _numbered(text: str, around: Around) -> Heading | None:
+    """A numbered line that is not one of a list: its neighbours are not numbered alike."""
+    kind = _numbering(text)
+    alike = (_numbering(" ".join(line.split())) for line in (around.before, around.after))
+    if kind is None or kind in alike:
+        return None
+    return Heading(kind[1], text)
+
+
+def _numbering(text: str) -> tuple[str, int] | None:
+    found = _NUMBERED.fullmatch(text)
+    if found:
+        return "arabic", found.group(1).count(".") + 1
+    chinese = _CHINESE_NUMBERED.fullmatch(text)
+    if chinese:
+        return "chinese", 2 if chinese.group(1) else 3
+    return None

@@ -1,0 +1,150 @@
+"""Pieces to chunks: as full as they may be, cut where the text pauses, overlapping in sentences.
+
+Pure; spans in, spans out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .blocks import Section
+from .cuts import BLOCK, WINDOW, Piece, finer, sentence_starts
+from .measure import Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A chunk to be: `text[start:end]` under the headings of `path`."""
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+
+
+def pack(
+    text: str, section: Section, *, measure: Measure, size_tokens: int, overlap_tokens: int
+) -> list[Span]:
+    """The chunks of one section, none above `size_tokens`.
+
+    A block stays whole where it fits; prose fills a chunk that is not yet half full. Tables and
+    code are cut only where they do not fit. A heading is not parted from what follows it.
+    """
+    packer = _Packer(
+        text=text,
+        measure=measure,
+        size_tokens=size_tokens,
+        overlap_tokens=overlap_tokens,
+        queue=deque(
+            Piece(start=block.start, end=block.end, kind=block.kind) for block in section.blocks
+        ),
+    )
+    return [Span(start=start, end=end, path=section.path) for start, end in packer.run()]
+
+
+def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) -> list[Span]:
+    """Neighbours in one where either is below an eighth of `size_tokens`, both stand under one
+    parent heading, and they fit together. The path of a merged chunk is what both share."""
+    minimum = size_tokens // 8
+    result: list[Span] = []
+    for span in spans:
+        last = result[-1] if result else None
+        if last is not None and _mergeable(last, span, measure, minimum, size_tokens):
+            shared = _shared(last.path, span.path)
+            result[-1] = Span(start=last.start, end=span.end, path=shared)
+        else:
+            result.append(span)
+    return result
+
+
+def _mergeable(a: Span, b: Span, measure: Measure, minimum: int, size_tokens: int) -> bool:
+    small = min(measure.tokens(a.start, a.end), measure.tokens(b.start, b.end)) < minimum
+    akin = len(_shared(a.path, b.path)) >= max(len(a.path), len(b.path)) - 1
+    return small and akin and measure.tokens(a.start, b.end) <= size_tokens
+
+
+def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    count = 0
+    while count < min(len(a), len(b)) and a[count] == b[count]:
+        count += 1
+    return a[:count]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Packer:
+    """The chunk that is open (`start`, `end`) and the pieces still to come."""
+
+    text: str
+    measure: Measure
+    size_tokens: int
+    overlap_tokens: int
+    queue: deque[Piece]
+    start: int = 0
+    end: int = 0
+    prose_start: int | None = None
+    only_headings: bool = True
+    done: list[tuple[int, int]] = field(default_factory=list)
+
+    def run(self) -> list[tuple[int, int]]:
+        while self.queue:
+            piece = self.queue.popleft()
+            if self.end == 0 and self.fits(piece.start, piece.end):
+                self.open(piece, piece.start)
+            elif self.end and self.fits(self.start, piece.end):
+                self.extend(piece)
+            elif self.end and self.closes_before(piece):
+                self.close(piece)
+            else:
+                self.cut(piece)
+        if self.end:
+            self.done.append((self.start, self.end))
+        return self.done
+
+    def fits(self, start: int, end: int) -> bool:
+        return self.measure.tokens(start, end) <= self.size_tokens
+
+    def closes_before(self, piece: Piece) -> bool:
+        """Whether the open chunk ends here, rather than take a part of the piece."""
+        if self.only_headings:
+            return piece.grain == WINDOW
+        whole = self.fits(piece.start, piece.end)
+        is_prose = piece.kind in ("text", "front")
+        half_full = 2 * self.measure.tokens(self.start, self.end) >= self.size_tokens
+        return half_full or (whole and (piece.grain > BLOCK or not is_prose))
+
+    def open(self, piece: Piece, start: int) -> None:
+        self.start, self.end = start, piece.end
+        self.only_headings = piece.kind in ("heading", "front")
+        self.prose_start = start if piece.kind == "text" else None
+
+    def extend(self, piece: Piece) -> None:
+        self.end = piece.end
+        self.only_headings = self.only_headings and piece.kind in ("heading", "front")
+        if piece.kind != "text":
+            self.prose_start = None
+        elif self.prose_start is None:
+            self.prose_start = piece.start
+
+    def close(self, piece: Piece) -> None:
+        """End the open chunk; the next begins with its last sentences if the piece fits behind."""
+        self.done.append((self.start, self.end))
+        if not self.fits(piece.start, piece.end):
+            self.end = 0
+            self.queue.appendleft(piece)
+            return
+        self.open(piece, self.overlap_start(piece))
+
+    def overlap_start(self, piece: Piece) -> int:
+        if self.prose_start is None or piece.kind != "text" or not self.overlap_tokens:
+            return piece.start
+        earliest = max(self.prose_start, self.measure.backward(self.end, self.overlap_tokens))
+        begin = max(self.prose_start, self.start, earliest - 64)
+        for start in sentence_starts(self.text, begin, self.end):
+            if start >= earliest and start > self.start and self.fits(start, piece.end):
+                return start
+        return piece.start
+
+    def cut(self, piece: Piece) -> None:
+        pieces = finer(self.text, piece, measure=self.measure, size_tokens=self.size_tokens)
+        self.queue.extendleft(reversed(pieces))

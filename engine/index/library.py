@@ -1,0 +1,349 @@
+"""The library: one database that holds the truth, and the lock of its one writer.
+
+Documents, chunks, vectors, keyword tokens and the graph's tables stand in one SQLite file, so that
+a document comes, changes and goes in one transaction. Everything in `derived/` can be thrown away.
+Knows nothing of files outside the library, models or questions.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from ..errors import LibraryBusy, LibraryNotFound, LibraryUnusable
+from ..types import SourceText
+from .door import Database, chunk_table, metadata
+
+SCHEMA = 1
+DATABASE_NAME = "library.db"
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("type", String, nullable=False),
+    Column("path", Text),
+    Column("sha256", String, nullable=False),
+    Column("recipe", String, nullable=False),  # how it was cut, embedded and extracted
+    Column("text", Text, nullable=False),
+    Column("pages", Text, nullable=False),  # JSON list of start offsets
+    Column("metadata", Text, nullable=False),  # JSON
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("window", Integer, primary_key=True),
+    Column("model", String, nullable=False),
+    Column("input_sha", String, nullable=False),
+    Column("vector", LargeBinary, nullable=False),  # float32, unit length
+    Index("vectors_by_input", "input_sha", "model"),
+)
+"""A chunk longer than the encoder's window has several vectors; the best one counts."""
+
+keywords = Table(
+    "keywords",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("title", Text, nullable=False),  # tokens with spaces between
+    Column("body", Text, nullable=False),  # the title's tokens among them
+    Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRow:
+    """What a listing shows of a document."""
+
+    id: str
+    title: str
+    type: str
+    path: str | None
+    sha256: str
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowVector:
+    """One vector of a chunk: its window's number, and the hash of the text it was made from."""
+
+    chunk_id: str
+    window: int
+    input_sha: str
+    vector: NDArray[np.float32]
+
+
+class Library:
+    """An open library.
+
+    Args:
+        path: the library's folder.
+        create: make it if there is none.
+        lock_timeout_seconds: how long a writer waits for another one.
+
+    Raises:
+        LibraryNotFound: no library there, and `create` is false.
+        LibraryUnusable: the path is a file, not a library, damaged, or of a newer schema.
+    """
+
+    def __init__(
+        self, path: str | Path, *, create: bool = True, lock_timeout_seconds: float = 60.0
+    ) -> None:
+        self.path = Path(path)
+        self._prepare_folder(create=create)
+        self.database = Database(
+            URL.create("sqlite", database=str((self.path / DATABASE_NAME).resolve()))
+        )
+        self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
+        try:
+            self._prepare_schema()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _prepare_folder(self, *, create: bool) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise LibraryUnusable(f"{str(self.path)!r} is a file; a library is a folder")
+        if (self.path / DATABASE_NAME).exists():
+            return
+        if not create:
+            raise LibraryNotFound(
+                f"no library at {str(self.path)!r}; `loregraph add <files>` makes one"
+            )
+        if self.path.exists() and any(self.path.iterdir()):
+            raise LibraryUnusable(
+                f"{str(self.path)!r} is a folder with other files in it; "
+                "give an empty or a new folder with --library"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LibraryUnusable(
+                f"cannot make a library at {str(self.path)!r}: {error.strerror}"
+            ) from error
+
+    def _prepare_schema(self) -> None:
+        with self.read() as connection:
+            held = _schema_version(connection)
+        if held == SCHEMA:
+            return
+        if held > SCHEMA:
+            raise LibraryUnusable(
+                f"the library at {str(self.path)!r} has schema {held}, this loregraph reads "
+                f"{SCHEMA}: upgrade loregraph, or build a new library"
+            )
+        with self.write() as connection:
+            metadata.create_all(connection)
+            if _schema_version(connection) == 0:
+                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA:d}")
+
+    # --- transactions -----------------------------------------------------------------------
+
+    @contextmanager
+    def writer(self) -> Iterator[None]:
+        """Hold the writer's lock over a whole run; the system drops it when the process dies."""
+        try:
+            with self._lock:
+                yield
+        except Timeout as error:
+            raise LibraryBusy(
+                f"another process is writing to {str(self.path)!r} "
+                f"(waited {self._lock.timeout:g} s); try again when it is done"
+            ) from error
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction, joined by everything inside it that writes."""
+        with self._errors_mapped(), self.database.write() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent view."""
+        with self._errors_mapped(), self.database.read() as connection:
+            yield connection
+
+    @contextmanager
+    def _errors_mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _mapped(error, self.path) from error
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    # --- documents --------------------------------------------------------------------------
+
+    def put_document(self, source: SourceText, *, recipe: str) -> None:
+        """Store a document's text and what is known of it; chunks come through the indexes."""
+        with self.write() as connection:
+            connection.execute(delete(documents).where(documents.c.id == source.id))
+            connection.execute(
+                insert(documents).values(
+                    id=source.id,
+                    title=source.title,
+                    type=source.type,
+                    path=source.path,
+                    sha256=source.sha256,
+                    recipe=recipe,
+                    text=source.text,
+                    pages=json.dumps(source.pages),
+                    metadata=json.dumps(dict(sorted(source.metadata.items())), ensure_ascii=False),
+                )
+            )
+
+    def delete_document_row(self, document_id: str) -> None:
+        """Remove the document itself; its chunks go through the indexes."""
+        with self.write() as connection:
+            connection.execute(delete(documents).where(documents.c.id == document_id))
+
+    def documents(self) -> dict[str, DocumentRow]:
+        """Every document without its text, by id, sorted."""
+        columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
+        with self.read() as connection:
+            rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
+        return {row.id: DocumentRow(**row._mapping) for row in rows}
+
+    def document_text(self, document_id: str) -> str:
+        """The stored text that offsets refer to.
+
+        Raises:
+            LibraryNotFound: no such document.
+        """
+        query = select(documents.c.text).where(documents.c.id == document_id)
+        with self.read() as connection:
+            text: str | None = connection.execute(query).scalar()
+        if text is None:
+            raise LibraryNotFound(f"no document {document_id!r} in {str(self.path)!r}")
+        return text
+
+    # --- vectors and keyword tokens ---------------------------------------------------------
+
+    def put_vectors(self, values: Sequence[WindowVector], *, model: str) -> None:
+        """Replace the vectors of these chunks."""
+        with self.write() as connection:
+            for chunk_id in sorted({value.chunk_id for value in values}):
+                connection.execute(delete(vectors).where(vectors.c.chunk_id == chunk_id))
+            if values:
+                connection.execute(
+                    insert(vectors),
+                    [
+                        {
+                            "chunk_id": value.chunk_id,
+                            "window": value.window,
+                            "model": model,
+                            "input_sha": value.input_sha,
+                            "vector": np.asarray(value.vector, dtype="<f4").tobytes(),
+                        }
+                        for value in values
+                    ],
+                )
+
+    def vectors_by_input(
+        self, shas: Iterable[str], *, model: str
+    ) -> dict[str, NDArray[np.float32]]:
+        """Vectors already made by this model from the same text, by the text's hash."""
+        wanted = sorted(set(shas))
+        found: dict[str, NDArray[np.float32]] = {}
+        with self.read() as connection:
+            for start in range(0, len(wanted), 500):
+                query = select(vectors.c.input_sha, vectors.c.vector).where(
+                    vectors.c.model == model,
+                    vectors.c.input_sha.in_(wanted[start : start + 500]),
+                )
+                for row in connection.execute(query.order_by(vectors.c.chunk_id)):
+                    found.setdefault(row.input_sha, np.frombuffer(row.vector, dtype="<f4"))
+        return found
+
+    def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
+        """Tokens of title and of the whole, and how readable it is to the encoder, by chunk id."""
+        with self.write() as connection:
+            for chunk_id in sorted(values):
+                connection.execute(delete(keywords).where(keywords.c.chunk_id == chunk_id))
+            if values:
+                connection.execute(
+                    insert(keywords),
+                    [
+                        {"chunk_id": chunk_id, "title": title, "body": body, "readable": readable}
+                        for chunk_id, (title, body, readable) in sorted(values.items())
+                    ],
+                )
+
+    def counts(self) -> dict[str, int]:
+        """Rows of every table, by its name."""
+        with self.read() as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in metadata.sorted_tables
+            }
+
+    def size_bytes(self) -> int:
+        """What the library takes on disk, derived files included."""
+        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+
+    def problems(self) -> list[str]:
+        """What a damaged library would show, one line each; empty when it is sound."""
+        found: list[str] = []
+        with self.read() as connection:
+            check = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+            found += [f"database: {line}" for line in check if line != "ok"]
+            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+            found += [f"table {row[0]}: row {row[1]} has lost what it belongs to" for row in orphans]
+            query = select(
+                chunk_table.c.id, chunk_table.c.text, documents.c.text, chunk_table.c.start
+            ).outerjoin(documents, documents.c.id == chunk_table.c.document_id)
+            for chunk_id, text, whole, start in connection.execute(query):
+                if whole is None or whole[start : start + len(text)] != text:
+                    found.append(f"chunk {chunk_id} does not stand in its document")
+        return found
+
+
+def _schema_version(connection: Connection) -> int:
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def _mapped(error: Exception, path: Path) -> LibraryBusy | LibraryUnusable:
+    text = " ".join(str(getattr(error, "orig", None) or error).split())
+    if "locked" in text or "busy" in text:
+        return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
+    if "full" in text:
+        return LibraryUnusable(
+            f"the disk of {str(path)!r} is full: make room and run the same command again; "
+            "what was stored before is kept"
+        )
+    if "not a database" in text or "malformed" in text:
+        return LibraryUnusable(
+            f"{str(path / DATABASE_NAME)!r} is not a usable library ({text}): "
+            "restore it from a copy, or build a new library"
+        )
+    return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")

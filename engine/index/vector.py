@@ -1,0 +1,196 @@
+"""The vector side: a LlamaIndex `VectorStoreIndex` whose vectors live in the library.
+
+A chunk longer than the encoder's window is embedded in windows, one vector each, and a question
+is compared with the best of them, so that no half of a chunk is invisible. Vectors of one text
+by one model are made once: the hash of what was embedded finds them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.indices.vector_store import VectorStoreIndex
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
+from llama_index.core.storage.storage_context import StorageContext
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
+from pydantic import PrivateAttr
+from sqlalchemy import delete, select
+
+from ..ingest.clean import clean
+from .dense import DenseIndex
+from .door import chunk_of_node, chunk_table, node_of_chunk, put_chunks, read_chunks
+from .library import Library, WindowVector, vectors
+
+CHUNK_KEY = "window_of"
+"""Metadata of a window node: the id of the chunk that it is part of."""
+
+Windows = Callable[[str, str], list[str]]
+"""`(prefix, text)` → the pieces to embed, each with the prefix in front."""
+
+
+class LibraryVectorStore(BasePydanticVectorStore):
+    """LlamaIndex's vector store over the library's `vectors` table."""
+
+    stores_text: bool = True
+    is_embedding_query: bool = True
+    flat_metadata: bool = False
+    _library: Library = PrivateAttr()
+    _model: str = PrivateAttr()
+    _dense: DenseIndex = PrivateAttr()
+
+    def __init__(self, library: Library, *, model: str) -> None:
+        super().__init__()
+        self._library = library
+        self._model = model
+        self._dense = DenseIndex(library, model=model)
+
+    @property
+    def client(self) -> Library:
+        """The library."""
+        return self._library
+
+    @property
+    def dense(self) -> DenseIndex:
+        """The search structure derived from the vectors."""
+        return self._dense
+
+    def add(self, nodes: Sequence[BaseNode], **_kwargs: Any) -> list[str]:
+        """Store window nodes (or whole chunks with one embedding each); ids in their order."""
+        values = []
+        seen: dict[str, int] = {}
+        with self._library.write() as connection:
+            put_chunks(
+                connection, [chunk_of_node(n) for n in nodes if CHUNK_KEY not in n.metadata]
+            )
+            for node in nodes:
+                chunk_id = str(node.metadata.get(CHUNK_KEY, node.node_id))
+                window = seen[chunk_id] = seen.get(chunk_id, -1) + 1
+                text = node.get_content(metadata_mode=MetadataMode.NONE)
+                values.append(
+                    WindowVector(
+                        chunk_id=chunk_id,
+                        window=window,
+                        input_sha=input_sha(text),
+                        vector=np.asarray(node.get_embedding(), dtype=np.float32),
+                    )
+                )
+            self._library.put_vectors(values, model=self._model)
+        return [node.node_id for node in nodes]
+
+    def delete(self, ref_doc_id: str, **_delete_kwargs: Any) -> None:
+        """Remove the vectors of a document's chunks."""
+        inside = select(chunk_table.c.id).where(chunk_table.c.document_id == ref_doc_id)
+        with self._library.write() as connection:
+            connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(inside)))
+
+    def delete_nodes(
+        self, node_ids: list[str] | None = None, filters: Any = None, **_delete_kwargs: Any
+    ) -> None:
+        """Remove the vectors of these chunks."""
+        if filters is not None:
+            raise NotImplementedError("delete by node ids or by document; filters are not offered")
+        with self._library.write() as connection:
+            connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(node_ids or [])))
+
+    def query(self, query: VectorStoreQuery, **_kwargs: Any) -> VectorStoreQueryResult:
+        """The chunks nearest to the query embedding by their best window, best first."""
+        if query.filters is not None:
+            raise NotImplementedError("metadata filters are not offered yet")
+        if query.query_embedding is None:
+            return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
+        best = self._dense.search(
+            np.asarray(query.query_embedding, dtype=np.float32), top_k=query.similarity_top_k
+        )
+        with self._library.read() as connection:
+            held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
+        found = [(held[chunk_id], score) for chunk_id, score in best if chunk_id in held]
+        return VectorStoreQueryResult(
+            nodes=[node_of_chunk(chunk) for chunk, _ in found],
+            similarities=[score for _, score in found],
+            ids=[chunk.id for chunk, _ in found],
+        )
+
+
+class WindowedVectorIndex(VectorStoreIndex):
+    """A `VectorStoreIndex` that embeds a long chunk in several windows."""
+
+    def __init__(
+        self, library: Library, *, embed_model: BaseEmbedding, model: str, windows: Windows
+    ) -> None:
+        self._library = library
+        self._windows = windows
+        self._model_identity = model
+        self.store = LibraryVectorStore(library, model=model)
+        super().__init__(
+            nodes=[],
+            embed_model=embed_model,
+            storage_context=StorageContext.from_defaults(vector_store=self.store),
+            callback_manager=CallbackManager([]),
+            transformations=[embed_model],  # an empty list would read LlamaIndex's globals
+        )
+
+    def windows(self, nodes: Sequence[BaseNode]) -> list[BaseNode]:
+        """The window nodes of chunks, with embeddings where the library has them already."""
+        pieces = [piece for node in nodes for piece in self._pieces(node)]
+        shas = {piece.node_id: input_sha(piece.get_content(MetadataMode.NONE)) for piece in pieces}
+        known = self._library.vectors_by_input(shas.values(), model=self._model_identity)
+        for piece in pieces:
+            vector = known.get(shas[piece.node_id])
+            piece.embedding = None if vector is None else vector.tolist()
+        return pieces
+
+    def embed(self, windows: Sequence[BaseNode]) -> int:
+        """Embed the windows that have no embedding yet, equal texts once; how many texts."""
+        waiting = [node for node in windows if node.embedding is None]
+        texts = sorted({node.get_content(MetadataMode.NONE) for node in waiting})
+        if texts:
+            made = dict(zip(texts, self._embed_model.get_text_embedding_batch(texts), strict=True))
+            for node in waiting:
+                node.embedding = made[node.get_content(MetadataMode.NONE)]
+        return len(texts)
+
+    def _pieces(self, node: BaseNode) -> list[BaseNode]:
+        if CHUNK_KEY in node.metadata:
+            return [node]
+        title = clean(str(node.metadata.get("title") or ""))
+        text = clean(node.get_content(MetadataMode.NONE))
+        pieces: list[BaseNode] = []
+        for number, piece in enumerate(self._windows(f"{title}. " if title else "", text)):
+            window = TextNode(
+                id_=f"{node.node_id}#{number}", text=piece, metadata={CHUNK_KEY: node.node_id}
+            )
+            source = node.relationships.get(NodeRelationship.SOURCE)
+            if source is not None:
+                window.relationships[NodeRelationship.SOURCE] = source
+            pieces.append(window)
+        return pieces
+
+    def _get_node_with_embedding(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False
+    ) -> list[BaseNode]:
+        whole = [node for node in nodes if CHUNK_KEY not in node.metadata]
+        if whole:
+            with self._library.write() as connection:
+                put_chunks(connection, [chunk_of_node(node) for node in whole])
+        windows = self.windows(whole) + [n for n in nodes if CHUNK_KEY in n.metadata]
+        self.embed(windows)
+        return windows
+
+    async def _aget_node_with_embedding(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False
+    ) -> list[BaseNode]:
+        return self._get_node_with_embedding(nodes, show_progress)
+
+
+def input_sha(text: str) -> str:
+    """The hash of what is embedded, by which its vector is found again."""
+    return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()

@@ -1,0 +1,119 @@
+"""Sources to `SourceText`: a file, a text in hand, or a LlamaIndex `Document`.
+
+A `SourceError` raised here gives its reason alone ("is empty"): who reports it puts the source's
+name in front. Knows nothing of chunks or the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import SourceError
+from ..types import SourceText
+from .content import one_line, readable_stem, storable
+from .formats import format_of
+from .markdown import Scalar
+from .plain import plain_title
+from .sources import FileSource, check_size, why_unreadable
+
+if TYPE_CHECKING:
+    from llama_index.core import Document
+
+
+def read(source: FileSource, *, max_bytes: int, max_characters: int) -> SourceText:
+    """The text of one file. Its metadata: `path` (the id), `type`, and front matter's scalars.
+
+    Raises:
+        SourceError: gone, not permitted, empty, too large, not text, encrypted, damaged, or a PDF
+            without a text layer.
+    """
+    data = _bytes_of(source.path, max_bytes=max_bytes)
+    if not data:
+        raise SourceError("is empty: there is nothing to read in it")
+    type_, reader = format_of(source.path.suffix)
+    content = reader(data)
+    _check_text(content.text, max_characters=max_characters)
+    return SourceText(
+        id=source.id,
+        title=content.title or readable_stem(source.path.stem),
+        text=content.text,
+        type=type_,
+        sha256=hashlib.sha256(data).hexdigest(),
+        path=storable(source.path.as_posix()),
+        pages=content.pages,
+        metadata={**content.metadata, "path": source.id, "type": type_},
+    )
+
+
+def read_text(
+    text: str,
+    *,
+    document_id: str,
+    title: str = "",
+    metadata: Mapping[str, str] | None = None,
+    max_characters: int | None = None,
+) -> SourceText:
+    """A text in hand as a document; `sha256` is of the text in UTF-8. No maximum is no limit.
+
+    Raises:
+        SourceError: nothing but white space, too large, or no id.
+    """
+    if not document_id.strip():
+        raise SourceError("has no id: give it a document_id")
+    text = storable(text)
+    _check_text(text, max_characters=max_characters)
+    return SourceText(
+        id=document_id,
+        title=one_line(storable(title)) or plain_title(text) or document_id,
+        text=text,
+        type="text",
+        sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        metadata={**(metadata or {}), "type": "text"},
+    )
+
+
+def read_llama_document(document: Document, *, max_characters: int | None = None) -> SourceText:
+    """A LlamaIndex document; its scalar metadata is kept as text, `title` or `file_name` names it.
+
+    A random id that LlamaIndex gave (a UUID) is kept: who adds documents twice gives them ids.
+
+    Raises:
+        SourceError: nothing but white space, or too large.
+    """
+    scalars = {
+        str(key): value for key, value in document.metadata.items() if isinstance(value, Scalar)
+    }
+    metadata = {storable(key): storable(str(scalars[key])) for key in sorted(scalars)}
+    stem = readable_stem(Path(metadata.get("file_name", "")).stem)
+    return read_text(
+        document.text,
+        document_id=document.id_,
+        title=metadata.get("title") or stem,
+        metadata=metadata,
+        max_characters=max_characters,
+    )
+
+
+def _bytes_of(path: Path, *, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            check_size(os.fstat(file.fileno()).st_size, max_bytes=max_bytes)
+            data = file.read(max_bytes + 1)  # it may have grown since
+    except OSError as error:
+        raise SourceError(why_unreadable(error)) from error
+    check_size(len(data), max_bytes=max_bytes)
+    return data
+
+
+def _check_text(text: str, *, max_characters: int | None) -> None:
+    if not text or text.isspace():
+        raise SourceError("is empty: there is no text in it")
+    if max_characters is not None and len(text) > max_characters:
+        raise SourceError(
+            f"is too large: {len(text):,} characters, the limit is {max_characters:,}; "
+            "split it, or raise ingest.max_document_characters"
+        )

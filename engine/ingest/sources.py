@@ -1,0 +1,261 @@
+"""What there is to read: the files behind the paths a user names, and their document ids.
+
+A document's id does not depend on the machine: it is the POSIX path in NFC, relative to the current
+folder where the path that was named lies inside it, else to the parent of that path. So `docs`,
+`./docs/` and its absolute path all give `docs/sub/a.md`. Knows nothing of what the formats hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import os
+import stat
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import SourceError
+from ..types import SourceFailure
+from .content import storable
+from .formats import SUFFIXES
+
+_NAMES_IN_A_NOTE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FileSource:
+    """One file to read: the id of the document it will be, and where it is."""
+
+    id: str
+    path: Path
+
+
+class Found(NamedTuple):
+    """All three sorted. `notes` says, a line each, what was passed over on purpose."""
+
+    sources: list[FileSource]
+    failures: list[SourceFailure]
+    notes: list[str]
+
+
+def find_sources(
+    paths: Sequence[str | Path],
+    *,
+    suffixes: Collection[str] = SUFFIXES,
+    exclude: Sequence[str | Path] = (),
+) -> Found:
+    """The files behind `paths`; their order does not matter.
+
+    Folders are walked whole. Hidden names and the folders in `exclude` are passed over; files of
+    other suffixes are noted; a file that is named itself is taken whatever its suffix. No real
+    folder or file is taken twice: links are followed last, and noted where they lead to what is
+    there already. Two files with one id are a failure that names both; neither is taken.
+    """
+    walk = _Walk(suffixes=suffixes, excluded={os.path.realpath(path) for path in exclude})
+    for given in sorted({os.fspath(path) for path in paths}, key=lambda path: (len(path), path)):
+        walk.start(given)
+    walk.follow_links()
+    return walk.found()
+
+
+def sha256_of(path: Path, *, max_bytes: int) -> str:
+    """The SHA-256 of a file's bytes in hex, read piece by piece.
+
+    Raises:
+        SourceError: it is larger than `max_bytes`, gone, or may not be read.
+    """
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as file:
+            check_size(os.fstat(file.fileno()).st_size, max_bytes=max_bytes)
+            while piece := file.read(1 << 20):
+                size += len(piece)
+                check_size(size, max_bytes=max_bytes)
+                digest.update(piece)
+    except OSError as error:
+        raise SourceError(why_unreadable(error)) from error
+    return digest.hexdigest()
+
+
+def check_size(size: int, *, max_bytes: int) -> None:
+    """Raises `SourceError` where `size` is over the limit; the message names the setting."""
+    if size > max_bytes:
+        raise SourceError(
+            f"is too large: {size:,} bytes, the limit is {max_bytes:,}; "
+            "split it, or raise ingest.max_file_bytes"
+        )
+
+
+def why_unreadable(error: OSError) -> str:
+    """What the operating system says, as a reason that can follow the source's name."""
+    match error:
+        case FileNotFoundError():
+            return "vanished before it could be read: add it again once it is back"
+        case PermissionError():
+            return "permission denied: make it readable for this user"
+        case _:
+            return f"cannot be read: {error.strerror or error}"
+
+
+class _Entry(NamedTuple):
+    id: str
+    path: Path
+    named: bool = False
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The state of one search. Results are sorted, so the order of discovery does not show."""
+
+    suffixes: Collection[str]
+    excluded: set[str]
+    roots: dict[str, str] = field(default_factory=dict)
+    files: dict[str, list[Path]] = field(default_factory=lambda: defaultdict(list))
+    real_files: dict[str, str] = field(default_factory=dict)
+    real_folders: dict[str, str] = field(default_factory=dict)
+    links: list[_Entry] = field(default_factory=list)
+    other: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    failures: list[SourceFailure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def start(self, given: str) -> None:
+        """Take one path as the user named it."""
+        path = Path(os.path.normpath(Path(given).absolute()))
+        entry = _Entry(_root_id(path), path, named=True)
+        if not os.path.lexists(path):
+            is_address = "://" in given
+            reason = "web addresses are not read: save the page, then add the file"
+            self.fail(given, reason if is_address else "does not exist: check the path")
+            return
+        self.take(entry)
+        if path.is_dir():
+            self.roots[given] = os.path.realpath(path)
+
+    def follow_links(self) -> None:
+        """Links come last, so that what they lead to keeps the id of its own place."""
+        heapq.heapify(self.links)
+        while self.links:
+            entry = heapq.heappop(self.links)
+            self.take_real(entry)
+
+    def take(self, entry: _Entry) -> None:
+        if entry.path.is_symlink():
+            heapq.heappush(self.links, entry)
+        else:
+            self.take_real(entry)
+
+    def take_real(self, entry: _Entry) -> None:
+        pending = [entry]
+        while pending:
+            entry = pending.pop()
+            try:
+                mode = entry.path.stat().st_mode
+                if stat.S_ISDIR(mode):
+                    pending += self.entries(entry)
+                elif stat.S_ISREG(mode):
+                    self.take_file(entry)
+                elif entry.named or self.is_known(entry):
+                    self.fail(entry.id, "is not a regular file (a pipe, socket or device)")
+            except FileNotFoundError as error:
+                broken = entry.path.is_symlink()
+                if entry.named or self.is_known(entry):
+                    reason = "is a link to nothing: repair or remove it"
+                    self.fail(entry.id, reason if broken else why_unreadable(error))
+            except OSError as error:
+                self.fail(entry.id or str(entry.path), why_unreadable(error))
+
+    def entries(self, folder: _Entry) -> list[_Entry]:
+        """What lies in a folder that was not seen before, links put aside."""
+        real = os.path.realpath(folder.path)
+        if real in self.excluded:
+            self.notes.append(f"passed over {_shown(folder)}, which is excluded")
+            return []
+        if not self.is_new(folder, real, kind="folder"):
+            return []
+        found: list[_Entry] = []
+        with os.scandir(folder.path) as entries:
+            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+        for name in names:
+            entry = _Entry(_joined(folder.id, name), folder.path / name)
+            if entry.path.is_symlink():
+                heapq.heappush(self.links, entry)
+            else:
+                found.append(entry)
+        return found
+
+    def take_file(self, entry: _Entry) -> None:
+        if not (entry.named or self.is_known(entry)):
+            self.other[_suffix(entry.path)].append(entry.id)
+        elif self.is_new(entry, os.path.realpath(entry.path), kind="file"):
+            self.files[entry.id].append(entry.path)
+
+    def is_new(self, entry: _Entry, real: str, *, kind: str) -> bool:
+        known = self.real_folders if kind == "folder" else self.real_files
+        if real not in known:
+            known[real] = entry.id
+            return True
+        first = known[real]
+        if first != entry.id:
+            self.notes.append(f"{_shown(entry)} is the same {kind} as {first or '.'!r}: read once")
+        return False
+
+    def is_known(self, entry: _Entry) -> bool:
+        return _suffix(entry.path) in self.suffixes
+
+    def fail(self, source: str, reason: str) -> None:
+        self.failures.append(SourceFailure(source=storable(source), reason=reason))
+
+    def found(self) -> Found:
+        sources = []
+        for id_, paths in sorted(self.files.items()):
+            if len(paths) == 1:
+                sources.append(FileSource(id=id_, path=paths[0]))
+            elif paths:
+                both = " and ".join(repr(storable(str(path))) for path in sorted(paths))
+                reason = f"would be the id of {both}: start from a folder that holds all of them"
+                self.fail(id_, reason)
+        for given, real in self.roots.items():
+            if not any(Path(file).is_relative_to(real) for file in self.real_files):
+                kinds = " ".join(sorted(self.suffixes))
+                self.fail(given, f"no readable files in {given!r}: what is read are {kinds}")
+        failures = sorted(set(self.failures), key=lambda failure: (failure.source, failure.reason))
+        return Found(sources, failures, sorted({*self.notes, *self.notes_on_others()}))
+
+    def notes_on_others(self) -> list[str]:
+        notes = []
+        for suffix, ids in self.other.items():
+            shown = ", ".join(sorted(ids)[:_NAMES_IN_A_NOTE])
+            more = ", …" if len(ids) > _NAMES_IN_A_NOTE else ""
+            count = "1 file" if len(ids) == 1 else f"{len(ids)} files"
+            kind = f"with suffix {suffix!r}" if suffix else "without a suffix"
+            notes.append(f"passed over {count} {kind}, which no reader takes: {shown}{more}")
+        return notes
+
+
+def _root_id(path: Path) -> str:
+    """The id of a path as named; empty for the current folder itself."""
+    here = Path.cwd()
+    for place, base in ((path, here), (path.resolve(), here.resolve())):
+        if place.is_relative_to(base):
+            return "" if place == base else _normal(place.relative_to(base).as_posix())
+    return _normal(path.name)
+
+
+def _joined(folder_id: str, name: str) -> str:
+    return f"{folder_id}/{_normal(name)}" if folder_id else _normal(name)
+
+
+def _normal(path: str) -> str:
+    return unicodedata.normalize("NFC", storable(path))
+
+
+def _shown(entry: _Entry) -> str:
+    return repr(entry.id or ".")
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()

@@ -1,0 +1,110 @@
+"""One question's score arrays to one order of passages: fuse, then walk.
+
+Pure: rows and numbers. What a row is, who made the scores and what the walk walks on come as
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .fuse import Scores, reciprocal_rank_fusion, rescale, score_fusion
+
+Rows = npt.NDArray[np.int64]
+Fusion = Literal["score", "rrf"]
+TITLE_SHARE = 0.3
+"""Weight of the BM25 score of the title alone beside that of title and body."""
+
+
+class WalkOutcome(Protocol):
+    """What a walk gives back: the mass of each row (n) and all rows, best first."""
+
+    @property
+    def mass(self) -> npt.NDArray[np.float32]:
+        """What the walk leaves at each row."""
+
+    @property
+    def order(self) -> Rows:
+        """All rows, best first."""
+
+
+Walk = Callable[[Scores], WalkOutcome]
+"""Fused scores, 0–1, one a row → where a walk from the best of them leads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """All rows, best first; the score that orders them; and each list's scores by its name.
+
+    `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`,
+    `fused` and `walk`, each (n).
+    """
+
+    order: Rows
+    scores: Scores
+    lists: Mapping[str, Scores] = field(default_factory=dict)
+
+
+def rank_passages(
+    lexical_body: npt.ArrayLike | None,
+    lexical_title: npt.ArrayLike | None = None,
+    *,
+    dense: npt.ArrayLike | None = None,
+    dense_weight: float | npt.ArrayLike = 1.0,
+    walk: Walk | None = None,
+    fusion: Fusion = "score",
+) -> Ranking:
+    """Rows by fused score, or by the mass of a walk from the best of these.
+
+    Args:
+        lexical_body: BM25 of title and body (n); None or empty where keyword search is off.
+        lexical_title: BM25 of the title alone (n).
+        dense: cosine of question and passage (n).
+        dense_weight: 0–1, one number or one a row: how much of the question and of the passage
+            the encoder can read. Where it is nil, the keyword score alone decides.
+        walk: what to do with the fused scores; None leaves their order.
+        fusion: how lists become one; "rrf" is rescaled to 0–1 for the walk's sake.
+
+    Ties are broken by row, so the same input gives the same order.
+    """
+    lists = _lists(lexical_body, lexical_title, dense, dense_weight)
+    weight = np.asarray(dense_weight, dtype=np.float64)
+    if fusion == "score":
+        weights = [weight if name == "dense" else 1.0 for name in lists]
+        fused = score_fusion(list(lists.values()), weights)
+    else:
+        fused = rescale(reciprocal_rank_fusion(list(lists.values())))
+    lists["fused"] = fused
+    if walk is None:
+        order = np.lexsort((np.arange(fused.size), -fused))
+        return Ranking(order=order, scores=fused, lists=lists)
+    outcome = walk(fused)
+    mass = np.asarray(outcome.mass, dtype=np.float64)
+    lists["walk"] = mass
+    return Ranking(order=outcome.order, scores=mass, lists=lists)
+
+
+def _lists(
+    body: npt.ArrayLike | None,
+    title: npt.ArrayLike | None,
+    dense: npt.ArrayLike | None,
+    dense_weight: float | npt.ArrayLike,
+) -> dict[str, Scores]:
+    lists: dict[str, Scores] = {}
+    if body is not None:
+        keyword = np.asarray(body, dtype=np.float64)
+        if title is not None:
+            keyword = keyword + TITLE_SHARE * np.asarray(title, dtype=np.float64)
+        lists["keyword"] = keyword
+    if dense is not None:
+        cosine = np.asarray(dense, dtype=np.float64)
+        weight = np.broadcast_to(np.asarray(dense_weight, dtype=np.float64), cosine.shape)
+        if cosine.size and weight.max() > 0:
+            # What the encoder cannot read looks alike to it: such cosines must not set the scale.
+            lists["dense"] = np.where(weight > 0, cosine, cosine[weight > 0].min())
+    return lists or {"keyword": np.zeros(0)}

@@ -1,0 +1,135 @@
+"""How sure one may be that a retrieved passage bears on the question: calibrated, 0–1.
+
+What orders passages (fused scores, the mass of a walk) says nothing across questions: the best of
+a hopeless list scores as high as the best of a good one. Relevance is the estimated probability
+that a passage is one of those a question asks for, from how much of the question stands in it,
+its cosine, its place in the list, and the question's names. The coefficients are fitted by
+`tests/benchmarks/fit_relevance.py`; nothing here knows of indexes or models.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .fuse import Scores
+from .tokens import tokens
+
+_ASKING = re.compile(
+    r"为什么|是什么|什么样|什么|怎么样|怎么|怎样|如何|哪[些个里位家种年几两一]?|多少|多大|多久|多长"
+    r"|几[个年位种]?|是谁|谁|何时|何地|何处|何种|是否|吗|呢|请问|有没有|请"
+)
+
+
+def question_tokens(question: str) -> list[str]:
+    """The tokens of a question without the words that only ask, each once, in order."""
+    return list(dict.fromkeys(tokens(_ASKING.sub(" ", question))))
+
+
+def coverage(
+    question: Sequence[str],
+    passages: Sequence[Collection[str]],
+    *,
+    document_frequency: Callable[[str], int],
+    passage_count: int,
+) -> Scores:
+    """The share of the question's tokens that each passage holds, weighted by idf: (k), 0–1.
+
+    `passages` are the tokens of title and text together. A token that no passage of the corpus
+    has weighs most of all. A question without tokens is covered by nothing.
+    """
+    weights = [_idf(document_frequency(token), passage_count) for token in question]
+    total = sum(weights)
+    if not total:
+        return np.zeros(len(passages))
+    holdings = [frozenset(passage) for passage in passages]
+    return np.array(
+        [
+            sum(w for token, w in zip(question, weights, strict=True) if token in held) / total
+            for held in holdings
+        ]
+    )
+
+
+def _idf(frequency: int, count: int) -> float:
+    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) if count else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What speaks for one passage of a result list.
+
+    Args:
+        covered: `coverage` of the question by title and text, 0–1.
+        share: its score divided by the best score of the list, 0–1: walk mass where there was a
+            walk, else the fused score.
+        cosine: of question and passage; None where no encoder took part.
+        readable: how much of question and passage the encoder can read, 0–1.
+        names: the share of the question's names that stand in the passage or are its title;
+            None where the question holds no name.
+    """
+
+    covered: float
+    share: float
+    cosine: float | None = None
+    readable: float = 1.0
+    names: float | None = None
+
+
+FEATURES = (
+    "constant",
+    "coverage",
+    "cosine",
+    "blind",
+    "blind × coverage",
+    "share",
+    "names",
+    "no names",
+    "best coverage",
+    "best cosine",
+)
+"""What the logistic weighs. `blind`: how little the encoder reads; `best …`: over the list."""
+
+
+def features(evidences: Sequence[Evidence]) -> npt.NDArray[np.float64]:
+    """The matrix (k, len(FEATURES)) of one result list."""
+    sees = [0.0 if e.cosine is None else e.readable for e in evidences]
+    likeness = [
+        s * min(max(e.cosine or 0.0, 0.0), 1.0) for s, e in zip(sees, evidences, strict=True)
+    ]
+    best_covered = max((e.covered for e in evidences), default=0.0)
+    best_likeness = max(likeness, default=0.0)
+    rows = [
+        (
+            1.0,
+            e.covered,
+            like,
+            1.0 - see,
+            (1.0 - see) * e.covered,
+            e.share,
+            e.names or 0.0,
+            float(e.names is None),
+            best_covered,
+            best_likeness,
+        )
+        for e, see, like in zip(evidences, sees, likeness, strict=True)
+    ]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+COEFFICIENTS = (-6.0, 3.0, 4.0, 1.0, 1.0, 2.0, 1.0, 0.3, 1.0, 1.0)
+"""Fitted; in the order of `FEATURES`."""
+
+
+def relevance(evidences: Sequence[Evidence]) -> list[float]:
+    """The probability, 0–1, that each passage of one result list is asked for, in its order.
+
+    A list is judged as a whole: what its best passages show speaks for those that links led to.
+    """
+    odds = features(evidences) @ np.array(COEFFICIENTS)
+    return [float(p) for p in 1.0 / (1.0 + np.exp(-odds))]

@@ -1,0 +1,75 @@
+"""Text to the tokens that BM25 counts: English, Chinese, both in one text, numbers and codes.
+
+The same for passages and questions. Knows nothing of indexes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+_STOP = """
+a an and are as at be been but by did do does for from had has have he her his i if in into is it
+its my no not of on or our s she so such t than that the their them then there these they this
+those to was we were what when where which while who whom whose why how will with would you your
+"""
+_STOP_WORDS = frozenset(_STOP.split())
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
+_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-/._'’&][^\W_{_CJK}]+)*")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
+_CODE = re.compile(r"\b([A-Z]{2,})[ ](\d+)\b")
+_POSSESSIVE = re.compile(r"['’]s?\b(?![\w'’])")
+_JOINERS = re.compile(r"[-/_'’&]|(?<!\d)\.|\.(?!\d)")
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of `text`, in order, with repeats.
+
+    Words are folded (width, case, accents), stemmed (Snowball English), and left out if they are
+    among a few dozen function words. What is joined by marks or mixes letters and digits
+    ("KMI-2031/7", "IL-6") gives its parts and the whole; so does "ISO 27001". Chinese gives
+    overlapping pairs of characters, which need no dictionary.
+    """
+    wide = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    found: list[str] = []
+    words: list[str] = []
+    for piece in _PIECE.findall(_folded(wide)):
+        if piece.isascii() and piece.isalpha():
+            words.append(piece)
+        elif _IS_CJK.match(piece):
+            found.extend(_pairs(piece))
+        else:
+            words.extend(_joined_and_parts(piece))
+    found.extend(_stemmer().stemWords([word for word in words if word not in _STOP_WORDS]))
+    found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
+    return found
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFD", text.casefold())
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in parts if unicodedata.category(c) != "Mn")
+    )
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _joined_and_parts(piece: str) -> list[str]:
+    bare = _POSSESSIVE.sub("", piece)
+    whole = _JOINERS.sub("", bare)
+    parts = [part for part in _PARTS.findall(bare) if len(part) > 1 or part.isdigit()]
+    return [whole] if parts in ([whole], []) else [whole, *parts]
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")

@@ -1,0 +1,91 @@
+"""One SQL database, one write transaction at a time, readers beside it.
+
+`write()` is re-entrant within a thread: whoever calls it inside another `write()` joins that
+transaction, which is how one document reaches every table in one commit. Knows no table.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import URL, make_url
+
+BUSY_TIMEOUT_SECONDS = 60
+
+
+class Database:
+    """A connection pool with the two ways to use it.
+
+    SQLite runs in WAL mode, so readers never wait for the writer; any other SQLAlchemy URL is
+    used as it is.
+    """
+
+    def __init__(self, url: str | URL) -> None:
+        self.url = make_url(url)
+        options: dict[str, Any] = {}
+        if self.url.get_backend_name() == "sqlite":
+            options["connect_args"] = {"timeout": BUSY_TIMEOUT_SECONDS}
+        self._engine = create_engine(self.url, **options)
+        self._local = threading.local()
+        if self.url.get_backend_name() == "sqlite":
+            event.listen(self._engine, "connect", _prepare_sqlite)
+            event.listen(self._engine, "begin", _begin_sqlite)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: committed whole at the end of the outermost block, or rolled back whole."""
+        current: Connection | None = getattr(self._local, "connection", None)
+        if current is not None:
+            yield current
+            return
+        with self._engine.connect() as connection:
+            connection = connection.execution_options(loregraph_write=True)
+            with connection.begin():
+                self._local.connection = connection
+                try:
+                    yield connection
+                finally:
+                    self._local.connection = None
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A consistent view, joined by every `read()` inside it on the same thread.
+
+        Inside `write()` it sees what that transaction wrote.
+        """
+        current: Connection | None = getattr(self._local, "connection", None)
+        current = current or getattr(self._local, "reader", None)
+        if current is not None:
+            yield current
+            return
+        with self._engine.connect() as connection, connection.begin():
+            self._local.reader = connection
+            try:
+                yield connection
+            finally:
+                self._local.reader = None
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self._engine.dispose()
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions are begun by `_begin_sqlite` alone
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, not only unlinked
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes its lock at once: a transaction that reads first and writes later could
+    # otherwise fail with "database is locked" whatever the timeout.
+    write = connection.get_execution_options().get("loregraph_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -1,0 +1,424 @@
+"""From all facts to everything that rests on them: entities, links, relations, communities, reports.
+
+One transaction, in which the rows written are a function of the facts alone: a library that reached the same facts by another way holds the same rows. Only what
+differs is written. Interrupted anywhere, the old rows stay, dirty ones unread, and the next call
+does it again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
+
+from .communities import communities as cluster
+from .database import Database
+from .facts import (
+    batches,
+    chunk_of,
+    derived_generation,
+    generation,
+    write_state,
+)
+from .model import (
+    NAMED_TYPES,
+    Community,
+    Entity,
+    Evidence,
+    Merge,
+    Name,
+    Relation,
+    Report,
+    content_id,
+)
+from .names import NameMatcher
+from .read import ORDERLESS_PREDICATE, read_reports, write_findings
+from .reports import EntityMention, ReportInput, write_reports
+from .resolve import resolve
+from .schema import (
+    chunks,
+    communities,
+    entities,
+    links,
+    members,
+    mentions,
+    names,
+    relations,
+    reports,
+    statements,
+)
+
+ALSO_KNOWN_AS = "also known as"
+TYPED_WEIGHT = 2.0
+"""A stated relation binds its two ends more than standing in one sentence, which weighs 1."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeriveOptions:
+    """What the derived rows depend on besides the facts."""
+
+    max_community_size: int = 20
+    resolution: float = 1.0
+    seed: int = 20240601
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """How much there is, and how much of it had to be written."""
+
+    entities: int = 0
+    relations: int = 0
+    communities: int = 0
+    reports: int = 0
+    reports_written: int = 0
+    rows_written: int = 0
+
+
+def is_fresh(database: Database) -> bool:
+    """Whether the derived rows rest on the facts as they are now."""
+    with database.read() as connection:
+        return derived_generation(connection) == generation(connection)
+
+
+def derive(
+    database: Database, *, options: DeriveOptions, progress: Progress | None = None
+) -> Derived:
+    """Bring every derived row up to the facts, in one transaction; nothing to do is free.
+
+    Args:
+        database: where facts are read and derived rows written.
+        options: clustering parameters.
+        progress: called with a stage's name, steps done and steps in all.
+    """
+    report = progress or (lambda _stage, _done, _total: None)
+    with database.write() as connection:
+        current = generation(connection)
+        if derived_generation(connection) == current:
+            return Derived()
+        report("resolve", 0, 1)
+        known = _all_names(connection)
+        found, merges = resolve(known, _stated_aliases(connection))
+        written = _write_entities(connection, found)
+        written += _write_names(connection, known, merges)
+        report("link", 0, 1)
+        _write_links(connection, report)
+        entity_of = {merge.key: merge.entity_id for merge in merges}
+        edges = _relations(connection, entity_of)
+        written += _write_relations(connection, edges)
+        report("cluster", 0, 1)
+        clusters = cluster(
+            sorted(entity.id for entity in found),
+            _weighted_edges(edges),
+            max_size=options.max_community_size,
+            resolution=options.resolution,
+            seed=options.seed,
+        )
+        written += _write_communities(connection, clusters)
+        report("report", 0, len(clusters))
+        previous = {value.fingerprint: value for value in read_reports(connection, dirty=True)}
+        values = write_reports(
+            _report_input(connection, found, edges, clusters, entity_of), previous=previous
+        )
+        written += _write_reports(connection, values)
+        report("report", len(clusters), len(clusters))
+        write_state(connection, "derived", str(current))
+    return Derived(
+        entities=len(found),
+        relations=len(edges),
+        communities=len(clusters),
+        reports=len(values),
+        reports_written=sum(value.fingerprint not in previous for value in values),
+        rows_written=written,
+    )
+
+
+def _all_names(connection: Connection) -> list[Name]:
+    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    documents: dict[str, set[str]] = defaultdict(set)
+    titles: dict[str, set[str]] = defaultdict(set)
+    counted = (
+        select(
+            mentions.c.key,
+            mentions.c.surface,
+            mentions.c.type,
+            chunks.c.document_id,
+            func.count().label("count"),
+        )
+        .join(chunks, chunks.c.id == mentions.c.chunk_id)
+        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
+    )
+    for row in connection.execute(counted):
+        surfaces[row.key][row.surface] += row.count
+        types[row.key][row.type] += row.count
+        documents[row.key].add(row.document_id)
+    titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
+    for row in connection.execute(titled.where(chunks.c.title_key != "")):
+        surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
+        titles[row.title_key].add(row.document_id)
+        documents[row.title_key].add(row.document_id)
+    return [
+        Name(
+            key=key,
+            surfaces=dict(sorted(surfaces[key].items())),
+            types=dict(sorted(types[key].items())),
+            documents=frozenset(documents[key]),
+            titles=frozenset(titles[key]),
+        )
+        for key in sorted(surfaces)
+    ]
+
+
+def _stated_aliases(connection: Connection) -> list[tuple[str, str]]:
+    query = select(statements.c.subject, statements.c.object).distinct()
+    rows = connection.execute(query.where(statements.c.predicate == ALSO_KNOWN_AS))
+    return sorted((row.subject, row.object) for row in rows)
+
+
+def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
+    rows = [
+        {
+            "id": entity.id,
+            "name": entity.name,
+            "type": entity.type,
+            "aliases": json.dumps(entity.aliases, ensure_ascii=False),
+            "mention_count": entity.mention_count,
+            "document_count": entity.document_count,
+            "dirty": False,
+        }
+        for entity in found
+    ]
+    return replace_rows(connection, entities, rows)
+
+
+def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence[Merge]) -> int:
+    kinds = {name.key: _kind(name) for name in known}
+    rows = [
+        {
+            "key": merge.key,
+            "entity_id": merge.entity_id,
+            "reason": merge.reason,
+            "kind": kinds[merge.key],
+            "dirty": False,
+        }
+        for merge in merges
+    ]
+    _mark_unlinked(connection, {(row["key"], row["kind"]) for row in rows})
+    return replace_rows(connection, names, rows)
+
+
+def _kind(name: Name) -> str:
+    if name.titles:
+        return "title"
+    return "name" if NAMED_TYPES & name.types.keys() else "concept"
+
+
+def _mark_unlinked(connection: Connection, now: set[tuple[Any, str]]) -> None:
+    """Chunks in which a name that came or went may occur are matched again; no others.
+
+    What a chunk's longest matches are depends only on the names that occur in it.
+    """
+    before = {(row.key, row.kind) for row in connection.execute(select(names.c.key, names.c.kind))}
+    changed = sorted((key, kind) for key, kind in now ^ before if kind != "concept")
+    if len(changed) * 5 > len(now):
+        connection.execute(update(chunks).values(linked=False))
+        return
+    if not changed:
+        return
+    matcher = _matcher(changed)
+    texts = connection.execute(select(chunks.c.id, chunks.c.text))
+    for batch in batches(row.id for row in texts if matcher.match(row.text)):
+        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
+
+
+def _matcher(kinds: Iterable[tuple[str, str]]) -> NameMatcher:
+    named = [(key, kind) for key, kind in kinds if kind != "concept"]
+    return NameMatcher(
+        titles=[key for key, kind in named if kind == "title"], names=[key for key, _ in named]
+    )
+
+
+def _write_links(connection: Connection, progress: Progress) -> None:
+    query = select(chunks.c.id, chunks.c.text).where(chunks.c.linked.is_(False))
+    waiting = connection.execute(query.order_by(chunks.c.id)).all()
+    if not waiting:
+        return
+    known = connection.execute(select(names.c.key, names.c.kind))
+    matcher = _matcher((row.key, row.kind) for row in known)
+    rows = []
+    for number, row in enumerate(waiting):
+        keys = sorted({match.key for match in matcher.match(row.text)})
+        rows.extend({"chunk_id": row.id, "key": key} for key in keys)
+        if number % 500 == 0:
+            progress("link", number, len(waiting))
+    for batch in batches(row.id for row in waiting):
+        connection.execute(delete(links).where(links.c.chunk_id.in_(batch)))
+        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=True))
+    if rows:
+        connection.execute(insert(links), rows)
+
+
+def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Relation]:
+    """Statements gathered by the entities they mean, with every evidence; sorted by id."""
+    evidences: dict[tuple[str, str, str], set[Evidence]] = defaultdict(set)
+    query = select(statements).where(statements.c.predicate != ALSO_KNOWN_AS)
+    for row in connection.execute(query):
+        source, target = entity_of.get(row.subject), entity_of.get(row.object)
+        if source is None or target is None or source == target:
+            continue
+        if row.predicate == ORDERLESS_PREDICATE and target < source:
+            source, target = target, source
+        evidences[source, row.predicate, target].add(
+            Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
+        )
+    found = [
+        Relation(
+            id=content_id("r", source, predicate, target),
+            source_id=source,
+            predicate=predicate,
+            target_id=target,
+            weight=len(places) * (1.0 if predicate == ORDERLESS_PREDICATE else TYPED_WEIGHT),
+            evidences=tuple(sorted(places)),
+        )
+        for (source, predicate, target), places in evidences.items()
+    ]
+    return sorted(found, key=lambda relation: relation.id)
+
+
+def _weighted_edges(found: Iterable[Relation]) -> list[tuple[str, str, float]]:
+    weights: dict[tuple[str, str], float] = defaultdict(float)
+    for relation in found:
+        ends = sorted((relation.source_id, relation.target_id))
+        weights[ends[0], ends[1]] += relation.weight
+    return [(source, target, weight) for (source, target), weight in sorted(weights.items())]
+
+
+def _write_relations(connection: Connection, found: Sequence[Relation]) -> int:
+    rows = [
+        {
+            "id": relation.id,
+            "source_id": relation.source_id,
+            "predicate": relation.predicate,
+            "target_id": relation.target_id,
+            "weight": relation.weight,
+        }
+        for relation in found
+    ]
+    return replace_rows(connection, relations, rows)
+
+
+def _write_communities(connection: Connection, found: Sequence[Community]) -> int:
+    rows = [
+        {"id": value.id, "level": value.level, "parent_id": value.parent_id, "dirty": False}
+        for value in found
+    ]
+    written = replace_rows(connection, communities, rows)
+    member_rows = [
+        {"community_id": value.id, "entity_id": entity_id}
+        for value in found
+        for entity_id in value.entity_ids
+    ]
+    return written + replace_rows(connection, members, member_rows)
+
+
+def _report_input(
+    connection: Connection,
+    found: Sequence[Entity],
+    edges: Sequence[Relation],
+    clusters: Sequence[Community],
+    entity_of: Mapping[str, str],
+) -> ReportInput:
+    rows = connection.execute(
+        select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
+    )
+    placed = sorted(
+        {
+            (row.chunk_id, row.start, row.end, entity_of[row.key])
+            for row in rows
+            if row.key in entity_of
+        }
+    )
+    return ReportInput(
+        communities=tuple(clusters),
+        entities={entity.id: entity for entity in found},
+        relations=tuple(edges),
+        chunks={row.id: chunk_of(row) for row in connection.execute(select(chunks))},
+        mentions=tuple(
+            EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
+            for chunk_id, start, end, entity_id in placed
+        ),
+    )
+
+
+def _write_reports(connection: Connection, values: Sequence[Report]) -> int:
+    rows = [
+        {
+            "community_id": value.community_id,
+            "fingerprint": value.fingerprint,
+            "level": value.level,
+            "title": value.title,
+            "summary": value.summary,
+            "rating": value.rating,
+            "findings": write_findings(value.findings),
+            "dirty": False,
+        }
+        for value in values
+    ]
+    return replace_rows(connection, reports, rows)
+
+
+def replace_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Make the table hold exactly these rows, writing only the difference; how many changed."""
+    key_columns = list(table.primary_key.columns)
+    columns = [column.name for column in table.columns]
+    wanted = {
+        tuple(row[c.name] for c in key_columns): tuple(row[c] for c in columns) for row in rows
+    }
+    held = {
+        tuple(getattr(row, c.name) for c in key_columns): tuple(row)
+        for row in connection.execute(select(table))
+    }
+    gone = sorted(held.keys() - wanted.keys())
+    come = [
+        dict(zip(columns, wanted[key], strict=True)) for key in sorted(wanted.keys() - held.keys())
+    ]
+    changed = sorted(key for key in wanted.keys() & held.keys() if wanted[key] != held[key])
+    for start in range(0, len(gone), 200):
+        part = gone[start : start + 200]
+        where = (
+            key_columns[0].in_([key[0] for key in part])
+            if len(key_columns) == 1
+            else tuple_(*key_columns).in_(part)
+        )
+        connection.execute(delete(table).where(where))
+    if changed:
+        same_key = and_(*(column == bindparam(f"key_{column.name}") for column in key_columns))
+        values = {c.name: bindparam(f"new_{c.name}") for c in table.columns if not c.primary_key}
+        connection.execute(
+            update(table).where(same_key).values(values),
+            [
+                {f"key_{c.name}": part for c, part in zip(key_columns, key, strict=True)}
+                | {f"new_{name}": v for name, v in zip(columns, wanted[key], strict=True)}
+                for key in changed
+            ],
+        )
+    if come:
+        connection.execute(insert(table), come)
+    return len(gone) + len(come) + len(changed)

@@ -1,0 +1,265 @@
+"""Chinese: names and recurring nouns from part-of-speech tags.
+
+The tagger is `rjieba` (jieba's dictionary and model in compiled form: the same tags for about 93
+names of 100, a hundred times faster), else `jieba` itself; with neither, titles in 《》 and names
+in quotation marks are still found. Tags are those of jieba (nr person, ns place, nt organisation,
+nz other name, n noun, v verb …). Relations are read by `chinese_relations`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from ..name_parts import han_surname, parts_of
+from ..name_words import CHINESE_FUNCTION_WORDS
+from ..names import name_key
+from ..person_words import COMPOUND_SURNAMES, SURNAMES
+from .candidates import Candidate
+from .segments import Segment, has_han
+from .words import HAN_EVENT_SUFFIXES, HAN_SUFFIXES, HAN_VAGUE
+
+Tagger = Callable[[str], Sequence[tuple[str, str]]]
+
+
+class HanToken(NamedTuple):
+    """A word of a segment; offsets into the whole text."""
+
+    start: int
+    end: int
+    word: str
+    tag: str
+
+
+_TITLE = re.compile(r"《([^《》\n]{1,40})》")
+_QUOTED = re.compile(r"[“「『]([\u4e00-\u9fffA-Za-z0-9·—-]{2,12})[”」』]")
+_SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
+_NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
+_DOTS = frozenset("·•・‧")
+_NAME_TAGS = {
+    "nr": "PERSON",
+    "nrt": "PERSON",
+    "nrfg": "PERSON",
+    "ns": "PLACE",
+    "nt": "ORGANISATION",
+}
+_PROPER = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz", "g", "x", "eng"})
+_JOINABLE = frozenset(
+    {"n", "nr", "nrt", "nrfg", "ns", "nt", "nz", "ng", "g", "vn", "j", "b", "s", "l"}
+)
+_NOUNS = frozenset({"n", "vn", "nz", "ng", "j", "l"})
+_TAIL_WORDS = frozenset("乃于以为曾任和与在是之及则也即被将对从到向并又")
+_WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
+_MAX_RUN = 14
+
+
+def load_tagger() -> tuple[Tagger | None, str]:
+    """The tagger and its name with version; `(None, "none")` where no dictionary is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        import rjieba
+
+        return rjieba.tag, f"rjieba-{version('rjieba')}"
+    except (ImportError, PackageNotFoundError):
+        pass
+    try:
+        import logging
+
+        import jieba
+        import jieba.posseg
+
+        jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
+        return _jieba_tags, f"jieba-{version('jieba')}"
+    except (ImportError, PackageNotFoundError):
+        return None, "none"
+
+
+def _jieba_tags(text: str) -> list[tuple[str, str]]:
+    import jieba.posseg
+
+    return [(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
+
+
+def tokens_of(segment: Segment, tagger: Tagger) -> list[HanToken]:
+    """The segment's words with their offsets in the whole text."""
+    tokens = []
+    place = 0
+    for word, tag in tagger(segment.shadow):
+        place = segment.shadow.index(word, place)
+        start = segment.start + place
+        tokens.append(HanToken(start, start + len(word), word, tag))
+        place += len(word)
+    return tokens
+
+
+def marked_candidates(segment: Segment) -> list[Candidate]:
+    """Works in 《》 and short names in quotation marks; needs no dictionary."""
+    found = [
+        Candidate(segment.start + m.start(1), segment.start + m.end(1), "WORK")
+        for m in _TITLE.finditer(segment.shadow)
+    ]
+    for match in _QUOTED.finditer(segment.shadow):
+        before = segment.shadow[: match.start()]
+        if has_han(match[1]) and not _NO_NAME & set(match[1]) and not _SPEECH.search(before):
+            span = (segment.start + match.start(1), segment.start + match.end(1))
+            kind = "EVENT" if match[1].endswith(HAN_EVENT_SUFFIXES) else "NAME"
+            found.append(Candidate(*span, kind))
+    return found
+
+
+def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """Persons, places, organisations and other names, possibly overlapping."""
+    found = []
+    for index, token in enumerate(tokens):
+        if token.tag in _NAME_TAGS or token.tag == "nz":
+            found.extend(_single(tokens, index))
+        found.extend(_with_suffix(tokens, index))
+        if token.word in _DOTS:
+            found.extend(_transliterated(tokens, index))
+    found.extend(_titled(tokens))
+    return [c for c in found if c.end - c.start >= 2]
+
+
+def _single(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    token = tokens[index]
+    word, kind = token.word, _NAME_TAGS.get(token.tag, "NAME")
+    if word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word):
+        return []
+    if kind != "PERSON":
+        return [Candidate(token.start, token.end, kind)] if has_han(word) else []
+    if len(word) == 1 and index + 1 < len(tokens):
+        following = tokens[index + 1]
+        whole = word + following.word
+        if following.tag in _NAME_TAGS and han_surname(whole):
+            return [Candidate(token.start, following.end, "PERSON")]
+        return []
+    while len(word) > 2 and word[-1] in _TAIL_WORDS:
+        word = word[:-1]
+    if not has_han(word):
+        return []
+    is_person = bool(han_surname(word)) or (len(word) >= 2 and word[0] in SURNAMES)
+    kind = "PERSON" if is_person or len(word) == 2 else "NAME"
+    return [Candidate(token.start, token.start + len(word), kind)]
+
+
+def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    """A noun run that ends in "…大学", "…研究所", "…市": joined from its first proper part."""
+    token = tokens[index]
+    if token.tag not in _JOINABLE | {"v"} or not has_han(token.word):
+        return []
+    suffix, kind = _suffix_of(token.word)
+    if not suffix or token.word in HAN_VAGUE:
+        return []
+    first = index
+    while first > 0 and _joins(tokens[first - 1], tokens[first]):
+        if token.end - tokens[first - 1].start > _MAX_RUN:
+            break
+        first -= 1
+    run = tokens[first : index + 1]
+    own = len(token.word) - len(suffix) >= 2 and token.tag in _PROPER
+    proper = any(t.tag in _PROPER or (t.tag == "a" and len(t.word) == 1) for t in run[:-1])
+    if len(suffix) == 1 and kind == "PLACE" and not own:
+        proper = len(run) > 1 and run[-2].tag in _PROPER
+        run = run[-2:] if proper else run
+    return [Candidate(run[0].start, token.end, kind)] if own or proper else []
+
+
+def _suffix_of(word: str) -> tuple[str, str]:
+    for suffix, kind in HAN_SUFFIXES:
+        if word.endswith(suffix) and (len(suffix) > 1 or word == suffix or len(word) > 2):
+            return suffix, kind
+    return ("", "NAME")
+
+
+def _joins(before: HanToken, after: HanToken) -> bool:
+    if before.end != after.start or before.word in HAN_VAGUE or _NO_NAME & set(before.word):
+        return False
+    single = len(before.word) == 1 and has_han(before.word)
+    if before.tag == "a":
+        return single
+    if before.tag == "x":
+        return single
+    return before.tag in _JOINABLE and before.word not in CHINESE_FUNCTION_WORDS
+
+
+def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    """ "亚当·斯密": the words on both sides of the dot, as far as they look like syllables."""
+    first = last = index
+    while first > 0 and tokens[first - 1].tag not in {"p", "v", "c", "u", "uj", "d", "m", "r"}:
+        before = tokens[first - 1]
+        if before.end != tokens[first].start or not (has_han(before.word) or before.word in _DOTS):
+            break
+        first -= 1
+        if tokens[index].start - before.start >= 2 and before.tag not in {"nr", "nrt", "x", "g"}:
+            break
+    while last + 1 < len(tokens) and tokens[last + 1].start == tokens[last].end:
+        after = tokens[last + 1]
+        if not (has_han(after.word) or after.word in _DOTS) or after.tag in {"p", "uj", "c", "d"}:
+            break
+        last += 1
+        if after.word not in _DOTS and (len(after.word) > 1 or after.tag in _NAME_TAGS):
+            following = tokens[last + 1] if last + 1 < len(tokens) else None
+            if following is None or following.word not in _DOTS:
+                break
+    if first == index or last == index:
+        return []
+    return [Candidate(tokens[first].start, tokens[last].end, "PERSON")]
+
+
+def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """ "林博士", "欧阳教授": a surname that begins a word, and a title."""
+    found = []
+    for index, token in enumerate(tokens):
+        for last in range(index, min(index + 3, len(tokens))):
+            word = "".join(t.word for t in tokens[index : last + 1])
+            joined = 3 <= len(word) <= 6 and tokens[last].end - token.start == len(word)
+            surname = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES
+            if joined and surname and parts_of(word).han_title:
+                found.append(Candidate(token.start, tokens[last].end, "PERSON"))
+    return found
+
+
+def recurring(
+    segments: Iterable[Segment], names: Sequence[Candidate], text: str
+) -> list[Candidate]:
+    """Every place where a name found once stands again, which the tagger may have cut otherwise."""
+    types: dict[str, str] = {}
+    for name in sorted(names):
+        surface = text[name.start : name.end]
+        if len(surface) >= 3 and has_han(surface):
+            types.setdefault(surface, name.type)
+    found = []
+    for segment in segments:
+        for surface, kind in types.items():
+            place = segment.shadow.find(surface)
+            while place != -1:
+                start = segment.start + place
+                found.append(Candidate(start, start + len(surface), kind))
+                place = segment.shadow.find(surface, place + len(surface))
+    return found
+
+
+def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """Nouns, and runs of two or three of them, that the text has twice or more."""
+    runs: list[list[HanToken]] = []
+    for token in tokens:
+        usable = token.tag in _NOUNS and has_han(token.word)
+        if usable and runs and runs[-1] and runs[-1][-1].end == token.start:
+            runs[-1].append(token)
+        elif usable:
+            runs.append([token])
+        else:
+            runs.append([])
+    found = []
+    for run in filter(None, runs):
+        spans = [run] if 2 <= len(run) <= 3 else []
+        spans += [[token] for token in run if len(token.word) >= 2]
+        found += [
+            Candidate(s[0].start, s[-1].end, "CONCEPT", name_key("".join(t.word for t in s)))
+            for s in spans
+        ]
+    counts = Counter(c.key for c in found)
+    return [c for c in found if counts[c.key] >= 2 and c.key not in HAN_VAGUE and len(c.key) <= 8]

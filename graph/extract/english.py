@@ -1,0 +1,234 @@
+"""English: names, noun phrases and parsed sentences from a spaCy pipeline.
+
+Works on spaCy documents that `parse` made; offsets handed out are offsets into the whole text.
+Without a model `capital_candidates` still finds names by their capitals. Relations are read by
+`english_relations`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..name_words import CALENDAR, FUNCTION_WORDS
+from ..names import capitalised_names, name_key
+from .candidates import Candidate
+from .segments import Layout, Segment, has_han
+from .words import NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span, Token
+
+BATCH_SIZE = 32
+_TYPES = {
+    "PERSON": "PERSON",
+    "ORG": "ORGANISATION",
+    "GPE": "PLACE",
+    "LOC": "PLACE",
+    "FAC": "PLACE",
+    "EVENT": "EVENT",
+    "WORK_OF_ART": "WORK",
+    "LAW": "WORK",
+    "PRODUCT": "PRODUCT",
+    "NORP": "NAME",
+}
+_NO_ENTITY = frozenset(
+    {"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL", "LANGUAGE"}
+)
+_ORDINARY = frozenset(
+    {"ADV", "ADP", "VERB", "AUX", "SCONJ", "CCONJ", "PRON", "DET", "INTJ", "NUM", "PART", "PUNCT"}
+)
+_HONORIFIC = re.compile(
+    r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Lady|Lord|Captain|Capt|Colonel|Col|General|Gen|Major"
+    r"|Lieutenant|Lt|Sergeant|Sgt|Reverend|Rev|Madam|Madame|Mme|Father|Sister|Brother|Dame|Judge"
+    r"|Aunt|Uncle)\.?[ ]+$"
+)
+_LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
+_TRAILING = re.compile(r"(?:['’]s?|[\s.,;:!?\"”’)\]\-–—])+$")
+_QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
+_MAX_PHRASE_WORDS = 4
+
+
+def parse(language: Language, segments: Sequence[Segment]) -> Iterator[Doc]:
+    """One parsed document a segment, in order; no parse crosses a sentence of the segment."""
+    return language.pipe((_tokens(language, s) for s in segments), batch_size=BATCH_SIZE)
+
+
+def _tokens(language: Language, segment: Segment) -> Doc:
+    doc = language.make_doc(segment.shadow)
+    starts = {start - segment.start for start, _ in segment.sentences}
+    for token in doc:
+        if token.idx in starts:
+            token.is_sent_start = True
+    return doc
+
+
+def name_candidates(doc: Doc, segment: Segment) -> list[Candidate]:
+    """Names that the tagger or the capitals show, untrimmed of overlaps."""
+    found = [c for span in doc.ents for c in _from_tagger(span, segment)]
+    for start, end in capitalised_names(segment.shadow):
+        span = doc.char_span(start, end, alignment_mode="expand")
+        if span is not None:
+            found.extend(_from_capitals(doc, segment, start, end, span))
+    return found
+
+
+def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
+    kind = _TYPES.get(span.label_)
+    if kind is None or (span.label_ == "NORP" and _is_adjective(span)):
+        return
+    start, end = _stripped(segment.shadow, span.start_char, span.end_char)
+    surface = segment.shadow[start:end]
+    if not any(c.isupper() for c in surface) or "\n" in surface:
+        return
+    if surface.casefold() in FUNCTION_WORDS or surface.casefold() in CALENDAR:
+        return
+    if kind == "PERSON":
+        start = _with_honorific(segment.shadow, start)
+    yield Candidate(segment.start + start, segment.start + end, kind)
+
+
+def _is_adjective(span: Span) -> bool:
+    return len(span) == 1 and (span[0].pos_ == "ADJ" or span[0].dep_ in {"amod", "compound"})
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    leading = _LEADING.match(text, start, end)
+    if leading:
+        start = leading.end()
+    first = text[start:end].split(" ", 1)
+    if len(first) == 2 and first[0].casefold() in NEVER_FIRST:
+        start += len(first[0]) + 1
+    kept = text[start:end]
+    tail = _TRAILING.search(kept)
+    if tail and not re.search(r"(?:\b[A-Z]\.)+$|\b(?:Inc|Ltd|Co|Jr|Sr|Corp)\.$", kept):
+        end = start + tail.start()
+    while start < end and not text[start].isalnum():
+        start += 1
+    return start, end
+
+
+def _with_honorific(text: str, start: int) -> int:
+    match = _HONORIFIC.search(text[max(0, start - 14) : start])
+    return start - len(match.group()) if match else start
+
+
+def _from_capitals(
+    doc: Doc, segment: Segment, start: int, end: int, span: Span
+) -> Iterator[Candidate]:
+    labels = {token.ent_type_ for token in span}
+    if labels <= _NO_ENTITY:
+        return
+    tokens = list(span)
+    if _is_initial(doc, segment, span):
+        while tokens and (
+            tokens[0].lower_ in NEVER_FIRST
+            or (not tokens[0].ent_type_ and tokens[0].pos_ in _ORDINARY)
+        ):
+            tokens.pop(0)
+        if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):
+            return
+        start = max(start, tokens[0].idx)
+    if len(tokens) == 1 and not _is_single_name(tokens[0], initial=start == span.start_char):
+        return
+    start = _with_honorific(segment.shadow, start)
+    kind = "PERSON" if _HONORIFIC.match(segment.shadow[start:end].split(" ")[0] + " ") else "NAME"
+    yield Candidate(segment.start + start, segment.start + end, kind)
+
+
+def _has_capital(tokens: Sequence[Token]) -> bool:
+    return any(c.isupper() for token in tokens for c in token.text)
+
+
+def _is_initial(doc: Doc, segment: Segment, span: Span) -> bool:
+    before = span.start - 1
+    while before >= 0 and doc[before].is_space:
+        before -= 1
+    if before < 0 or doc[before].text[0] in _QUOTE_OR_BULLET:
+        return True
+    if doc[span.start].is_sent_start:
+        return True
+    begin = segment.start + span.start_char
+    last = segment.start + doc[before].idx
+    return any(last < start <= begin for start, _ in segment.sentences)
+
+
+def _is_single_name(token: Token, *, initial: bool) -> bool:
+    if token.ent_type_ in _TYPES:
+        return not (token.ent_type_ == "NORP" and _is_adjective(token.doc[token.i : token.i + 1]))
+    if token.pos_ in _ORDINARY or token.pos_ == "ADJ":
+        return False
+    return token.pos_ == "PROPN" or not initial
+
+
+def capital_candidates(layout: Layout) -> list[Candidate]:
+    """Names by their capitals alone, for text that no model has read.
+
+    A single word that begins a sentence counts only if it stands capitalised inside one as well.
+    """
+    spans = [
+        (start, end)
+        for start, end in capitalised_names(layout.shadow)
+        if "\n" not in layout.shadow[start:end]
+    ]
+    initial = {span for span in spans if _begins_sentence(layout, span[0])}
+    inside = {layout.shadow[a:b] for a, b in spans if (a, b) not in initial}
+    return [
+        Candidate(a, b, "NAME")
+        for a, b in spans
+        if (a, b) not in initial or " " in layout.shadow[a:b] or layout.shadow[a:b] in inside
+    ]
+
+
+def _begins_sentence(layout: Layout, start: int) -> bool:
+    index = layout.sentence_at(start)
+    if index is None:
+        return False
+    before = layout.shadow[layout.sentences[index][0] : start].rstrip()
+    return not any(c.isalnum() for c in before) or before[-1] in _QUOTE_OR_BULLET
+
+
+def concept_candidates(
+    docs: Iterable[tuple[Doc, Segment]], lemma: Callable[[Token], str]
+) -> list[Candidate]:
+    """Noun phrases of two to four words, and single nouns that the text repeats."""
+    phrases: list[Candidate] = []
+    singles: list[Candidate] = []
+    for doc, segment in docs:
+        for chunk in doc.noun_chunks:
+            words = _content_words(chunk)
+            if not words:
+                continue
+            first, head = words[0], words[-1]
+            end = segment.start + head.idx + len(head)
+            key = name_key(" ".join([*(w.lower_ for w in words[:-1]), lemma(head)]))
+            candidate = Candidate(segment.start + first.idx, end, "CONCEPT", key)
+            (phrases if len(words) > 1 else singles).append(candidate)
+    counts = Counter(c.key for c in singles)
+    repeated = [c for c in singles if counts[c.key] > 1 and len(c.key) > 3]
+    return [c for c in (*phrases, *repeated) if c.key]
+
+
+def _content_words(chunk: Span) -> list[Token]:
+    """The phrase's last words up to its head that say what it is; none if it is too vague."""
+    head = chunk.root
+    if head.pos_ != "NOUN" or head.lower_ in VAGUE_NOUNS or not _is_latin(head):
+        return []
+    words = [head]
+    for token in reversed(chunk.doc[chunk.start : head.i]):
+        fits = token.pos_ in {"NOUN", "ADJ"} and _is_latin(token)
+        if not fits or token.lower_ in VAGUE_MODIFIERS or len(words) == _MAX_PHRASE_WORDS:
+            break
+        if token.i + 1 != words[0].i:
+            break
+        words.insert(0, token)
+    if head.ent_type_ in _NO_ENTITY or len(head) < 3:
+        return []
+    return words
+
+
+def _is_latin(token: Token) -> bool:
+    return token.text.replace("-", "").isalpha() and not has_han(token.text)

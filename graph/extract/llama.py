@@ -1,0 +1,256 @@
+"""The adapter between extractors and LlamaIndex: nodes and relations in a node's metadata, and back.
+
+`ExtractionTransform` makes any `Extractor` a LlamaIndex transformation. `extraction_of` reads what
+it wrote, without loss, and also what any other LlamaIndex extractor writes: names and relations
+without places, which it looks up in the node's text. Knows nothing of stores.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.graph_stores.types import (
+    KG_NODES_KEY,
+    KG_RELATIONS_KEY,
+    EntityNode,
+    Relation,
+)
+from llama_index.core.schema import BaseNode, MetadataMode, TransformComponent
+from pydantic import ConfigDict, SkipValidation
+
+from ..model import ENTITY_TYPES, Extraction, Mention, Statement
+from ..names import WORD_CHARACTERS, name_key
+from .protocol import Extractor
+from .segments import has_han, lay_out
+
+_GAP = r"\s+"
+_SPANS = "loregraph_spans"
+"""Property that holds `[start, end, surface]` of every mention; marks nodes as written here."""
+_TYPE_OF_LABEL = {
+    "PERSON": "PERSON",
+    "PEOPLE": "PERSON",
+    "ORGANIZATION": "ORGANISATION",
+    "ORG": "ORGANISATION",
+    "COMPANY": "ORGANISATION",
+    "LOCATION": "PLACE",
+    "LOC": "PLACE",
+    "GPE": "PLACE",
+    "CITY": "PLACE",
+    "COUNTRY": "PLACE",
+    "WORK_OF_ART": "WORK",
+    "TECHNOLOGY": "CONCEPT",
+    "TOPIC": "CONCEPT",
+}
+logger = logging.getLogger("loregraph.graph.extract")
+
+
+class ExtractionTransform(TransformComponent):
+    """An `Extractor` as a LlamaIndex transformation, for `kg_extractors` or a pipeline.
+
+    Writes one `EntityNode` for each key and type, and one `Relation` for each statement, into the
+    metadata of every node; what earlier extractors wrote there stays.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    extractor: SkipValidation[Extractor]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which LlamaIndex knows the component."""
+        return "ExtractionTransform"
+
+    @property
+    def identity(self) -> str:
+        """The extractor's identity."""
+        return self.extractor.identity
+
+    def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002
+        """The same nodes, in order, with what was found in their metadata."""
+        texts = [node_text(node) for node in nodes]
+        for node, extraction in zip(nodes, self.extractor.extract(texts), strict=True):
+            attach(node, extraction)
+        return list(nodes)
+
+
+def attach(node: BaseNode, extraction: Extraction) -> None:
+    """Add what was found to a node's metadata, in LlamaIndex's form."""
+    node.metadata[KG_NODES_KEY] = [
+        *node.metadata.get(KG_NODES_KEY, ()),
+        *entity_nodes(extraction),
+    ]
+    node.metadata[KG_RELATIONS_KEY] = [
+        *node.metadata.get(KG_RELATIONS_KEY, ()),
+        *relations(extraction),
+    ]
+
+
+def node_text(node: BaseNode) -> str:
+    """The text that offsets count in: the node's content without metadata."""
+    return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+def entity_nodes(extraction: Extraction) -> list[EntityNode]:
+    """One node for each key and type, sorted, with all its places in the properties."""
+    places: dict[tuple[str, str], list[Mention]] = {}
+    for mention in extraction.mentions:
+        places.setdefault((mention.key, mention.type), []).append(mention)
+    return [
+        EntityNode(
+            name=found[0].surface,
+            label=kind,
+            properties={"key": key, _SPANS: [[m.start, m.end, m.surface] for m in found]},
+        )
+        for (key, kind), found in sorted(places.items())
+    ]
+
+
+def relations(extraction: Extraction) -> list[Relation]:
+    """One relation for each statement; its ends are ids of `entity_nodes`."""
+    ids = {m.key: _node_id(m.surface) for m in reversed(extraction.mentions)}
+    return [
+        Relation(
+            label=s.predicate,
+            source_id=ids.get(s.subject, s.subject),
+            target_id=ids.get(s.object, s.object),
+            properties={"subject": s.subject, "object": s.object, _SPANS: [[s.start, s.end]]},
+        )
+        for s in extraction.statements
+    ]
+
+
+def _node_id(name: str) -> str:
+    return name.replace('"', " ")  # as EntityNode.id does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """An extraction, and what of the input has no place in the text and was left out."""
+
+    extraction: Extraction
+    unplaced_names: tuple[str, ...] = ()
+    dropped_relations: int = 0
+
+
+def extraction_of(node: BaseNode) -> Extraction:
+    """What LlamaIndex extractors left in a node's metadata; empty where none ran.
+
+    Names that do not stand in the text are dropped with their relations, and a warning counts
+    them; `read_back` gives the same with the names that were dropped.
+    """
+    found = read_back(node)
+    if found.unplaced_names or found.dropped_relations:
+        logger.warning(
+            "chunk %s: %d extracted names are not in its text (%s), %d relations dropped with them",
+            node.node_id,
+            len(found.unplaced_names),
+            ", ".join(map(repr, found.unplaced_names[:5])),
+            found.dropped_relations,
+        )
+    return found.extraction
+
+
+def read_back(node: BaseNode) -> ReadBack:
+    """Mentions and statements of a node, and what could not be placed in its text.
+
+    A name without places is looked for without regard to case; every occurrence is a mention, and a
+    relation rests on the first sentence that holds both ends, else on the one that holds the first.
+    """
+    text = node_text(node)
+    entities = [e for e in node.metadata.get(KG_NODES_KEY, ()) if isinstance(e, EntityNode)]
+    mentions: set[Mention] = set()
+    unplaced: set[str] = set()
+    key_of: dict[str, str] = {}
+    for entity in entities:
+        placed = list(
+            _own_mentions(entity) if _SPANS in entity.properties else _places(entity, text)
+        )
+        mentions.update(placed)
+        if placed:
+            key_of[entity.id] = placed[0].key
+        else:
+            unplaced.add(entity.name)
+    links = [r for r in node.metadata.get(KG_RELATIONS_KEY, ()) if isinstance(r, Relation)]
+    sentences = _Sentences(text, mentions)
+    made = [_statement(link, key_of, sentences) for link in links]
+    statements = {statement for statement in made if statement is not None}
+    return ReadBack(
+        extraction=Extraction(
+            mentions=tuple(sorted(mentions)), statements=tuple(sorted(statements))
+        ),
+        unplaced_names=tuple(sorted(unplaced)),
+        dropped_relations=made.count(None),
+    )
+
+
+def _own_mentions(entity: EntityNode) -> Iterator[Mention]:
+    for start, end, surface in entity.properties[_SPANS]:
+        key = str(entity.properties["key"])
+        yield Mention(start=start, end=end, surface=surface, key=key, type=entity.label)
+
+
+def _places(entity: EntityNode, text: str) -> Iterator[Mention]:
+    """Every place of the name in the text: whole words, any case, any white space between them."""
+    words = [re.escape(word) for word in entity.name.split()]
+    if not words or not name_key(entity.name):
+        return
+    pattern = rf"(?<![{WORD_CHARACTERS}]){_GAP.join(words)}(?![{WORD_CHARACTERS}])"
+    for match in re.finditer(pattern, text, re.IGNORECASE):
+        yield Mention(
+            start=match.start(),
+            end=match.end(),
+            surface=match.group(),
+            key=name_key(entity.name),
+            type=_type_of(entity),
+        )
+
+
+def _type_of(entity: EntityNode) -> str:
+    """The type a label names; without one, NAME for what looks like a name, else CONCEPT."""
+    label = re.sub(r"[\s-]+", "_", entity.label.strip().upper())
+    if label in ENTITY_TYPES:
+        return label
+    if label in _TYPE_OF_LABEL:
+        return _TYPE_OF_LABEL[label]
+    return "NAME" if entity.name[:1].isupper() or has_han(entity.name) else "CONCEPT"
+
+
+class _Sentences:
+    """The sentences of a text with the keys that stand in each."""
+
+    def __init__(self, text: str, mentions: Iterable[Mention]) -> None:
+        self._layout = lay_out(text)
+        self._holding: dict[str, set[int]] = {}
+        for mention in mentions:
+            index = self._layout.sentence_at(mention.start)
+            if index is not None:
+                self._holding.setdefault(mention.key, set()).add(index)
+
+    def span_of(self, subject: str, target: str) -> tuple[int, int] | None:
+        """The first sentence that holds both keys, else the first that holds the subject."""
+        with_subject = self._holding.get(subject, set())
+        shared = with_subject & self._holding.get(target, set()) or with_subject
+        return self._layout.sentences[min(shared)] if shared else None
+
+
+def _statement(
+    link: Relation, key_of: Mapping[str, str], sentences: _Sentences
+) -> Statement | None:
+    if _SPANS in link.properties:
+        ((start, end),) = link.properties[_SPANS]
+        subject, target = str(link.properties["subject"]), str(link.properties["object"])
+        return Statement(start=start, end=end, subject=subject, predicate=link.label, object=target)
+    ends = (key_of.get(link.source_id), key_of.get(link.target_id))
+    if ends[0] is None or ends[1] is None:
+        return None
+    span = sentences.span_of(ends[0], ends[1])
+    predicate = " ".join(link.label.replace("_", " ").casefold().split())
+    if span is None or not predicate or ends[0] == ends[1]:
+        return None
+    return Statement(
+        start=span[0], end=span[1], subject=ends[0], predicate=predicate, object=ends[1]
+    )

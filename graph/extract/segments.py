@@ -1,0 +1,108 @@
+"""A text as its readers need it: sentences, each in a language, and a copy free of markup.
+
+The *shadow* of a text has the same length and the same offsets, with control characters, Markdown
+marks, addresses and half surrogates blanked, so that no language model trips over them. Knows
+nothing of names or grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..sentences import sentence_spans
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LETTERS_PER_HAN = 3
+"""A Han character says about as much as this many Latin letters."""
+
+_MARKUP = re.compile(
+    r"""
+    [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\u200b-\u200f\u2028\u2029]  # no text at all
+    | [*`~\\<>]                                   # emphasis, code, tags
+    | ^[ \t]*\#{1,6}(?=[ \t])                     # headings
+    | (?<!\w)_+ | _+(?!\w)                        # emphasis again
+    | \]\([^()\s]*\)                              # the target of a link
+    | \b(?:https?|ftp)://\S+ | \bwww\.\S+ | [\w.+-]+@[\w-]+\.[\w.]+
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_WRAPPED_LINE = 40
+"""A line break behind a line of at least this many characters is wrapped prose, not layout."""
+MAX_SEGMENT_CHARACTERS = 20_000
+"""Longer runs of one language are parsed in pieces, which keeps memory and parser times bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive sentences of one language: `shadow == shadow_of_text[start:end]`."""
+
+    start: int
+    end: int
+    shadow: str
+    chinese: bool
+    sentences: tuple[tuple[int, int], ...]
+    """Spans into the whole text, not into the segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A text with its shadow, its sentences and its segments."""
+
+    text: str
+    shadow: str
+    sentences: tuple[tuple[int, int], ...]
+    segments: tuple[Segment, ...]
+
+    def sentence_at(self, offset: int) -> int | None:
+        """The index of the sentence that holds the character at `offset`."""
+        index = bisect_right(self.sentences, (offset, len(self.text) + 1)) - 1
+        if index < 0 or offset >= self.sentences[index][1]:
+            return None
+        return index
+
+
+def lay_out(text: str) -> Layout:
+    """Sentences of `text` by `sentence_spans`, grouped into segments of one language."""
+    shadow = shadow_of(text)
+    sentences = tuple(sentence_spans(text))
+    groups: list[tuple[bool, list[tuple[int, int]]]] = []
+    for start, end in sentences:
+        chinese = is_chinese(text[start:end])
+        fits = groups and end - groups[-1][1][0][0] <= MAX_SEGMENT_CHARACTERS
+        if groups and fits and groups[-1][0] == chinese:
+            groups[-1][1].append((start, end))
+        else:
+            groups.append((chinese, [(start, end)]))
+    segments = tuple(
+        Segment(
+            spans[0][0], spans[-1][1], shadow[spans[0][0] : spans[-1][1]], chinese, tuple(spans)
+        )
+        for chinese, spans in groups
+    )
+    return Layout(text, shadow, sentences, segments)
+
+
+def is_chinese(sentence: str) -> bool:
+    """Whether Han characters say more in it than Latin letters do."""
+    han = len(_HAN.findall(sentence))
+    return han > 0 and han * _LETTERS_PER_HAN >= len(_LATIN_LETTER.findall(sentence))
+
+
+def has_han(text: str) -> bool:
+    """Whether any Han character stands in `text`."""
+    return _HAN.search(text) is not None
+
+
+def shadow_of(text: str) -> str:
+    """`text` with all that is no prose blanked, character for character."""
+    blanked = _MARKUP.sub(lambda match: " " * len(match.group()), text).replace("|", ";")
+    lines = blanked.split("\n")
+    joined = lines[0]
+    for before, line in pairwise(lines):
+        wrapped = len(before.rstrip()) >= _WRAPPED_LINE and line.strip() != ""
+        joined += (" " if wrapped else "\n") + line
+    return joined

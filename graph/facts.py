@@ -1,0 +1,252 @@
+"""Facts in and out of the database: chunks, and what was read from each.
+
+Every function takes the connection of the transaction it is part of. Whatever changes facts marks
+the derived rows that rested on them as dirty in the same transaction and raises the generation,
+so that no reader ever sees knowledge whose evidence is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from .model import Chunk, Extraction, Mention, Statement
+from .names import is_generic, name_key
+from .schema import (
+    chunks,
+    communities,
+    entities,
+    links,
+    members,
+    mentions,
+    names,
+    reports,
+    state,
+    statements,
+)
+
+_BATCH = 500  # parameters in one IN list; SQLite and PostgreSQL both take many more
+
+
+def text_sha(text: str) -> str:
+    """The content hash under which an extraction is found again."""
+    return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+
+def batches(values: Iterable[str]) -> Iterator[list[str]]:
+    """The distinct values, sorted, in lists short enough for one IN clause."""
+    ordered = sorted(set(values))
+    for start in range(0, len(ordered), _BATCH):
+        yield ordered[start : start + _BATCH]
+
+
+def title_key(title: str) -> str:
+    """The name that a title is; empty for headings such as "Introduction"."""
+    key = name_key(title)
+    return "" if is_generic(key) else key
+
+
+def read_state(connection: Connection, key: str) -> str | None:
+    """A value of the state table."""
+    return connection.execute(select(state.c.value).where(state.c.key == key)).scalar()
+
+
+def write_state(connection: Connection, key: str, value: str) -> None:
+    """Set a value of the state table."""
+    connection.execute(delete(state).where(state.c.key == key))
+    connection.execute(insert(state).values(key=key, value=value))
+
+
+def generation(connection: Connection) -> int:
+    """How often facts changed."""
+    return int(read_state(connection, "generation") or 0)
+
+
+def derived_generation(connection: Connection) -> int:
+    """The generation that the derived rows rest on; -1 before the first time."""
+    return int(read_state(connection, "derived") or -1)
+
+
+def derived_stamp(connection: Connection) -> str:
+    """Changes whenever facts or derived rows do: what was read under one stamp is one picture."""
+    return f"{generation(connection)}.{derived_generation(connection)}"
+
+
+def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
+    """Store chunks; those already there with the same id are left as they are."""
+    known = {
+        row.id
+        for batch in batches(chunk.id for chunk in values)
+        for row in connection.execute(select(chunks.c.id).where(chunks.c.id.in_(batch)))
+    }
+    fresh = {chunk.id: chunk for chunk in values if chunk.id not in known}
+    if not fresh:
+        return
+    connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
+    _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
+
+
+def put_extractions(
+    connection: Connection, extractions: Mapping[str, Extraction], *, extractor: str
+) -> None:
+    """Replace what was read from each chunk, by chunk id."""
+    keys: set[str] = set()
+    for batch in batches(extractions):
+        old = select(mentions.c.key).where(mentions.c.chunk_id.in_(batch)).distinct()
+        keys.update(connection.execute(old).scalars())
+        for table in (mentions, statements):
+            connection.execute(delete(table).where(table.c.chunk_id.in_(batch)))
+        done = update(chunks).where(chunks.c.id.in_(batch))
+        connection.execute(done.values(extractor=extractor, linked=False))
+    found = [(chunk_id, extractions[chunk_id]) for chunk_id in sorted(extractions)]
+    mention_rows = [_mention_row(chunk_id, m) for chunk_id, e in found for m in e.mentions]
+    statement_rows = [_statement_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
+    if mention_rows:
+        connection.execute(insert(mentions), mention_rows)
+    if statement_rows:
+        connection.execute(insert(statements), statement_rows)
+    _mark_dirty(connection, keys | {row["key"] for row in mention_rows})
+
+
+def delete_document(connection: Connection, document_id: str) -> int:
+    """Remove a document's chunks and all that was read from them; how many chunks there were."""
+    query = select(chunks.c.id, chunks.c.title_key).where(chunks.c.document_id == document_id)
+    rows = connection.execute(query).all()
+    keys = {row.title_key for row in rows}
+    ids = [row.id for row in rows]
+    for batch in batches(ids):
+        for table in (mentions, links):
+            query_keys = select(table.c.key).where(table.c.chunk_id.in_(batch)).distinct()
+            keys.update(connection.execute(query_keys).scalars())
+        for owned in (mentions, statements, links):
+            connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
+        connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))
+    if ids:
+        _mark_dirty(connection, keys)
+    return len(ids)
+
+
+def extractions_by_text(
+    connection: Connection, shas: Iterable[str], *, extractor: str
+) -> dict[str, Extraction]:
+    """What this extractor already read from chunks of the same text, by `text_sha`."""
+    holders: dict[str, str] = {}
+    for batch in batches(shas):
+        query = (
+            select(chunks.c.text_sha, chunks.c.id)
+            .where(chunks.c.text_sha.in_(batch), chunks.c.extractor == extractor)
+            .order_by(chunks.c.id)
+        )
+        for row in connection.execute(query):
+            holders.setdefault(row.text_sha, row.id)
+    found = read_extractions(connection, holders.values())
+    return {sha: found[chunk_id] for sha, chunk_id in holders.items()}
+
+
+def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, Extraction]:
+    """What was read from these chunks, by chunk id; empty extractions included."""
+    ids = sorted(set(chunk_ids))
+    found_mentions: dict[str, list[Mention]] = {chunk_id: [] for chunk_id in ids}
+    found_statements: dict[str, list[Statement]] = {chunk_id: [] for chunk_id in ids}
+    for batch in batches(ids):
+        for row in connection.execute(select(mentions).where(mentions.c.chunk_id.in_(batch))):
+            found_mentions[row.chunk_id].append(
+                Mention(
+                    start=row.start, end=row.end, surface=row.surface, key=row.key, type=row.type
+                )
+            )
+        for row in connection.execute(select(statements).where(statements.c.chunk_id.in_(batch))):
+            found_statements[row.chunk_id].append(
+                Statement(
+                    start=row.start,
+                    end=row.end,
+                    subject=row.subject,
+                    predicate=row.predicate,
+                    object=row.object,
+                )
+            )
+    return {
+        chunk_id: Extraction(
+            mentions=tuple(sorted(found_mentions[chunk_id])),
+            statements=tuple(sorted(found_statements[chunk_id])),
+        )
+        for chunk_id in ids
+    }
+
+
+def chunk_of(row: Row[Any]) -> Chunk:
+    """A row of `chunks` as a value."""
+    return Chunk(
+        id=row.id,
+        document_id=row.document_id,
+        title=row.title,
+        text=row.text,
+        start=row.start,
+        end=row.end,
+        position=row.position,
+        headings=tuple(json.loads(row.headings)),
+        page=row.page,
+    )
+
+
+def _chunk_row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "document_id": chunk.document_id,
+        "position": chunk.position,
+        "title": chunk.title,
+        "title_key": title_key(chunk.title),
+        "headings": json.dumps(chunk.headings, ensure_ascii=False),
+        "text": chunk.text,
+        "text_sha": text_sha(chunk.text),
+        "start": chunk.start,
+        "end": chunk.end,
+        "page": chunk.page,
+        "extractor": None,
+        "linked": False,
+    }
+
+
+def _mention_row(chunk_id: str, mention: Mention) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk_id,
+        "start": mention.start,
+        "end": mention.end,
+        "key": mention.key,
+        "surface": mention.surface,
+        "type": mention.type,
+    }
+
+
+def _statement_row(chunk_id: str, statement: Statement) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk_id,
+        "start": statement.start,
+        "end": statement.end,
+        "subject": statement.subject,
+        "predicate": statement.predicate,
+        "object": statement.object,
+    }
+
+
+def _mark_dirty(connection: Connection, keys: set[str]) -> None:
+    """Mark all that rests on these names, and raise the generation."""
+    touched: set[str] = set()
+    for batch in batches(keys):
+        query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
+        touched.update(connection.execute(query).scalars())
+        connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
+    for batch in batches(touched):
+        connection.execute(update(entities).where(entities.c.id.in_(batch)).values(dirty=True))
+        inside = select(members.c.community_id).where(members.c.entity_id.in_(batch))
+        connection.execute(
+            update(communities).where(communities.c.id.in_(inside)).values(dirty=True)
+        )
+        connection.execute(
+            update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
+        )
+    write_state(connection, "generation", str(generation(connection) + 1))

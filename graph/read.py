@@ -1,0 +1,173 @@
+"""Derived rows as values. Dirty rows rest on evidence that has changed: they are not read."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, and_, select
+
+from .facts import batches, chunk_of
+from .model import (
+    Chunk,
+    Community,
+    Entity,
+    Evidence,
+    Finding,
+    GraphExport,
+    Merge,
+    Relation,
+    Report,
+)
+from .schema import (
+    chunks,
+    communities,
+    entities,
+    members,
+    names,
+    relations,
+    reports,
+    statements,
+)
+
+ORDERLESS_PREDICATE = "occurs with"
+"""The one predicate that has no direction; its ends are stored in the order of their ids."""
+
+
+def read_chunks(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Chunk]:
+    """Chunks by id; all of them without `ids`."""
+    if ids is None:
+        return {row.id: chunk_of(row) for row in connection.execute(select(chunks))}
+    found: dict[str, Chunk] = {}
+    for batch in batches(ids):
+        rows = connection.execute(select(chunks).where(chunks.c.id.in_(batch)))
+        found.update((row.id, chunk_of(row)) for row in rows)
+    return found
+
+
+def read_entities(connection: Connection) -> list[Entity]:
+    """Every entity, sorted by id."""
+    keys: dict[str, list[str]] = defaultdict(list)
+    for merge in read_merges(connection):
+        keys[merge.entity_id].append(merge.key)
+    query = select(entities).where(entities.c.dirty.is_(False)).order_by(entities.c.id)
+    return [
+        Entity(
+            id=row.id,
+            name=row.name,
+            type=row.type,
+            keys=tuple(sorted(keys[row.id])),
+            aliases=tuple(json.loads(row.aliases)),
+            mention_count=row.mention_count,
+            document_count=row.document_count,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def read_merges(connection: Connection) -> list[Merge]:
+    """Which entity each name means and why, sorted by name key."""
+    query = select(names).where(names.c.dirty.is_(False)).order_by(names.c.key)
+    return [
+        Merge(key=row.key, entity_id=row.entity_id, reason=row.reason)
+        for row in connection.execute(query)
+    ]
+
+
+def read_relations(connection: Connection) -> list[Relation]:
+    """Every relation between clean entities with its evidences, sorted by id."""
+    clean = set(
+        connection.execute(select(entities.c.id).where(entities.c.dirty.is_(False))).scalars()
+    )
+    entity_of = {merge.key: merge.entity_id for merge in read_merges(connection)}
+    places: dict[tuple[str, str, str], set[Evidence]] = defaultdict(set)
+    for row in connection.execute(select(statements)):
+        ends = entity_of.get(row.subject), entity_of.get(row.object)
+        if ends[0] is None or ends[1] is None:
+            continue
+        source, target = sorted(ends) if row.predicate == ORDERLESS_PREDICATE else ends  # type: ignore[type-var]
+        evidence = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
+        places[str(source), row.predicate, str(target)].add(evidence)
+    return [
+        Relation(
+            id=row.id,
+            source_id=row.source_id,
+            predicate=row.predicate,
+            target_id=row.target_id,
+            weight=row.weight,
+            evidences=tuple(sorted(places[row.source_id, row.predicate, row.target_id])),
+        )
+        for row in connection.execute(select(relations).order_by(relations.c.id))
+        if row.source_id in clean and row.target_id in clean
+    ]
+
+
+def read_communities(connection: Connection) -> list[Community]:
+    """Every community, sorted by level and id."""
+    inside: dict[str, list[str]] = defaultdict(list)
+    for row in connection.execute(select(members).order_by(members.c.entity_id)):
+        inside[row.community_id].append(row.entity_id)
+    query = select(communities).where(communities.c.dirty.is_(False))
+    return [
+        Community(
+            id=row.id, level=row.level, parent_id=row.parent_id, entity_ids=tuple(inside[row.id])
+        )
+        for row in connection.execute(query.order_by(communities.c.level, communities.c.id))
+    ]
+
+
+def read_reports(connection: Connection, *, dirty: bool = False) -> list[Report]:
+    """Every report, sorted by level and community; with `dirty`, stale ones too (to compare)."""
+    query = select(reports).order_by(reports.c.level, reports.c.community_id)
+    if not dirty:
+        query = query.join(communities, communities.c.id == reports.c.community_id).where(
+            and_(reports.c.dirty.is_(False), communities.c.dirty.is_(False))
+        )
+    return [
+        Report(
+            community_id=row.community_id,
+            level=row.level,
+            title=row.title,
+            summary=row.summary,
+            rating=row.rating,
+            findings=_findings(row.findings),
+            fingerprint=row.fingerprint,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def read_export(connection: Connection) -> GraphExport:
+    """The whole graph as values, every collection sorted."""
+    return GraphExport(
+        entities=tuple(read_entities(connection)),
+        relations=tuple(read_relations(connection)),
+        communities=tuple(read_communities(connection)),
+        reports=tuple(read_reports(connection)),
+        chunks=read_chunks(connection),
+    )
+
+
+def write_findings(findings: Sequence[Finding]) -> str:
+    """Findings as the JSON text that `reports.findings` holds."""
+    return json.dumps(
+        [
+            {"text": f.text, "evidences": [[e.chunk_id, e.start, e.end] for e in f.evidences]}
+            for f in findings
+        ],
+        ensure_ascii=False,
+    )
+
+
+def _findings(text: str) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            text=item["text"],
+            evidences=tuple(
+                Evidence(chunk_id=chunk_id, start=start, end=end)
+                for chunk_id, start, end in item["evidences"]
+            ),
+        )
+        for item in json.loads(text)
+    )

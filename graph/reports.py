@@ -1,0 +1,319 @@
+"""Communities → reports, without a language model: what the corpus itself says about each.
+
+A report's findings are sentences of the corpus, chosen because they speak of many central members
+of the community, and its summary is the first few of them: so every sentence of a report has its
+place in a chunk. What a report rests on is hashed into its fingerprint, and a report whose
+fingerprint is known already is taken as it is. Knows nothing of storage or of how communities
+were found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from .model import (
+    Chunk,
+    Community,
+    Entity,
+    Evidence,
+    Finding,
+    Relation,
+    Report,
+    content_id,
+)
+from .passages import Sentence, is_near_duplicate, sentences_with_entities, tokens
+
+FORMAT = "reports/1"
+"""Part of every fingerprint: a change in how reports are written makes all of them anew."""
+
+ORDERLESS_PREDICATE = "occurs with"
+MAX_FINDINGS = 8
+MAX_SUMMARY_SENTENCES = 3
+MAX_TITLE_NAMES = 3
+MIN_SENTENCES_ALONE = 3
+"""An entity in a community of its own is reported when at least so many sentences name it."""
+
+CANDIDATES = 120
+"""How many of a community's best sentences compete for its findings."""
+
+HALF_RATING = 20.0
+"""The mass (see `rating`) that is worth 5 of 10 points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityMention:
+    """Where a chunk names an entity: `chunk.text[start:end]`."""
+
+    chunk_id: str
+    start: int
+    end: int
+    entity_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportInput:
+    """All that reports rest on. No order is asked of any collection.
+
+    Ids in relations, communities and mentions that the two mappings do not hold are an error of
+    the caller and raise `KeyError`.
+    """
+
+    communities: tuple[Community, ...] = ()
+    entities: Mapping[str, Entity]
+    relations: tuple[Relation, ...] = ()
+    chunks: Mapping[str, Chunk]
+    mentions: tuple[EntityMention, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """One community with what is said inside it.
+
+    `sentences` pairs each sentence that names a member with the members it names; `centrality`
+    is 1 for the member with most relation weight inside the community, less for the others.
+    """
+
+    community: Community
+    members: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    sentences: tuple[tuple[Sentence, tuple[str, ...]], ...]
+    centrality: Mapping[str, float]
+
+
+def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list[Report]:
+    """A report for every community worth one, sorted by level and community id.
+
+    `previous` maps fingerprints to reports; a report found there is returned as that very object.
+    Communities of one entity that fewer than `MIN_SENTENCES_ALONE` sentences name have no report.
+    A report without findings (nothing in the chunks names its members) has an empty summary.
+    """
+    reports = []
+    for basis in _bases(graph):
+        fingerprint = _fingerprint(basis)
+        known = previous.get(fingerprint)
+        reports.append(known if known is not None else _report(basis, fingerprint))
+    return reports
+
+
+def rating(weight: float, *, documents: int) -> float:
+    """0–10, growing with both the weight of what is said and the documents that say it.
+
+    The mass is the root of their product, the rating `10 · mass / (mass + 20)`. It is absolute, not
+    a share of the library's total, so that a document elsewhere does not touch it; the order of
+    communities is the same as by share.
+    """
+    mass = math.sqrt(weight * documents)
+    return round(10 * mass / (mass + HALF_RATING), 4)
+
+
+def _bases(graph: ReportInput) -> Iterator[_Basis]:
+    sentences = sentences_with_entities(
+        graph.chunks.values(),
+        spans=((m.chunk_id, m.start, (m.entity_id,)) for m in graph.mentions),
+        statements=(
+            (evidence.chunk_id, evidence.start, relation.source_id, relation.target_id, typed)
+            for relation in graph.relations
+            for typed in (relation.predicate != ORDERLESS_PREDICATE,)
+            for evidence in relation.evidences
+        ),
+    )
+    naming: dict[str, list[int]] = defaultdict(list)
+    for number, sentence in enumerate(sentences):
+        for entity_id in sentence.entity_ids:
+            naming[entity_id].append(number)
+    inner = _inner_relations(graph)
+    for community in sorted(graph.communities, key=lambda c: (c.level, c.id)):
+        inside: dict[int, list[str]] = defaultdict(list)
+        for entity_id in sorted(community.entity_ids):
+            for number in naming.get(entity_id, ()):
+                inside[number].append(entity_id)
+        if len(community.entity_ids) == 1 and len(inside) < MIN_SENTENCES_ALONE:
+            continue
+        yield _basis(
+            graph,
+            community,
+            relations=tuple(inner[community.id]),
+            sentences=tuple((sentences[n], tuple(inside[n])) for n in sorted(inside)),
+        )
+
+
+def _basis(
+    graph: ReportInput,
+    community: Community,
+    *,
+    relations: tuple[Relation, ...],
+    sentences: tuple[tuple[Sentence, tuple[str, ...]], ...],
+) -> _Basis:
+    members = tuple(graph.entities[entity_id] for entity_id in sorted(community.entity_ids))
+    strength: Counter[str] = Counter()
+    for relation in relations:
+        strength[relation.source_id] += relation.weight  # type: ignore[assignment]
+        strength[relation.target_id] += relation.weight  # type: ignore[assignment]
+    if not strength:
+        strength.update(entity_id for _, named in sentences for entity_id in named)
+    top = max(strength.values(), default=0) or 1
+    return _Basis(
+        community=community,
+        members=members,
+        relations=relations,
+        sentences=sentences,
+        centrality={member.id: strength[member.id] / top for member in members},
+    )
+
+
+def _inner_relations(graph: ReportInput) -> dict[str, list[Relation]]:
+    """For each community the relations with both ends in it, by relation id."""
+    by_level: dict[int, dict[str, str]] = defaultdict(dict)
+    for community in graph.communities:
+        by_level[community.level].update(dict.fromkeys(community.entity_ids, community.id))
+    inner: dict[str, list[Relation]] = defaultdict(list)
+    ordered = sorted(graph.relations, key=lambda relation: relation.id)
+    for home in by_level.values():
+        for relation in ordered:
+            where = home.get(relation.source_id)
+            if where is not None and where == home.get(relation.target_id):
+                inner[where].append(relation)
+    return inner
+
+
+def _fingerprint(basis: _Basis) -> str:
+    def parts() -> Iterator[str]:
+        yield FORMAT
+        yield basis.community.id
+        yield str(basis.community.level)
+        for entity in basis.members:
+            yield f"{entity.id}\x1e{entity.name}\x1e{entity.type}"
+        for relation in basis.relations:
+            yield f"{relation.id}\x1e{relation.predicate}\x1e{relation.weight!r}"
+        for sentence, named in basis.sentences:
+            typed = _stated_inside(sentence, named)
+            yield "\x1e".join((sentence.digest, str(typed), *named))
+
+    return content_id("f", *parts())
+
+
+def _report(basis: _Basis, fingerprint: str) -> Report:
+    findings = tuple(_findings(basis))
+    weight = sum(relation.weight for relation in basis.relations) + len(basis.sentences)
+    documents = {sentence.document_id for sentence, _ in basis.sentences}
+    return Report(
+        community_id=basis.community.id,
+        level=basis.community.level,
+        title=_title(basis),
+        summary=_joined([finding.text for finding in findings[:MAX_SUMMARY_SENTENCES]]),
+        rating=rating(weight, documents=len(documents)),
+        findings=findings,
+        fingerprint=fingerprint,
+    )
+
+
+def _findings(basis: _Basis) -> Iterator[Finding]:
+    """The best sentences one by one, each time the best given what is said already.
+
+    An entity counts half each time it has been named, a document three quarters each time it has
+    spoken. Near-duplicates of a chosen sentence are dropped; one in the same words adds its place.
+    """
+    waiting = [(sentence, named, tokens(sentence.text)) for sentence, named in _candidates(basis)]
+    named_before: Counter[str] = Counter()
+    heard_before: Counter[str] = Counter()
+    for _ in range(MAX_FINDINGS):
+        if not waiting:
+            return
+        gains = [
+            _score(sentence, named, basis=basis, named_before=named_before)
+            * 0.75 ** heard_before[sentence.document_id]
+            for sentence, named, _ in waiting
+        ]
+        best = max(range(len(waiting)), key=lambda number: (gains[number], -number))
+        sentence, named, words = waiting[best]
+        same = [other for other, _, others in waiting if others == words]
+        yield Finding(text=sentence.text, evidences=_evidences(sentence, same))
+        waiting = [one for one in waiting if not is_near_duplicate(words, one[2])]
+        named_before.update(named)
+        heard_before[sentence.document_id] += 1
+
+
+def _candidates(basis: _Basis) -> list[tuple[Sentence, tuple[str, ...]]]:
+    """The community's best sentences, best first; equal ones by place."""
+    nothing: Counter[str] = Counter()
+    scored = [
+        (_score(sentence, named, basis=basis, named_before=nothing), number)
+        for number, (sentence, named) in enumerate(basis.sentences)
+    ]
+    best = sorted((-score, number) for score, number in scored if score > 0)[:CANDIDATES]
+    return [basis.sentences[number] for _, number in best]
+
+
+def _score(
+    sentence: Sentence, named: tuple[str, ...], *, basis: _Basis, named_before: Counter[str]
+) -> float:
+    """How much a sentence says about the community.
+
+    Its members' centralities, the n-th greatest divided by n (a long list of names is not a good
+    sentence), half a point more for each of up to two relations stated in it, times its quality.
+    """
+    shares = sorted(
+        ((0.1 + basis.centrality[one]) * 0.5 ** named_before[one] for one in named), reverse=True
+    )
+    said = sum(share / (place + 1) for place, share in enumerate(shares))
+    return (said + 0.5 * min(2, _stated_inside(sentence, named))) * sentence.quality
+
+
+def _stated_inside(sentence: Sentence, named: tuple[str, ...]) -> int:
+    return sum(source in named and target in named for source, target in sentence.stated)
+
+
+def _evidences(sentence: Sentence, alike: Iterable[Sentence]) -> tuple[Evidence, ...]:
+    """The sentence's own place first, then at most three of its duplicates in other documents."""
+    places = [sentence]
+    for other in alike:
+        if len(places) < 4 and all(other.document_id != place.document_id for place in places):
+            places.append(other)
+    return tuple(Evidence(chunk_id=p.chunk_id, start=p.start, end=p.end) for p in places)
+
+
+def _title(basis: _Basis) -> str:
+    """Up to three of the most central names; a noun phrase counts half as central as a name."""
+    named = Counter(entity_id for _, entity_ids in basis.sentences for entity_id in entity_ids)
+    ranked = sorted(
+        basis.members,
+        key=lambda e: (
+            -basis.centrality[e.id] * (0.5 if e.type == "CONCEPT" else 1.0),
+            -named[e.id],
+            e.name,
+            e.id,
+        ),
+    )
+    chosen: list[str] = []
+    for entity in ranked:
+        name = " ".join(entity.name.split())
+        folded = name.casefold()
+        overlap = any(folded in one.casefold() or one.casefold() in folded for one in chosen)
+        if name and not overlap:
+            chosen.append(name)
+        if len(chosen) == MAX_TITLE_NAMES:
+            break
+    return _enumeration(chosen)
+
+
+def _enumeration(names: list[str]) -> str:
+    chinese = sum(map(_is_chinese, names)) * 2 > len(names)
+    comma, last = ("、", "与") if chinese else (", ", " and ")
+    if len(names) < 2:
+        return "".join(names)
+    return comma.join(names[:-1]) + last + names[-1]
+
+
+def _joined(sentences: list[str]) -> str:
+    """Sentences as one text; no space between a full Chinese mark and what follows."""
+    text = ""
+    for sentence in sentences:
+        text += sentence if not text or text[-1] in "。！？；…」』”》" else f" {sentence}"
+    return text
+
+
+def _is_chinese(text: str) -> bool:
+    return any("\u3400" <= character <= "\u9fff" for character in text)

@@ -1,0 +1,218 @@
+"""Names to entities: which keys of a library mean the same thing, conservatively and explained.
+
+A pure function of the set of names and of the aliases that texts state: the order of input changes
+nothing. Every merge carries a reason that a reader can check; what is ambiguous stays apart. The
+rules that propose merges are in `resolve_rules`; here they are carried out, strongest first, unless
+something speaks against them: other numbers, another gender title, another kind of thing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
+from .name_parts import NameParts
+from .resolve_rules import (
+    Link,
+    Profile,
+    acronym_links,
+    alias_links,
+    full_name_links,
+    profile_of,
+    short_name_links,
+    types_conflict,
+    variant_links,
+)
+
+OWN_NAME = "the entity's own name"
+
+
+def resolve(
+    names: Sequence[Name], aliases: Sequence[tuple[str, str]] = ()
+) -> tuple[list[Entity], list[Merge]]:
+    """Entities sorted by id, and for every key the entity it belongs to, sorted by key.
+
+    `aliases` are pairs of keys `(name, second name)` that a text states; pairs with unknown keys
+    are ignored. Names of one key are taken together. An entity's id comes from its canonical key.
+    """
+    profiles = {name.key: profile_of(name) for name in _unique(names)}
+    stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
+    clusters = _Clusters(profiles)
+    clusters.carry_out(variant_links(profiles))
+    clusters.carry_out(full_name_links(profiles, clusters.root))
+    clusters.carry_out(alias_links(stated, clusters.root))
+    clusters.carry_out(acronym_links(profiles, clusters.root))
+    clusters.carry_out(short_name_links(profiles, clusters.root))
+    entities: list[Entity] = []
+    merges: list[Merge] = []
+    for keys in clusters.members():
+        entity = _entity([profiles[key] for key in keys], clusters.demoted)
+        canonical = _canonical([profiles[key] for key in keys], clusters.demoted).name.key
+        entities.append(entity)
+        merges.extend(
+            Merge(
+                key=key,
+                entity_id=entity.id,
+                reason=OWN_NAME if key == canonical else clusters.reason(key, canonical),
+            )
+            for key in keys
+        )
+    return sorted(entities, key=lambda e: e.id), sorted(merges, key=lambda m: m.key)
+
+
+def _unique(names: Iterable[Name]) -> list[Name]:
+    """One name a key, sorted by key."""
+    known: dict[str, Name] = {}
+    for name in names:
+        other = known.get(name.key)
+        known[name.key] = name if other is None else _together(other, name)
+    return [known[key] for key in sorted(known)]
+
+
+def _together(one: Name, other: Name) -> Name:
+    return replace(
+        one,
+        surfaces=dict(Counter(one.surfaces) + Counter(other.surfaces)),
+        types=dict(Counter(one.types) + Counter(other.types)),
+        documents=one.documents | other.documents,
+        titles=one.titles | other.titles,
+    )
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What a cluster may not be merged against."""
+
+    genders: set[str]
+    numbers: set[tuple[str, ...]]
+    types: Counter[str]
+    keys: list[str]
+
+
+@dataclass(slots=True)
+class _Clusters:
+    """Union-find over keys; joins what no member speaks against, and remembers why."""
+
+    profiles: dict[str, Profile]
+    demoted: set[str] = field(default_factory=set)
+    """Keys that a rule knows to be the lesser name of their entity."""
+    _parent: dict[str, str] = field(default_factory=dict)
+    _facts: dict[str, _Facts] = field(default_factory=dict)
+    _links: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, profile in self.profiles.items():
+            self._parent[key] = key
+            parts: NameParts = profile.parts
+            genders = {parts.gender} if parts.gender else set()
+            types = Counter(profile.name.types)
+            self._facts[key] = _Facts(genders, {parts.numbers}, types, [key])
+
+    def root(self, key: str) -> str:
+        """The key that stands for the cluster of `key`."""
+        while self._parent[key] != key:
+            self._parent[key] = self._parent[self._parent[key]]
+            key = self._parent[key]
+        return key
+
+    def carry_out(self, links: Iterable[Link]) -> None:
+        """Join the two ends of each link, in the links' sorted order, where nothing forbids it."""
+        for link in sorted(links):
+            one, other = self.root(link.key), self.root(link.other)
+            if one != other and not self._join(one, other, stated=link.stated):
+                continue
+            self._links.setdefault(link.key, []).append((link.other, link.reason))
+            self._links.setdefault(link.other, []).append((link.key, link.reason))
+            if link.lesser:
+                self.demoted.add(link.lesser)
+
+    def _join(self, one: str, other: str, *, stated: bool) -> bool:
+        first, second = self._facts[one], self._facts[other]
+        if len(first.genders | second.genders) > 1:
+            return False
+        if first.numbers != second.numbers and not (
+            stated and () in first.numbers | second.numbers
+        ):
+            return False
+        if types_conflict(first.types, second.types):
+            return False
+        keep, gone = sorted((one, other))
+        facts, lost = self._facts[keep], self._facts.pop(gone)
+        facts.genders |= lost.genders
+        facts.numbers |= lost.numbers
+        facts.types += lost.types
+        facts.keys += lost.keys
+        self._parent[gone] = keep
+        return True
+
+    def members(self) -> list[list[str]]:
+        """The clusters, each sorted, sorted by their first key."""
+        return sorted(sorted(facts.keys) for facts in self._facts.values())
+
+    def reason(self, key: str, canonical: str) -> str:
+        """Why `key` belongs to the entity called `canonical`: the chain of links between them."""
+        before: dict[str, tuple[str, str]] = {key: ("", "")}
+        queue = [key]
+        for current in queue:
+            for other, reason in sorted(self._links.get(current, ())):
+                if other not in before:
+                    before[other] = (current, reason)
+                    queue.append(other)
+        steps = []
+        place = canonical
+        while place != key:
+            place, reason = before[place]
+            steps.append(reason)
+        return "; ".join(dict.fromkeys(reversed(steps)))
+
+
+def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
+    """The name that is no rule's lesser one; of several the most frequent, then the fullest."""
+    return min(
+        profiles,
+        key=lambda p: (
+            p.name.key in demoted,
+            -p.count,
+            -len(p.parts.words),
+            -len(p.name.key),
+            p.name.key,
+        ),
+    )
+
+
+def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
+    canonical = _canonical(profiles, demoted).name
+    name = best_surface(canonical.surfaces) or canonical.key
+    surfaces = {" ".join(s.split()) for p in profiles for s in p.name.surfaces}
+    types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
+    return Entity(
+        id=content_id("e", canonical.key),
+        name=name,
+        type=majority_type(types),
+        keys=tuple(sorted(p.name.key for p in profiles)),
+        aliases=tuple(sorted(surfaces - {name})),
+        mention_count=sum(p.count for p in profiles),
+        document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
+    )
+
+
+def best_surface(surfaces: dict[str, int]) -> str:
+    """The most frequent surface, white space made plain; of several the first in code order."""
+    counts: Counter[str] = Counter()
+    for surface, count in surfaces.items():
+        counts[" ".join(surface.split())] += count
+    return min(counts, key=lambda s: (-counts[s], s), default="")
+
+
+def majority_type(types: Counter[str]) -> str:
+    """The most frequent type; NAME says nothing, and CONCEPT yields unless it is far ahead."""
+    strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
+    if strong and 4 * sum(strong.values()) >= types["CONCEPT"]:
+        return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
+    return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
+
+
+def _type_order(kind: str) -> tuple[int, str]:
+    return (ENTITY_TYPES.index(kind) if kind in ENTITY_TYPES else len(ENTITY_TYPES), kind)

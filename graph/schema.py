@@ -1,0 +1,147 @@
+"""The tables of the graph: facts read from chunks, and what is derived from all facts together.
+
+Facts (`chunks`, `mentions`, `statements`) belong to one chunk and go with it. Everything below
+them is a function of all facts: rows marked `dirty` rest on evidence that has changed since and
+are never read. `metadata` is shared: a larger database adds its own tables to it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+state = Table(
+    "state",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""`generation`: how often facts changed; `derived`: the generation the derived rows rest on."""
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("document_id", String, nullable=False, index=True),
+    Column("position", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("title_key", Text, nullable=False),
+    Column("headings", Text, nullable=False),  # JSON list, outermost first
+    Column("text", Text, nullable=False),
+    Column("text_sha", String, nullable=False, index=True),
+    Column("start", Integer, nullable=False),  # offsets into the document's text
+    Column("end", Integer, nullable=False),
+    Column("page", Integer),
+    Column("extractor", Text),  # who extracted; null: pending
+    Column("linked", Boolean, nullable=False, default=False),  # matched with the current names
+)
+
+_CHUNK = "chunks.id"
+
+mentions = Table(
+    "mentions",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("start", Integer, primary_key=True),
+    Column("end", Integer, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("surface", Text, nullable=False),
+    Column("type", String, nullable=False),
+    Index("mentions_by_key", "key"),
+)
+
+statements = Table(
+    "statements",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("start", Integer, primary_key=True),
+    Column("end", Integer, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("predicate", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("type", String, nullable=False),
+    Column("aliases", Text, nullable=False),  # JSON list, sorted
+    Column("mention_count", Integer, nullable=False),
+    Column("document_count", Integer, nullable=False),
+    Column("dirty", Boolean, nullable=False, default=False),
+)
+
+names = Table(
+    "names",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("entity_id", String, nullable=False, index=True),
+    Column("reason", Text, nullable=False),
+    Column("kind", String, nullable=False),  # title | name | concept
+    Column("dirty", Boolean, nullable=False, default=False),
+)
+"""Which entity a name means, and why."""
+
+links = Table(
+    "links",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Index("links_by_key", "key"),
+)
+"""Every name of the library that occurs in a chunk, whichever document it was first read in."""
+
+relations = Table(
+    "relations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("source_id", String, nullable=False, index=True),
+    Column("predicate", Text, nullable=False),
+    Column("target_id", String, nullable=False, index=True),
+    Column("weight", Float, nullable=False),
+)
+"""Its evidences are the statements whose names mean its two ends."""
+
+communities = Table(
+    "communities",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("level", Integer, nullable=False),
+    Column("parent_id", String),
+    Column("dirty", Boolean, nullable=False, default=False),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("community_id", ForeignKey("communities.id", ondelete="CASCADE"), primary_key=True),
+    Column("entity_id", String, primary_key=True),
+    Index("members_by_entity", "entity_id"),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("community_id", ForeignKey("communities.id", ondelete="CASCADE"), primary_key=True),
+    Column("fingerprint", String, nullable=False),
+    Column("level", Integer, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("rating", Float, nullable=False),
+    Column("findings", Text, nullable=False),  # JSON: [{text, evidences: [[chunk, start, end]]}]
+    Column("dirty", Boolean, nullable=False, default=False),
+)

@@ -1,0 +1,141 @@
+"""What a search walks over: one consistent picture of chunks, their titles, and names.
+
+Labels are entity ids, so that two names of one thing are one node; rows are chunks in the order
+of document, position and id. Dirty rows are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, and_, select
+
+from .facts import batches
+from .local_search import WalkGraph, WalkResult, rank
+from .names import NameMatcher, name_key
+from .schema import chunks, entities, links, names
+
+MAX_QUESTION_CHARACTERS = 2_000
+_MAX_NAME_WORDS = 10
+_MAX_HAN_NAME = 16
+_WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """Chunks by row, each with the label of its title ("" for none) and of the names in it."""
+
+    chunk_ids: tuple[str, ...]
+    titles: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    display: dict[str, str]
+
+    @cached_property
+    def walk_graph(self) -> WalkGraph:
+        """The graph of the walk, built when first used."""
+        return WalkGraph.build(self.titles, self.labels)
+
+    def labels_in(self, connection: Connection, question: str) -> frozenset[str]:
+        """Labels of the names that stand in a question, in any case of letters."""
+        question = question[:MAX_QUESTION_CHARACTERS]
+        rows = []
+        for batch in batches(_possible_keys(question)):
+            query = select(names.c.key, names.c.entity_id, names.c.kind).where(
+                and_(names.c.key.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
+            )
+            rows += connection.execute(query).all()
+        matcher = NameMatcher(
+            titles=[row.key for row in rows if row.kind == "title"],
+            names=[row.key for row in rows],
+        )
+        label_of = {row.key: row.entity_id for row in rows}
+        return frozenset(label_of[m.key] for m in matcher.match(question, any_case=True))
+
+    def rank(
+        self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
+    ) -> WalkResult:
+        """Rows by the mass of a walk from the best-scored of them (see `local_search.rank`)."""
+        return rank(self.walk_graph, scores, question_labels)
+
+    def from_labels(self, question_labels: Collection[str]) -> list[tuple[str, float]]:
+        """Chunks reached from names alone, as `(chunk id, mass)`, best first."""
+        wanted = frozenset(question_labels)
+        hits = [len(wanted & {title, *some}) for title, some in zip(self.titles, self.labels, strict=True)]
+        scores = np.asarray(hits, dtype=np.float64)
+        result = self.rank(scores / max(1.0, scores.max(initial=0.0)), wanted)
+        return [
+            (self.chunk_ids[row], float(result.mass[row]))
+            for row in result.order
+            if result.mass[row] > 0
+        ]
+
+    def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
+        """How a row was reached: itself a seed, or the shortest link to the best seed that has one."""
+        if row in seeds:
+            return ("found by the words of the question",)
+        here = set(self.labels[row])
+        for seed in seeds:
+            there = set(self.labels[seed])
+            if self.titles[row] and self.titles[row] in there:
+                return (self._title(seed), "mentions", self._title(row))
+            if self.titles[seed] and self.titles[seed] in here:
+                return (self._title(row), "mentions", self._title(seed))
+        for seed in seeds:
+            shared = sorted(here & set(self.labels[seed]), key=lambda label: self.display[label])
+            if shared:
+                return (self._title(seed), f"shares {self.display[shared[0]]!r} with", self._title(row))
+        return ("reached over several links",) if here else ()
+
+    def _title(self, row: int) -> str:
+        title = self.titles[row]
+        return repr(self.display[title]) if title else f"chunk {self.chunk_ids[row]}"
+
+
+def read_view(connection: Connection) -> GraphView:
+    """The view of the library as it is now; what is dirty is left out, nothing is derived."""
+    query = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
+    label_of = {row.key: row.entity_id for row in connection.execute(query)}
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in connection.execute(select(links)):
+        if row.key in label_of:
+            found[row.chunk_id].add(label_of[row.key])
+    ordered = connection.execute(
+        select(chunks.c.id, chunks.c.title_key).order_by(
+            chunks.c.document_id, chunks.c.position, chunks.c.id
+        )
+    ).all()
+    named = select(entities.c.id, entities.c.name).where(entities.c.dirty.is_(False))
+    display = {row.id: row.name for row in connection.execute(named)}
+    return GraphView(
+        chunk_ids=tuple(row.id for row in ordered),
+        titles=tuple(_clean(label_of.get(row.title_key, ""), display) for row in ordered),
+        labels=tuple(
+            tuple(sorted(label for label in found[row.id] if label in display)) for row in ordered
+        ),
+        display=display,
+    )
+
+
+def _clean(label: str, display: dict[str, str]) -> str:
+    return label if label in display else ""
+
+
+def _possible_keys(question: str) -> set[str]:
+    """Every run of words, and every short run of Chinese characters, as a name key."""
+    pieces = [(m.start(), m.end()) for m in _WORD.finditer(question)]
+    keys = set()
+    for place, (start, _) in enumerate(pieces):
+        for _, end in pieces[place : place + _MAX_NAME_WORDS]:
+            keys.add(name_key(question[start:end]))
+    for start, end in pieces:
+        if "\u3400" <= question[start] <= "\u9fff":
+            for first in range(start, end):
+                for last in range(first + 2, min(end, first + _MAX_HAN_NAME) + 1):
+                    keys.add(name_key(question[first:last]))
+    return keys - {""}

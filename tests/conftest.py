@@ -1,0 +1,91 @@
+"""What every test may use: the local model server, and a guard against LlamaIndex's globals."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+_GLOBALS_MODULE = "llama_index.core.settings"
+
+
+def _load_beside(name: str) -> ModuleType:
+    """A module of this folder, importable by its name from any test.
+
+    Tests are no package here and their folder is not on the path.
+    """
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+_server_module = sys.modules.get("openai_server") or _load_beside("openai_server")
+
+
+@pytest.fixture
+def openai_server() -> Iterator[Any]:
+    """A running `openai_server.OpenAIServer`; `from openai_server import Reply` scripts it."""
+    with _server_module.OpenAIServer() as server:
+        yield server
+
+
+def _bomb(name: str) -> property:
+    def explode(*_: object) -> None:
+        raise AssertionError(
+            f"LlamaIndex's global Settings.{name} was touched: it turns to OpenAI behind our back;"
+            " pass llm= and embed_model= instead"
+        )
+
+    return property(explode, explode)
+
+
+def _arm(module: ModuleType) -> None:
+    for name in ("llm", "embed_model"):
+        setattr(module._Settings, name, _bomb(name))
+
+
+class _ArmingFinder(importlib.abc.MetaPathFinder):
+    """Arms the globals when a test first imports them, so that other tests do not pay for it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != _GLOBALS_MODULE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _ArmingLoader(fullname, spec.loader.path)
+        return spec
+
+
+class _ArmingLoader(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _arm(module)
+
+
+def pytest_configure() -> None:
+    """Before the first test module is imported."""
+    if _GLOBALS_MODULE in sys.modules:
+        _arm(sys.modules[_GLOBALS_MODULE])
+    elif not any(isinstance(finder, _ArmingFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _ArmingFinder())
+
+
+@pytest.fixture(autouse=True)
+def no_llama_index_globals() -> None:
+    """Fails a test in whose process the guard is not in place."""
+    module = sys.modules.get(_GLOBALS_MODULE)
+    if module is not None:
+        assert module._Settings.llm.fget.__name__ == "explode"

@@ -1,0 +1,72 @@
+"""Walks over sparse graphs, against NetworkX."""
+
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+from scipy import sparse
+
+from graph.algorithms import k_hop, rows_normalised, walk
+from graph.errors import GraphInputError
+
+
+def random_graph(seed: int, size: int = 40) -> networkx.DiGraph:
+    graph = networkx.gnp_random_graph(size, 0.1, seed=seed, directed=True)
+    generator = np.random.default_rng(seed)
+    for source, target in graph.edges:
+        graph[source][target]["weight"] = float(generator.uniform(0.1, 5))
+    for node in range(size):
+        graph.add_edge(node, (node + 1) % size, weight=1.0)  # no dead ends
+    return graph
+
+
+def transitions(graph: networkx.DiGraph) -> sparse.csr_array:
+    return rows_normalised(networkx.to_scipy_sparse_array(graph, weight="weight", format="csr"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("damping", [0.5, 0.85])
+def test_a_long_walk_is_personalised_pagerank(seed: int, damping: float) -> None:
+    graph = random_graph(seed)
+    restart = np.zeros(len(graph), dtype=np.float32)
+    restart[[3, 7]] = 0.75, 0.25
+    expected = networkx.pagerank(
+        graph, alpha=damping, personalization={3: 0.75, 7: 0.25}, tol=1e-12, max_iter=1000
+    )
+    mass = walk(transitions(graph), restart, steps=200, damping=damping)
+    np.testing.assert_allclose(mass, [expected[n] for n in range(len(graph))], atol=1e-5)
+
+
+def test_each_step_halves_what_is_missing() -> None:
+    matrix = transitions(random_graph(1))
+    restart = np.full(matrix.shape[0], 1 / matrix.shape[0], dtype=np.float32)
+    limit = walk(matrix, restart, steps=100)
+    for steps in (1, 3, 5):
+        missing = np.abs(walk(matrix, restart, steps=steps) - limit).sum()
+        assert missing <= 2 * 0.5**steps
+
+
+def test_without_edges_a_walk_keeps_the_order() -> None:
+    restart = np.array([0.2, 0.5, 0.3], dtype=np.float32)
+    mass = walk(sparse.csr_array((3, 3), dtype=np.float32), restart)
+    assert np.argsort(-mass).tolist() == [1, 2, 0]
+
+
+def test_rows_sum_to_one_or_are_empty() -> None:
+    matrix = sparse.csr_array(np.array([[0.0, 4, 0.5], [0, 0, 0], [1, 0, 0]]))
+    normalised = rows_normalised(matrix)
+    assert normalised.dtype == np.float32
+    np.testing.assert_allclose(normalised.sum(axis=1), [1, 0, 1], rtol=1e-6)
+
+
+def test_a_walk_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(GraphInputError, match="3"):
+        walk(sparse.csr_array((3, 3)), np.zeros(2, dtype=np.float32))
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2, 5])
+def test_k_hop_agrees_with_networkx(hops: int) -> None:
+    graph = random_graph(2)
+    expected = networkx.single_source_shortest_path_length(graph, 4, cutoff=hops)
+    assert k_hop(transitions(graph), [4], hops=hops).tolist() == sorted(expected)

@@ -1,0 +1,103 @@
+"""Score lists made into one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from engine.retrieve.fuse import reciprocal_rank_fusion, rescale, score_fusion
+from engine.retrieve.ranking import rank_passages
+
+SCORES = arrays.arrays(
+    np.float64, st.just(12), elements=st.floats(-10, 10, allow_nan=False, width=32)
+)
+
+
+@given(SCORES)
+def test_rescaled_scores_lie_between_nil_and_one_and_keep_their_order(scores: np.ndarray) -> None:
+    scaled = rescale(scores, 5)
+    assert ((scaled >= 0) & (scaled <= 1)).all()
+    best_first = scaled[np.argsort(-scores, kind="stable")]
+    assert (np.diff(best_first) <= 0).all()
+
+
+def test_the_score_at_the_rank_is_nil() -> None:
+    assert rescale([5.0, 3.0, 1.0, 0.0], 3).tolist() == [1.0, 0.5, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("scores", [[], [0.0, 0.0], [2.0, 2.0, 2.0]])
+def test_equal_scores_tell_nothing(scores: list[float]) -> None:
+    assert rescale(scores).tolist() == [0.0] * len(scores)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=4), st.randoms())
+def test_rrf_ignores_the_order_of_lists(lists: list[np.ndarray], random) -> None:
+    shuffled = random.sample(lists, len(lists))
+    assert reciprocal_rank_fusion(lists).tolist() == reciprocal_rank_fusion(shuffled).tolist()
+
+
+def test_rrf_is_the_sum_of_reciprocal_ranks() -> None:
+    fused = reciprocal_rank_fusion([[3.0, 1.0, 0.0], [0.2, 0.2, -0.1]], k=60)
+    np.testing.assert_allclose(fused, [1 / 61 + 1 / 61, 1 / 62 + 1 / 61, 0.0])
+
+
+def test_rrf_of_nothing_is_nothing() -> None:
+    assert reciprocal_rank_fusion([]).size == 0
+
+
+def test_a_list_without_weight_changes_nothing() -> None:
+    keyword, dense = [4.0, 2.0, 0.0], [0.1, 0.2, 0.9]
+    assert score_fusion([keyword, dense], [1.0, 0.0]).tolist() == rescale(keyword).tolist()
+
+
+def test_fused_scores_are_the_mean_of_both() -> None:
+    assert score_fusion([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]], [1.0, 1.0]).tolist() == [0.5, 0.5, 0.5]
+
+
+def test_dense_counts_only_for_passages_that_the_encoder_reads() -> None:
+    keyword = [4.0, 2.0, 0.0]
+    ranking = rank_passages(keyword, dense=[0.1, 0.3, 0.9], dense_weight=np.array([1.0, 1.0, 0.0]))
+    assert ranking.lists["dense"].tolist() == [0.1, 0.3, 0.1]
+    assert ranking.scores[2] == 0.0
+
+
+def test_a_blind_encoder_leaves_the_keyword_order() -> None:
+    ranking = rank_passages([1.0, 3.0, 2.0], dense=[0.9, 0.1, 0.5], dense_weight=0.0)
+    assert ranking.order.tolist() == [1, 2, 0]
+    assert sorted(ranking.lists) == ["fused", "keyword"]
+
+
+@pytest.mark.parametrize("fusion", ["score", "rrf"])
+def test_the_title_counts_beside_the_body(fusion: str) -> None:
+    ranking = rank_passages([1.0, 1.0], [0.0, 2.0], fusion=fusion)
+    assert ranking.order.tolist() == [1, 0]
+
+
+@given(SCORES, SCORES, st.sampled_from(["score", "rrf"]))
+def test_order_and_scores_agree(keyword: np.ndarray, dense: np.ndarray, fusion: str) -> None:
+    ranking = rank_passages(np.abs(keyword), dense=dense, fusion=fusion)
+    assert sorted(ranking.order.tolist()) == list(range(12))
+    assert (np.diff(ranking.scores[ranking.order]) <= 0).all()
+
+
+def test_the_walk_gets_fused_scores_and_has_the_last_word() -> None:
+    seen = []
+
+    def backwards(scores: np.ndarray) -> SimpleNamespace:
+        seen.append(scores.tolist())
+        return SimpleNamespace(mass=scores[::-1].astype(np.float32), order=np.array([2, 1, 0]))
+
+    ranking = rank_passages([4.0, 2.0, 0.0], walk=backwards)
+    assert seen == [[1.0, 0.5, 0.0]]
+    assert ranking.order.tolist() == [2, 1, 0]
+    assert ranking.lists["walk"].tolist() == ranking.scores.tolist() == [0.0, 0.5, 1.0]
+
+
+def test_an_empty_corpus_has_an_empty_ranking() -> None:
+    assert rank_passages([], dense=[]).order.size == 0
+    assert rank_passages(None).order.size == 0

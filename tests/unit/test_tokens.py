@@ -1,0 +1,62 @@
+"""Tokens of English, Chinese, codes and numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.retrieve.tokens import tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("The queens of Lotharingia", ["queen", "lotharingia"], id="stem-and-stop"),
+        pytest.param("Café CAFE", ["cafe", "cafe"], id="accents-and-case"),
+        pytest.param("ＡＢＣ ﬁne", ["abc", "fine"], id="width-and-ligature"),
+        pytest.param("U.S. law", ["us", "law"], id="dots-between-letters"),
+        pytest.param("O'Brien's", ["obrien", "brien"], id="possessive"),
+        pytest.param("3.5", ["3.5", "3", "5"], id="decimal"),
+        pytest.param("战国无双", ["战国", "国无", "无双"], id="pairs"),
+        pytest.param("字", ["字"], id="one-character"),
+        pytest.param("由Google开发", ["由", "开发", "googl"], id="mixed"),
+        pytest.param("", [], id="empty"),
+        pytest.param("—…!?", [], id="marks-only"),
+    ],
+)
+def test_tokens_of_a_text(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        pytest.param("ISO 27001", "certified by ISO27001", id="code-written-apart"),
+        pytest.param("ISO27001", "certified by ISO 27001", id="code-written-together"),
+        pytest.param("27001", "certified by ISO 27001", id="number-alone"),
+        pytest.param("KMI-2031/7", "see KMI-2031/7.", id="whole-code"),
+        pytest.param("2031", "see KMI-2031/7.", id="part-of-a-code"),
+        pytest.param("email", "by e-mail", id="hyphen-or-none"),
+        pytest.param("spider man", "Spider-Man", id="parts-of-a-compound"),
+        pytest.param("战国无双3", "《战国无双３》", id="full-width-digit"),
+    ],
+)
+def test_another_spelling_is_found(question: str, text: str) -> None:
+    assert set(tokens(question)) & set(tokens(text))
+
+
+def test_the_whole_of_a_code_is_one_token() -> None:
+    assert "kmi20317" in tokens("KMI-2031/7")
+    assert "iso27001" in tokens("ISO 27001") and "iso27001" in tokens("ISO27001")
+
+
+@given(st.text(max_size=80))
+def test_tokens_are_never_empty_nor_hold_spaces(text: str) -> None:
+    for token in tokens(text):
+        assert token and token == token.strip() and " " not in token
+
+
+@given(st.text(alphabet="aB é战国1-./'", max_size=40))
+def test_case_and_neighbouring_texts_mean_nothing(text: str) -> None:
+    assert sorted(tokens(text + "\n\n" + text)) == sorted(2 * tokens(text))

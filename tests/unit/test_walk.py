@@ -1,0 +1,125 @@
+"""The walk over passages, titles and shared names."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.errors import GraphInputError
+from graph.local_search import WalkGraph, explain, rank
+
+TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
+LINKS = [["lothair ii", "lotharingia"], ["ermengarde", "lotharingia"], ["tours"], [], ["tours"]]
+
+
+def graph() -> WalkGraph:
+    return WalkGraph.build(TITLES, LINKS)
+
+
+def test_a_linked_passage_comes_before_an_unlinked_one_of_equal_score() -> None:
+    result = rank(graph(), np.array([1.0, 0, 0.2, 0.2, 0]))
+    order = result.order.tolist()
+    assert order[0] == 0
+    assert order.index(1) < order.index(3)
+    assert order.index(2) < order.index(3)
+
+
+def test_the_weights_are_those_of_the_recipe() -> None:
+    row = graph().transitions.todense()[0]
+    name = 0.5 / math.sqrt(math.log(math.e + 2))
+    names = dict(zip(graph().names, row[len(TITLES) :], strict=True))
+    assert graph().names == ("ermengarde", "lothair ii", "lotharingia", "tours")
+    assert row[1] == pytest.approx(4.0 / (4.0 + 2 * name))
+    assert names["lotharingia"] == pytest.approx(name / (4.0 + 2 * name))
+
+
+def test_a_title_of_many_passages_gives_half_to_the_first_and_shares_the_rest() -> None:
+    shared = WalkGraph.build(["a", "b", "b"], [["b"], [], []])
+    row = shared.transitions.todense()[0]
+    assert row[1] == pytest.approx(3 * row[2])
+    assert row[1] + row[2] == pytest.approx(4 / (4 + 0.5 / math.sqrt(math.log(math.e + 3))))
+
+
+def test_a_title_of_many_passages_does_not_fill_the_seeds() -> None:
+    long_document = WalkGraph.build(["a"] * 30 + ["b"], [[]] * 31)
+    scores = np.full(31, 0.1)
+    scores[[7, 30]] = 0.5, 0.3
+    result = rank(long_document, scores, {"a"})
+    assert result.seeds[0] == 7
+    assert 30 in result.seeds
+
+
+def test_a_name_of_one_passage_has_no_node() -> None:
+    assert WalkGraph.build(["a"], [["b"]]).names == ()
+
+
+def test_without_links_the_order_is_that_of_the_scores() -> None:
+    lonely = WalkGraph.build(["", "", ""], [[], [], []])
+    assert rank(lonely, np.array([0.1, 0.9, 0.5])).order.tolist() == [1, 2, 0]
+
+
+def test_a_title_in_the_question_lifts_its_passage() -> None:
+    scores = np.array([0.3, 0, 0, 0.1, 0])
+    assert rank(graph(), scores).order[0] == 0
+    assert rank(graph(), scores, {"paris"}).order[0] == 3
+    assert rank(graph(), scores, {"paris", "tours"}).named == ("paris",)
+
+
+def test_no_scores_at_all_give_rows_in_order() -> None:
+    result = rank(graph(), np.zeros(5))
+    assert result.order.tolist() == [0, 1, 2, 3, 4]
+    assert result.seeds.size == 0
+
+
+def test_an_empty_graph_ranks_nothing() -> None:
+    assert rank(WalkGraph.build([], []), np.zeros(0)).order.size == 0
+
+
+def test_scores_of_another_length_are_refused() -> None:
+    with pytest.raises(GraphInputError, match="passages"):
+        rank(graph(), np.zeros(3))
+    with pytest.raises(GraphInputError, match="titles"):
+        WalkGraph.build(["a"], [])
+
+
+def test_a_path_tells_how_a_passage_was_reached() -> None:
+    assert explain(graph(), 0, [0]) == ("seed 'teutberga'",)
+    assert explain(graph(), 1, [0]) == ("seed 'teutberga'", "mentions", "'lothair ii'")
+    assert explain(graph(), 0, [1]) == ("seed 'lothair ii'", "is mentioned in", "'teutberga'")
+    assert explain(graph(), 4, [2], display=str.title) == (
+        "seed 'Ermengarde'", "names", "'Tours'", "is named in", "an untitled passage",
+    )  # fmt: skip
+
+
+def test_an_unreached_passage_has_no_path() -> None:
+    assert explain(graph(), 3, [0]) == ()
+
+
+LABELS = st.lists(st.sampled_from("abcdef"), max_size=4)
+PASSAGES = st.lists(st.tuples(st.sampled_from(["", "a", "b", "c"]), LABELS), min_size=1, max_size=8)
+
+
+@given(PASSAGES, st.randoms())
+def test_order_of_labels_means_nothing(passages: list[tuple[str, list[str]]], random) -> None:
+    titles = [title for title, _ in passages]
+    shuffled = [random.sample(labels, len(labels)) for _, labels in passages]
+    one = WalkGraph.build(titles, [labels for _, labels in passages])
+    other = WalkGraph.build(titles, shuffled)
+    assert one.transitions.data.tobytes() == other.transitions.data.tobytes()
+    assert one.transitions.indices.tobytes() == other.transitions.indices.tobytes()
+
+
+@given(PASSAGES, st.integers(0, 7))
+def test_every_reached_passage_has_a_path_from_a_seed(
+    passages: list[tuple[str, list[str]]], seed: int
+) -> None:
+    built = WalkGraph.build([t for t, _ in passages], [labels for _, labels in passages])
+    scores = np.zeros(len(passages))
+    scores[seed % len(passages)] = 1.0
+    result = rank(built, scores, steps=4)
+    for row in range(len(passages)):
+        assert bool(explain(built, row, result.seeds)) == bool(result.mass[row] > 0)
