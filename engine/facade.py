@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .answer.local import LocalAnswers
-from .answer.overview_answers import GlobalAnswers
+from .answer.global_answers import GlobalAnswers
+from .answer.local_answers import LocalAnswers
 from .answer.route import ScopeSelector
 from .answer.router import answer_of, build_router
 from .chunk import chunk
@@ -99,7 +99,7 @@ class KnowledgeEngine:
             readable=readable,
             settings=settings.retrieve,
         )
-        parts = {
+        parts: dict[str, Any] = {
             "idf": self._keyword.idf,
             "settings": settings.answer,
             "llm": llm,
@@ -111,7 +111,9 @@ class KnowledgeEngine:
         selector = ScopeSelector(
             embed_model, known_names=lambda question: len(self._retriever.labels_in(question))
         )
-        self._router = build_router(selector, local=self._local.answer, overview=self._global.answer, llm=llm)
+        self._router = build_router(
+            selector, local=self._local.answer, overview=self._global.answer, llm=llm
+        )
 
     @classmethod
     def open(
@@ -179,8 +181,11 @@ class KnowledgeEngine:
             LibraryBusy: another process went on writing for too long.
             LibraryUnusable: the disk is full; what was committed is kept.
         """
-        single = isinstance(sources, (str, Path)) or not isinstance(sources, Sequence)
-        given = [sources] if single else list(sources)
+        given: list[str | Path | Document] = []
+        if isinstance(sources, Sequence) and not isinstance(sources, str):
+            given += sources
+        else:
+            given.append(sources)
         paths = [source for source in given if isinstance(source, (str, Path))]
         documents = [source for source in given if not isinstance(source, (str, Path))]
         found = find_sources(paths, exclude=[self._library.path])
@@ -296,9 +301,7 @@ class KnowledgeEngine:
     ) -> list[Passage]:
         """The passages that a question finds, best first."""
         self._refresh()
-        found = self._retriever.search(
-            _checked(question), top_k=top_k, min_relevance=min_relevance
-        )
+        found = self._retriever.search(_checked(question), top_k=top_k, min_relevance=min_relevance)
         return found.passages
 
     def _refresh(self) -> None:
@@ -346,12 +349,7 @@ class KnowledgeEngine:
 
         self._refresh()
         with graph_errors():
-            return write_graph(
-                self._graph.export(), Path(target), max_nodes=max_nodes, titles=self._titles()
-            )
-
-    def _titles(self) -> dict[str, str]:
-        return {row.id: row.title for row in self.documents()}
+            return write_graph(self._graph.export(), Path(target), max_nodes=max_nodes)
 
     # --- LlamaIndex -------------------------------------------------------------------------
 

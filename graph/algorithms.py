@@ -1,4 +1,4 @@
-"""Walks over a sparse graph. Pure: arrays in, arrays out; nothing of names, passages or databases."""
+"""Walks over a sparse graph: arrays in, arrays out; nothing of names or passages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ def rows_normalised(matrix: sparse.csr_array) -> sparse.csr_array:
 
     The weights must not be negative.
     """
-    sums = np.asarray(matrix.sum(axis=1)).ravel()
-    factors = np.divide(1.0, sums, out=np.zeros_like(sums, dtype=np.float64), where=sums > 0)
-    scaled = sparse.csr_array(matrix, dtype=np.float64, copy=True)
-    scaled.data *= np.repeat(factors, np.diff(scaled.indptr))
-    return scaled.astype(np.float32)
+    sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+    factors = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    shares = np.asarray(matrix.data * np.repeat(factors, np.diff(matrix.indptr)), dtype=np.float32)
+    return sparse.csr_array((shares, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def walk(

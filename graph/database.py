@@ -37,7 +37,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction: committed whole at the end of the outermost block, or rolled back whole."""
+        """A transaction, committed or rolled back whole at the end of the outermost block."""
         current: Connection | None = getattr(self._local, "connection", None)
         if current is not None:
             yield current

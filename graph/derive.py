@@ -1,8 +1,8 @@
-"""From all facts to everything that rests on them: entities, links, relations, communities, reports.
+"""From all facts to what rests on them: entities, links, relations, communities, reports.
 
-One transaction, in which the rows written are a function of the facts alone: a library that reached the same facts by another way holds the same rows. Only what
-differs is written. Interrupted anywhere, the old rows stay, dirty ones unread, and the next call
-does it again.
+One transaction, in which the rows written are a function of the facts alone: a library that
+reached the same facts by another way holds the same rows. Only what differs is written.
+Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again.
 """
 
 from __future__ import annotations
@@ -160,14 +160,14 @@ def _all_names(connection: Connection) -> list[Name]:
             mentions.c.surface,
             mentions.c.type,
             chunks.c.document_id,
-            func.count().label("count"),
+            func.count().label("times"),
         )
         .join(chunks, chunks.c.id == mentions.c.chunk_id)
         .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
     )
     for row in connection.execute(counted):
-        surfaces[row.key][row.surface] += row.count
-        types[row.key][row.type] += row.count
+        surfaces[row.key][row.surface] += row.times
+        types[row.key][row.type] += row.times
         documents[row.key].add(row.document_id)
     titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
     for row in connection.execute(titled.where(chunks.c.title_key != "")):
@@ -220,7 +220,7 @@ def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence
         }
         for merge in merges
     ]
-    _mark_unlinked(connection, {(row["key"], row["kind"]) for row in rows})
+    _mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
     return replace_rows(connection, names, rows)
 
 
@@ -230,7 +230,7 @@ def _kind(name: Name) -> str:
     return "name" if NAMED_TYPES & name.types.keys() else "concept"
 
 
-def _mark_unlinked(connection: Connection, now: set[tuple[Any, str]]) -> None:
+def _mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
     """Chunks in which a name that came or went may occur are matched again; no others.
 
     What a chunk's longest matches are depends only on the names that occur in it.
@@ -262,7 +262,7 @@ def _write_links(connection: Connection, progress: Progress) -> None:
         return
     known = connection.execute(select(names.c.key, names.c.kind))
     matcher = _matcher((row.key, row.kind) for row in known)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, row in enumerate(waiting):
         keys = sorted({match.key for match in matcher.match(row.text)})
         rows.extend({"chunk_id": row.id, "key": key} for key in keys)
@@ -410,7 +410,9 @@ def replace_rows(connection: Connection, table: Table, rows: Sequence[Mapping[st
         connection.execute(delete(table).where(where))
     if changed:
         same_key = and_(*(column == bindparam(f"key_{column.name}") for column in key_columns))
-        values = {c.name: bindparam(f"new_{c.name}") for c in table.columns if not c.primary_key}
+        values: dict[str, Any] = {
+            c.name: bindparam(f"new_{c.name}") for c in table.columns if not c.primary_key
+        }
         connection.execute(
             update(table).where(same_key).values(values),
             [

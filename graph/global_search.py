@@ -18,13 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Community, Evidence, Report
+from .model import Community, Evidence, Finding, Report
 
 Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float64]
+_Draft = tuple[Report, int, Finding]
+"""A finding with its report and its place in it."""
 
 OTHER_LANGUAGE = 0.4
-"""What a point in another script than the question's keeps of its score: it cannot be translated."""
+"""What a point in another script than the question's keeps of its score: nobody translates it."""
 
 LIKENESS = 0.7
 DOCUMENT_AGAIN = 0.6
@@ -157,27 +159,16 @@ def map_points(
     if not drafts:
         return []
     if content_terms(question, tokens=tokens):
-        raw = _matched([(report, finding.text) for report, _, finding in drafts], question, match)
+        values = _matched_values(drafts, question, match)
     else:
-        raw = np.ones(len(drafts))
-    top_rating = max(report.rating for report in reports) or 1.0
-    generic = not content_terms(question, tokens=tokens)
+        values = _generic_values(drafts, document_of)
     asked_in_han = bool(_HAN.search(question))
     best: dict[str, Point] = {}
-    for (report, place, finding), relevance in zip(drafts, raw.tolist(), strict=True):
-        documents = {document_of.get(evidence.chunk_id, "") for evidence in finding.evidences}
-        weight = report.rating / top_rating
-        says = informativeness(finding.text)
-        if generic:
-            spread = min(len(documents), 3) / 3
-            value = 0.4 * weight + 0.3 * says + 0.15 * spread + 0.15 / (1 + place)
-        else:
-            value = relevance * (0.75 + 0.1 * weight + 0.15 * says)
-        if bool(_mostly_han(finding.text)) != asked_in_han:
-            value *= OTHER_LANGUAGE
+    for (report, _, finding), value in zip(drafts, values, strict=True):
+        readable = 1.0 if _mostly_han(finding.text) == asked_in_han else OTHER_LANGUAGE
         point = Point(
             text=finding.text,
-            score=round(100 * min(max(value, 0.0), 1.0), 3),
+            score=round(100 * min(max(value * readable, 0.0), 1.0), 3),
             evidences=finding.evidences,
             community_id=report.community_id,
         )
@@ -287,21 +278,41 @@ def _by_rating(reports: Sequence[Report]) -> tuple[Report, ...]:
     return tuple(sorted(reports, key=lambda report: (-report.rating, report.community_id)))
 
 
-def _matched(
-    drafts: Sequence[tuple[Report, str]],
-    question: str,
-    match: Callable[[str, Sequence[str]], Scores],
-) -> Scores:
-    """Likeness to the question, mostly the finding's own and a little its report's; 0 below _FLOOR."""
-    own = np.asarray(match(question, [text for _, text in drafts]), dtype=np.float64)
-    reports = list({report.community_id: report for report, _ in drafts}.values())
+def _matched_values(
+    drafts: Sequence[_Draft], question: str, match: Callable[[str, Sequence[str]], Scores]
+) -> list[float]:
+    """Likeness to the question, mostly the finding's, a little its report's; 0 below `_FLOOR`."""
+    own = np.asarray(match(question, [finding.text for _, _, finding in drafts]), np.float64)
+    reports = list({report.community_id: report for report, _, _ in drafts}.values())
     about = match(question, [f"{report.title}. {report.summary}" for report in reports])
-    of_report = dict(
-        zip((report.community_id for report in reports), np.asarray(about).tolist(), strict=True)
-    )
-    context = np.array([of_report[report.community_id] for report, _ in drafts])
-    own = np.where(own >= _FLOOR * own.max(initial=0.0), own, 0.0)
-    return np.where(own > 0, 0.85 * own + 0.15 * context, 0.0)
+    of_report = {
+        report.community_id: value
+        for report, value in zip(reports, np.asarray(about).tolist(), strict=True)
+    }
+    floor = _FLOOR * float(own.max(initial=0.0))
+    weights = _weights(drafts)
+    return [
+        (0.85 * value + 0.15 * of_report[report.community_id])
+        * (0.75 + 0.1 * weight + 0.15 * informativeness(finding.text))
+        if value > 0 and value >= floor
+        else 0.0
+        for value, weight, (report, _, finding) in zip(own.tolist(), weights, drafts, strict=True)
+    ]
+
+
+def _generic_values(drafts: Sequence[_Draft], document_of: Mapping[str, str]) -> list[float]:
+    values = []
+    for weight, (_, place, finding) in zip(_weights(drafts), drafts, strict=True):
+        documents = {document_of.get(one.chunk_id, one.chunk_id) for one in finding.evidences}
+        spread = min(len(documents), 3) / 3
+        says = informativeness(finding.text)
+        values.append(0.4 * weight + 0.3 * says + 0.15 * spread + 0.15 / (1 + place))
+    return values
+
+
+def _weights(drafts: Sequence[_Draft]) -> list[float]:
+    top = max(report.rating for report, _, _ in drafts) or 1.0
+    return [report.rating / top for report, _, _ in drafts]
 
 
 def _mostly_han(text: str) -> bool:

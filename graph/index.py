@@ -30,7 +30,7 @@ from llama_index.core.storage.storage_context import StorageContext
 from sqlalchemy import select
 
 from .database import Database
-from .derive import DeriveOptions, Derived, Progress
+from .derive import Derived, DeriveOptions, Progress
 from .extract.language import LanguageExtractor
 from .extract.llama import ExtractionTransform, attach, extraction_of
 from .facts import extractions_by_text, text_sha
@@ -244,4 +244,3 @@ class GraphRetriever(BaseRetriever):
             NodeWithScore(node=node_of_chunk(held[chunk_id]), score=score)
             for chunk_id, score in ranked
         ]
-

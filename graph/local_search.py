@@ -158,8 +158,8 @@ def rank(
 
     `scores` (n) are 0–1. Of the passages whose title is among `question_labels` the best-scored
     gets `title_bonus` on top, the next half of it, then a third …: a title of many passages must
-    not fill all seeds. The `seeds` best restart the walk, weighted score**power. Order: mass, then score, then row;
-    without any link this is the order of the scores.
+    not fill all seeds. The `seeds` best restart the walk, weighted score**power. Order: mass, then
+    score, then row; without any link this is the order of the scores.
     """
     count = len(graph.titles)
     boosted = np.asarray(scores, dtype=np.float64).copy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -294,7 +294,7 @@ _WORDS = _WordFolding()
 
 
 def is_matchable(key: str) -> bool:
-    """Whether a name key can be looked for in texts: no heading, no function word, not too short."""
+    """Whether a key can be looked for in texts: no heading, no function word, not too short."""
     if is_generic(key) or key in CHINESE_FUNCTION_WORDS:
         return False
     if _HAN.search(key):
@@ -345,3 +345,16 @@ def _two_passes(candidates: Iterable[_Candidate]) -> set[NameMatch]:
             free_for_titles, keys = candidate.longest_title
             found.update(NameMatch(start, free_for_titles, key) for key in keys)
     return found
+
+
+_ARTICLE = re.compile(r"[\s#*\"“«《「'‘(]*(?:(?:the|an?)\s+)?", re.IGNORECASE)
+
+
+def opening_name(text: str, matches: Sequence[NameMatch]) -> str:
+    """The key of the longest name with which `text` begins, an article aside; "" where none does.
+
+    Serves as the title of a passage that has none or a generic one: what a text begins with is
+    mostly what it is about. `matches` are those of the text, from `NameMatcher.match`.
+    """
+    opening = [m for m in matches if _ARTICLE.fullmatch(text, 0, m.start)]
+    return max(opening, key=lambda m: (-m.start, m.end, m.key)).key if opening else ""

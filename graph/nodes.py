@@ -73,10 +73,12 @@ class IdentifiedEntity(EntityNode):
 
     @property
     def id(self) -> str:
+        """The entity's id."""
         return self.entity_id
 
 
 def chunk_node(chunk: model.Chunk) -> ChunkNode:
+    """A chunk as a node of a property graph."""
     return ChunkNode(
         id_=chunk.id,
         text=chunk.text,
@@ -85,6 +87,7 @@ def chunk_node(chunk: model.Chunk) -> ChunkNode:
 
 
 def relation_node(relation: model.Relation) -> Relation:
+    """A relation as LlamaIndex sees it; its evidences are `[chunk id, start, end]`."""
     return Relation(
         label=relation.predicate,
         source_id=relation.source_id,
@@ -97,4 +100,5 @@ def relation_node(relation: model.Relation) -> Relation:
 
 
 def triplet_has(triplet: Triplet, key: str, value: object) -> bool:
+    """Whether either end or the relation itself has this property."""
     return any(part.properties.get(key) == value for part in triplet)

@@ -154,9 +154,9 @@ def quality(text: str) -> float:
 
 def _is_torn(text: str) -> bool:
     """Whether quotation marks or brackets open that do not close, or the other way round."""
-    pairs = ("“”", "「」", "『』", "《》", "（）", "()", "[]")
     return text.count('"') % 2 == 1 or any(
-        text.count(opening) != text.count(closing) for opening, closing in pairs
+        text.count(opening) != text.count(closing)
+        for opening, closing in zip("“「『《（([", "”」』》）)]", strict=True)
     )
 
 

@@ -18,6 +18,8 @@ MALE_TITLES = frozenset(_MALE.split())
 FEMALE_TITLES = frozenset(_FEMALE.split())
 TITLES = MALE_TITLES | FEMALE_TITLES | frozenset(_NEUTRAL.split())
 
+MARRIED_TITLES = frozenset({"mrs", "lady", "madame", "mme", "夫人", "太太"})
+"""Titles that may go with a husband's name: the full name at hand may be his."""
 NAMELIKE_TITLES = frozenset(
     {"general", "major", "saint", "st", "count", "prince", "king", "sister"}
 )

@@ -2,8 +2,9 @@
 
 A pure function of the set of names and of the aliases that texts state: the order of input changes
 nothing. Every merge carries a reason that a reader can check; what is ambiguous stays apart. The
-rules that propose merges are in `resolve_rules`; here they are carried out, strongest first, unless
-something speaks against them: other numbers, another gender title, another kind of thing.
+rules that propose merges are in `resolve_rules` and `person_rules`; here they are carried out,
+strongest first, unless something speaks against them: other numbers, another gender title, another
+kind of thing.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from dataclasses import dataclass, field, replace
 
 from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
 from .name_parts import NameParts
+from .person_rules import full_name_links, short_name_links
 from .resolve_rules import (
     Link,
     Profile,
     acronym_links,
     alias_links,
-    full_name_links,
     profile_of,
-    short_name_links,
     types_conflict,
     variant_links,
 )
 
+_LONGEST_ACRONYM = 6
 OWN_NAME = "the entity's own name"
 
 
@@ -199,11 +200,16 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
 
 
 def best_surface(surfaces: dict[str, int]) -> str:
-    """The most frequent surface, white space made plain; of several the first in code order."""
+    """The most frequent surface, white space made plain; of several the first in code order.
+
+    Long words all in capitals are layout, and give way to any other spelling.
+    """
     counts: Counter[str] = Counter()
     for surface, count in surfaces.items():
         counts[" ".join(surface.split())] += count
-    return min(counts, key=lambda s: (-counts[s], s), default="")
+    shouted = {s for s in counts if s.isupper() and len(s) > _LONGEST_ACRONYM}
+    spoken = counts.keys() - shouted or counts.keys()
+    return min(spoken, key=lambda s: (-counts[s], s), default="")
 
 
 def majority_type(types: Counter[str]) -> str:

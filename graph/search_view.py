@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ class GraphView:
     def labels_in(self, connection: Connection, question: str) -> frozenset[str]:
         """Labels of the names that stand in a question, in any case of letters."""
         question = question[:MAX_QUESTION_CHARACTERS]
-        rows = []
+        rows: list[Any] = []
         for batch in batches(_possible_keys(question)):
             query = select(names.c.key, names.c.entity_id, names.c.kind).where(
                 and_(names.c.key.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
@@ -66,7 +67,10 @@ class GraphView:
     def from_labels(self, question_labels: Collection[str]) -> list[tuple[str, float]]:
         """Chunks reached from names alone, as `(chunk id, mass)`, best first."""
         wanted = frozenset(question_labels)
-        hits = [len(wanted & {title, *some}) for title, some in zip(self.titles, self.labels, strict=True)]
+        hits = [
+            len(wanted & {title, *some})
+            for title, some in zip(self.titles, self.labels, strict=True)
+        ]
         scores = np.asarray(hits, dtype=np.float64)
         result = self.rank(scores / max(1.0, scores.max(initial=0.0)), wanted)
         return [
@@ -76,7 +80,7 @@ class GraphView:
         ]
 
     def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
-        """How a row was reached: itself a seed, or the shortest link to the best seed that has one."""
+        """How a row was reached: as a seed, or by the link to the best seed that has one."""
         if row in seeds:
             return ("found by the words of the question",)
         here = set(self.labels[row])
@@ -89,7 +93,11 @@ class GraphView:
         for seed in seeds:
             shared = sorted(here & set(self.labels[seed]), key=lambda label: self.display[label])
             if shared:
-                return (self._title(seed), f"shares {self.display[shared[0]]!r} with", self._title(row))
+                return (
+                    self._title(seed),
+                    f"shares {self.display[shared[0]]!r} with",
+                    self._title(row),
+                )
         return ("reached over several links",) if here else ()
 
     def _title(self, row: int) -> str:

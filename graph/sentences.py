@@ -17,7 +17,7 @@ _BOUNDARY = re.compile(
     r"""
     (?P<cjk>[。！？；…]+[」』”’）》"'\)]*)          # Chinese marks end a sentence with no space
     | (?P<latin>[.!?]+["'”’\)\]]*)(?=\s+|$)        # Latin marks need white space behind them
-    | (?P<break>\n[ \t]*\n\s*|\n(?=[ \t]*(?:[-*+#>|]|\d+[.)])[ \t]))  # blank line, list item, heading
+    | (?P<break>\n[ \t]*\n\s*|\n(?=[ \t]*(?:[-*+#>|]|\d+[.)])[ \t]))  # blank line, list
     """,
     re.VERBOSE,
 )

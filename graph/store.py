@@ -25,7 +25,7 @@ from sqlalchemy import Connection, delete, select
 
 from . import model
 from .database import Database
-from .derive import DeriveOptions, Derived, Progress, derive
+from .derive import Derived, DeriveOptions, Progress, derive
 from .errors import GraphInputError
 from .facts import delete_document, put_chunks, put_extractions, read_extractions
 from .names import name_key
@@ -77,9 +77,7 @@ class SqlGraphStore(PropertyGraphStore):
         with self.database.write() as connection:
             put_chunks(connection, [chunk_of_node(node) for node in llama_nodes])
 
-    def put_extractions(
-        self, extractions: dict[str, model.Extraction], *, extractor: str
-    ) -> None:
+    def put_extractions(self, extractions: dict[str, model.Extraction], *, extractor: str) -> None:
         """Replace what was read from each chunk (by chunk id)."""
         with self.database.write() as connection:
             put_extractions(connection, extractions, extractor=extractor)
@@ -93,7 +91,7 @@ class SqlGraphStore(PropertyGraphStore):
         """
         chunk_nodes = [node for node in nodes if isinstance(node, ChunkNode)]
         self.upsert_llama_nodes(
-            [TextNode(id_=node.id, text=node.text, metadata=node.properties) for node in chunk_nodes]
+            [TextNode(id_=n.id, text=n.text, metadata=n.properties) for n in chunk_nodes]
         )
         named = [node for node in nodes if isinstance(node, EntityNode)]
         self._add_by_hand([(_source_of(node), node.name, node.label, None) for node in named])
@@ -102,7 +100,7 @@ class SqlGraphStore(PropertyGraphStore):
         """Add relations; each needs the chunk it was read from, and its ends by name or id."""
         with self.database.read() as connection:
             name_of = {entity.id: entity.name for entity in read_entities(connection)}
-        additions = []
+        additions: list[tuple[str, str, str, tuple[str, str] | None]] = []
         for relation in relations:
             ends = (
                 name_of.get(relation.source_id, relation.source_id),
@@ -308,8 +306,8 @@ def _with_fact(
     mention = model.Mention(
         start=start, end=start + len(name), surface=surface, key=name_key(name), type=entity_type
     )
-    known = any((m.start, m.end, m.key) == (start, mention.end, mention.key) for m in extraction.mentions)
-    mentions = extraction.mentions if known else tuple(sorted((*extraction.mentions, mention)))
+    at = {(m.start, m.end, m.key): m for m in (mention, *extraction.mentions)}
+    mentions = tuple(sorted(at.values()))
     statements = set(extraction.statements)
     if link is not None:
         statements.add(
@@ -322,5 +320,3 @@ def _with_fact(
             )
         )
     return model.Extraction(mentions=mentions, statements=tuple(sorted(statements)))
-
-

@@ -18,7 +18,8 @@ _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 )
 _NUMBER = (
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen"
+    rf"(?<![\d.,:/-])(?!(?:1[5-9]|20)\d\d\b|\d{{1,2}} {_MONTH})\d[\d.,]*(?![\d:/年月日-])"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen"
     r"|fifteen|sixteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
     r"|million|billion|dozen|half)\b|[一二两三四五六七八九十百千万亿]+[余多]?[个位名人次年月天日米岁元吨座艘项所部条种家]"
 )
@@ -52,6 +53,13 @@ _KINDS = (
         r"|percentage|length|height|depth|weight|capacity|amount|rate|share|size|distance|speed|temperature)\b"
         r"|多少|几[个位次岁米项人名所部条种家艘座]|多[大长高深远重久]",
         _NUMBER,
+    ),
+    _kind(
+        "money",
+        r"\bhow much\b|\b(?:cost|price|pay|paid|budget|fee|salary|capital|sum|invoice)s?\b"
+        r"|多少钱|费用|价格|成本|预算|花了|金额|出资",
+        r"[€$£¥]\s?\d|\d[\d.,]*\s*(?:million |billion |thousand )?(?:EUR|USD|GBP|euros?|dollars?"
+        r"|pounds?|crowns?|yuan)\b|\b(?:EUR|USD|GBP)\s?\d|\d\s*[万亿]?\s*(?:元|欧元|美元|英镑|克朗)",
     ),
     _kind(
         "person",

@@ -9,6 +9,7 @@ are dropped and counted.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,7 +247,7 @@ def _clamped(score: object) -> float:
         value = float(str(score).strip().rstrip("%"))
     except ValueError:
         return 0.0
-    return min(100.0, max(0.0, value)) if value == value else 0.0  # noqa: PLR0124 - nan
+    return 0.0 if math.isnan(value) else min(100.0, max(0.0, value))
 
 
 def _as_passages(

@@ -74,7 +74,7 @@ def build_router(
 def answer_of(response: RESPONSE_TYPE, *, seconds: float) -> Answer:
     """The answer in a router's response, with the router's choice first in its trace."""
     metadata = response.metadata or {}
-    answer = metadata[ANSWER_KEY]
+    answer: Answer = metadata[ANSWER_KEY]
     reason = metadata["selector_result"].reason
     total = sum(step.seconds for step in answer.trace)
     step = TraceStep(stage="route", detail=reason, seconds=max(0.0, seconds - total))

@@ -16,7 +16,9 @@ Tokens = Callable[[str], list[str]]
 SentenceSpans = Callable[[str], list[tuple[int, int]]]
 
 _HEADING = re.compile(r"^\s*#{1,6}\s")
-_RULE = re.compile(r"^[\s|:*_=+-]+$")
+_RULE = re.compile(r"^[\W\d_]*$")
+_RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
+_KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
 _STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
@@ -36,6 +38,7 @@ class Sentence:
 
     `terms` are the sentence's own, `names` those of them that stand in names, `title` those of its
     passage's title, `context` those of title and headings, `before` those of the sentence in front.
+    `heading` is the nearest one above it inside the passage, without marks.
     `opens`: it is the first of its passage, which most often says what the passage is about.
     """
 
@@ -44,6 +47,7 @@ class Sentence:
     start: int
     end: int
     text: str
+    heading: str
     opens: bool
     terms: frozenset[str]
     names: frozenset[str]
@@ -57,20 +61,27 @@ def split_passages(
 ) -> list[Sentence]:
     """All sentences worth citing, in order: no headings, no rules, nothing without a term.
 
-    A sentence that two overlapping chunks share is kept once, in the better passage.
+    A heading inside a passage belongs to the context of what follows it. A block of `key: value`
+    lines gives a sentence a line. A sentence that two overlapping chunks share is kept once, in the
+    better passage.
     """
     sentences: list[Sentence] = []
     seen: set[tuple[str, int, int]] = set()
     for index, passage in enumerate(passages):
         title = frozenset(tokens(passage.title))
-        context = title | frozenset(tokens(" ".join(passage.headings)))
+        above = title | frozenset(tokens(" ".join(passage.headings)))
+        heading, context = "", above
         before: frozenset[str] = frozenset()
         opens = True
-        for start, end in sentence_spans(passage.text):
+        for start, end in _lines(passage.text, sentence_spans(passage.text)):
             text = passage.text[start:end]
+            if _HEADING.match(text):
+                heading = text.lstrip("# \t").rstrip("# \t")
+                context = above | frozenset(tokens(heading))
+                continue
             terms = frozenset(tokens(text))
             place = (passage.document_id, passage.start + start, passage.start + end)
-            if _HEADING.match(text) or _RULE.match(text) or not terms or place in seen:
+            if _RULE.match(text) or not terms or place in seen:
                 continue
             seen.add(place)
             sentences.append(
@@ -80,6 +91,7 @@ def split_passages(
                     start=start,
                     end=end,
                     text=text,
+                    heading=heading,
                     opens=opens,
                     terms=terms,
                     names=frozenset(tokens(" ".join(_NAME.findall(text)))),
@@ -92,12 +104,29 @@ def split_passages(
     return sentences
 
 
+def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans, with blocks of `key: value` lines and what stands behind rules taken apart."""
+    pieces: list[tuple[int, int]] = []
+    for start, end in spans:
+        block = text[start:end]
+        if len(_KEY_VALUE.findall(block)) < 2 and not _RULE_LINE.search(block):
+            pieces.append((start, end))
+            continue
+        for line in re.finditer(r"[^\n]+", block):
+            stripped = line.group().strip()
+            if stripped:
+                begin = start + line.start() + line.group().index(stripped)
+                pieces.append((begin, begin + len(stripped)))
+    return pieces
+
+
 def plain(text: str) -> str:
     """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`."""
     text = _LIST_ITEM.sub("", text)
     text = _LINK.sub(r"\1", text)
     for _ in range(3):
         text = _STRESS.sub(r"\2", text)
+    text = text.replace("**", "")
     return " ".join(_MARK.sub(r"(\1)", text).split())
 
 

@@ -61,15 +61,15 @@ class RecursiveNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
     def _parse_nodes(
         self,
         nodes: Sequence[BaseNode],
-        show_progress: bool = False,  # noqa: ARG002 (LlamaIndex's signature)
-        **kwargs: Any,  # noqa: ARG002
+        show_progress: bool = False,
+        **kwargs: Any,
     ) -> list[BaseNode]:
         return [chunk for node in nodes for chunk in self._chunks(node)]
 
     def _postprocess_parsed_nodes(
         self,
         nodes: list[BaseNode],
-        parent_doc_map: dict[str, Any],  # noqa: ARG002
+        parent_doc_map: dict[str, Any],
     ) -> list[BaseNode]:
         """Nothing is left to do. The inherited step would search for each chunk's text again, and
         find the wrong place where a document repeats itself."""

@@ -56,9 +56,7 @@ class DenseIndex:
         found = self._row_scores(built, query, depth)
         return {built.chunk_ids[row]: score for row, score in found.items()}
 
-    def cosines(
-        self, query: NDArray[np.float32], chunk_ids: Sequence[str]
-    ) -> dict[str, float]:
+    def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
         """Exact cosine of these chunks by their best window, whether or not they are near."""
         wanted = select(vectors.c.chunk_id, vectors.c.vector).where(
             vectors.c.model == self._model, vectors.c.chunk_id.in_(list(chunk_ids))
@@ -120,6 +118,7 @@ class DenseIndex:
         count, dimension = matrix.shape
         if count > SCALAR_LIMIT:
             return self._kept_hnsw(matrix, stamp)
+        index: Any
         if count > EXACT_LIMIT:
             index = faiss.IndexScalarQuantizer(
                 dimension, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT

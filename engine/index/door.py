@@ -20,28 +20,38 @@ if Path(_graph.__file__ or "").parent.parent != Path(__file__).parents[2]:
         "rename it, or run from another folder"
     )
 
-from graph.database import Database  # noqa: E402 - after the check above
-from graph.derive import DeriveOptions, Derived, is_fresh  # noqa: E402
-from graph.errors import GraphError  # noqa: E402
-from graph.extract.language import LanguageExtractor  # noqa: E402
-from graph.extract.llama import ExtractionTransform  # noqa: E402
-from graph.facts import derived_stamp, generation, put_chunks  # noqa: E402
-from graph.index import KnowledgeGraphIndex  # noqa: E402
-from graph.model import Chunk, Extraction, GraphExport, Report  # noqa: E402
-from graph.nodes import chunk_of_node, node_of_chunk  # noqa: E402
-from graph.read import read_chunks, read_reports  # noqa: E402
-from graph.schema import chunks as chunk_table  # noqa: E402
-from graph.schema import metadata  # noqa: E402
-from graph.search_view import GraphView, read_view  # noqa: E402
-from graph.sentences import sentence_spans  # noqa: E402
-from graph.store import SqlGraphStore  # noqa: E402
+from graph.visualise import to_html
+
+from graph.database import Database
+from graph.derive import Derived, DeriveOptions, is_fresh
+from graph.errors import GraphError
+from graph.exports import to_graphml, to_json
+from graph.extract.language import LanguageExtractor
+from graph.extract.llama import ExtractionTransform
+from graph.facts import derived_stamp, generation, put_chunks
+from graph.global_search import (
+    content_terms,
+    map_points,
+    reduce_points,
+    select_reports,
+    token_similarity,
+)
+from graph.index import KnowledgeGraphIndex
+from graph.model import Chunk, Community, GraphExport, Report
+from graph.nodes import chunk_of_node, node_of_chunk
+from graph.read import read_chunks, read_communities, read_reports
+from graph.schema import chunks as chunk_table
+from graph.schema import metadata
+from graph.search_view import GraphView, read_view
+from graph.sentences import sentence_spans
+from graph.store import SqlGraphStore
 
 __all__ = [
     "Chunk",
+    "Community",
     "Database",
     "DeriveOptions",
     "Derived",
-    "Extraction",
     "ExtractionTransform",
     "GraphError",
     "GraphExport",
@@ -52,17 +62,26 @@ __all__ = [
     "SqlGraphStore",
     "chunk_of_node",
     "chunk_table",
+    "content_terms",
     "derived_stamp",
     "generation",
     "graph_errors",
     "is_fresh",
+    "map_points",
     "metadata",
     "node_of_chunk",
     "put_chunks",
     "read_chunks",
+    "read_communities",
     "read_reports",
     "read_view",
+    "reduce_points",
+    "select_reports",
     "sentence_spans",
+    "to_graphml",
+    "to_html",
+    "to_json",
+    "token_similarity",
 ]
 
 

@@ -80,7 +80,9 @@ class Indexer:
         parts = [*recipe, graph.extractor]
         self.recipe = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
-    def put(self, sources: Iterable[SourceText], *, work: Work, progress: Progress) -> Iterator[str]:
+    def put(
+        self, sources: Iterable[SourceText], *, work: Work, progress: Progress
+    ) -> Iterator[str]:
         """Store documents, each in a transaction of its own; their ids as they are committed."""
         batch: list[SourceText] = []
         nodes: list[list[BaseNode]] = []
@@ -145,9 +147,7 @@ class Indexer:
             by_chunk[window.metadata[CHUNK_KEY]].append(window)
         return by_chunk
 
-    def _extract(
-        self, nodes: Sequence[BaseNode], work: Work, progress: Progress
-    ) -> list[BaseNode]:
+    def _extract(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> list[BaseNode]:
         progress("extract", work.chunks, work.chunks + len(nodes))
         with _timed(work, "extract"), graph_errors():
             nodes, fresh = self._graph.extract(nodes)

@@ -318,7 +318,9 @@ class Library:
             check = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
             found += [f"database: {line}" for line in check if line != "ok"]
             orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-            found += [f"table {row[0]}: row {row[1]} has lost what it belongs to" for row in orphans]
+            found += [
+                f"table {row[0]}: row {row[1]} has lost what it belongs to" for row in orphans
+            ]
             query = select(
                 chunk_table.c.id, chunk_table.c.text, documents.c.text, chunk_table.c.start
             ).outerjoin(documents, documents.c.id == chunk_table.c.document_id)

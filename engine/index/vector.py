@@ -48,7 +48,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
     _dense: DenseIndex = PrivateAttr()
 
     def __init__(self, library: Library, *, model: str) -> None:
-        super().__init__()
+        super().__init__(stores_text=True)
         self._library = library
         self._model = model
         self._dense = DenseIndex(library, model=model)
@@ -68,9 +68,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
         values = []
         seen: dict[str, int] = {}
         with self._library.write() as connection:
-            put_chunks(
-                connection, [chunk_of_node(n) for n in nodes if CHUNK_KEY not in n.metadata]
-            )
+            put_chunks(connection, [chunk_of_node(n) for n in nodes if CHUNK_KEY not in n.metadata])
             for node in nodes:
                 chunk_id = str(node.metadata.get(CHUNK_KEY, node.node_id))
                 window = seen[chunk_id] = seen.get(chunk_id, -1) + 1

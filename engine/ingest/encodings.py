@@ -15,7 +15,15 @@ SAMPLE_BYTES = 1 << 16
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _KANA = re.compile("[\u3041-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
-_WESTERN = re.compile("[\xa0-\xb1\xb4-\xb8\xba-\xff\u0152\u0153\u2013-\u2026\u20ac\u2122]")
+_WESTERN = re.compile(
+    "[\xa0-\xb1\xb4-\xb8\xba-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u2013-\u2026\u20ac\u2122]"
+)
+"""Latin letters of Western Europe; without ð, ý and þ, which Turkish text would turn into."""
+_OTHERS = (
+    *(f"cp{page}" for page in range(1250, 1259)),
+    *("koi8_r", "iso8859_2", "iso8859_7", "iso8859_15", "tis_620", "cp866", "cp437"),
+)
+"""What else plain text is found in; without a list the detector finds Macintosh and mainframes."""
 
 
 def guess(data: bytes) -> str | None:
@@ -82,12 +90,12 @@ def _everyday(codec: str, last: int) -> frozenset[str]:
 
 def _western(sample: bytes) -> str | None:
     foreign = _foreign(sample, "cp1252")
-    fits = foreign and all(_WESTERN.match(c) for c in foreign) and len(foreign) < 0.15 * len(sample)
+    fits = foreign and all(_WESTERN.match(c) for c in foreign) and len(foreign) < 0.3 * len(sample)
     return "cp1252" if fits else None
 
 
 def _detected(sample: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample).best()
+    best = from_bytes(sample, cp_isolation=list(_OTHERS)).best()
     return None if best is None else best.encoding

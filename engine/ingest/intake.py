@@ -85,9 +85,9 @@ class Intake:
     def _file(self, source: FileSource) -> SourceText | None:
         held = self.held.get(source.id)
         limit = self.settings.max_file_bytes
-        if held is not None and held.recipe == self.recipe:
-            if sha256_of(source.path, max_bytes=limit) == held.sha256:
-                return None
+        same_recipe = held is not None and held.recipe == self.recipe
+        if same_recipe and sha256_of(source.path, max_bytes=limit) == held.sha256:  # type: ignore[union-attr]
+            return None
         return read(source, max_bytes=limit, max_characters=self.settings.max_document_characters)
 
     def _text(self, source: SourceText) -> SourceText | None:

@@ -109,7 +109,7 @@ def _flowing(page: str) -> str:
 def _measure(lines: list[str]) -> float:
     """The width that full lines have: the upper tenth of this page's lines."""
     widths = sorted(_width(line) for line in lines if line)
-    return widths[int(0.9 * (len(widths) - 1))] if widths else 0
+    return widths[min(len(widths) - 1, int(0.9 * len(widths)))] if widths else 0
 
 
 def _width(line: str) -> int:

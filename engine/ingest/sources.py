@@ -102,8 +102,11 @@ def why_unreadable(error: OSError) -> str:
 
 
 class _Entry(NamedTuple):
+    """`real` is the path without links, known from the parent: asking for it costs by depth."""
+
     id: str
     path: Path
+    real: str
     named: bool = False
 
 
@@ -125,7 +128,7 @@ class _Walk:
     def start(self, given: str) -> None:
         """Take one path as the user named it."""
         path = Path(os.path.normpath(Path(given).absolute()))
-        entry = _Entry(_root_id(path), path, named=True)
+        entry = _Entry(_root_id(path), path, os.path.realpath(path), named=True)
         if not os.path.lexists(path):
             is_address = "://" in given
             reason = "web addresses are not read: save the page, then add the file"
@@ -133,7 +136,7 @@ class _Walk:
             return
         self.take(entry)
         if path.is_dir():
-            self.roots[given] = os.path.realpath(path)
+            self.roots[given] = entry.real
 
     def follow_links(self) -> None:
         """Links come last, so that what they lead to keeps the id of its own place."""
@@ -170,35 +173,34 @@ class _Walk:
 
     def entries(self, folder: _Entry) -> list[_Entry]:
         """What lies in a folder that was not seen before, links put aside."""
-        real = os.path.realpath(folder.path)
-        if real in self.excluded:
+        if folder.real in self.excluded:
             self.notes.append(f"passed over {_shown(folder)}, which is excluded")
             return []
-        if not self.is_new(folder, real, kind="folder"):
+        if not self.is_new(folder, self.real_folders, kind="folder"):
             return []
         found: list[_Entry] = []
         with os.scandir(folder.path) as entries:
             names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
         for name in names:
-            entry = _Entry(_joined(folder.id, name), folder.path / name)
-            if entry.path.is_symlink():
-                heapq.heappush(self.links, entry)
+            path, real = folder.path / name, os.path.join(folder.real, name)  # noqa: PTH118
+            if path.is_symlink():
+                link = _Entry(_joined(folder.id, name), path, os.path.realpath(path))
+                heapq.heappush(self.links, link)
             else:
-                found.append(entry)
+                found.append(_Entry(_joined(folder.id, name), path, real))
         return found
 
     def take_file(self, entry: _Entry) -> None:
         if not (entry.named or self.is_known(entry)):
             self.other[_suffix(entry.path)].append(entry.id)
-        elif self.is_new(entry, os.path.realpath(entry.path), kind="file"):
+        elif self.is_new(entry, self.real_files, kind="file"):
             self.files[entry.id].append(entry.path)
 
-    def is_new(self, entry: _Entry, real: str, *, kind: str) -> bool:
-        known = self.real_folders if kind == "folder" else self.real_files
-        if real not in known:
-            known[real] = entry.id
+    def is_new(self, entry: _Entry, known: dict[str, str], *, kind: str) -> bool:
+        if entry.real not in known:
+            known[entry.real] = entry.id
             return True
-        first = known[real]
+        first = known[entry.real]
         if first != entry.id:
             self.notes.append(f"{_shown(entry)} is the same {kind} as {first or '.'!r}: read once")
         return False

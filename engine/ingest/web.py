@@ -48,7 +48,7 @@ def read_web_page(data: bytes) -> Content:
     source = _DECLARATION.sub("", _decoded(data))
     try:
         tree = html.document_fromstring(
-            source.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8")
+            source.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8", huge_tree=True)
         )
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         raise SourceError("is empty: there is no text in this page") from error

@@ -167,15 +167,21 @@ def graph_from_export(model: ModelProto) -> ModelProto:
     Args:
         model: inputs `input_ids`, `attention_mask`, `token_type_ids` (int64, texts × tokens),
             first output the last hidden state (texts × tokens × 384). Changed in place.
+
+    Raises:
+        ValueError: another kind of model.
     """
     from onnx import TensorProto, helper
 
     graph = model.graph
+    names = sorted(given.name for given in graph.input)
+    if "input_ids" not in names or not graph.output:
+        raise ValueError(f"its inputs are {names}, expected input_ids among them")
     builder = _GraphBuilder({})
     builder.apply("Cast", ["ids"], output="input_ids", to=TensorProto.INT64)
     shape = builder.apply("Shape", ["input_ids"])
     fills = {"attention_mask": 1, "token_type_ids": 0}
-    for name in sorted({given.name for given in graph.input} & fills.keys()):
+    for name in sorted(fills.keys() & names):
         value = helper.make_tensor(f"{name}_fill", TensorProto.INT64, [1], [fills[name]])
         builder.nodes.append(helper.make_node("ConstantOfShape", [shape], [name], value=value))
     front = list(builder.nodes)

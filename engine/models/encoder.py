@@ -121,6 +121,7 @@ def _load_tokeniser(files: ModelFiles) -> Tokenizer:
 
 def _open_session(model: str | bytes, threads: int | None) -> InferenceSession:
     import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as failures
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or min(_processors(), _MAX_THREADS)
@@ -128,7 +129,20 @@ def _open_session(model: str | bytes, threads: int | None) -> InferenceSession:
     # A spinning worker burns a core while it waits and makes CPU seconds lie.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except (
+        failures.Fail,
+        failures.InvalidGraph,
+        failures.InvalidProtobuf,
+        failures.NoSuchFile,
+        failures.NotImplemented,
+        failures.RuntimeException,
+    ) as error:
+        where = "the model built in memory" if isinstance(model, bytes) else repr(model)
+        raise ModelUnavailable(
+            f"onnxruntime cannot load {where}: {error}; if it is a cached file, delete it"
+        ) from error
 
 
 def _processors() -> int:

@@ -81,6 +81,10 @@ class UsageMeter:
             # A refused call costs nothing; one that was answered in part does.
             if pieces or reported or finish:
                 self._add(messages, "".join(pieces), reported=reported)
+        if finish is None and reported is None and not pieces:
+            raise ModelOutputError(
+                f"{name} sent something that is not a reply of its protocol: a stream of nothing"
+            )
         if not "".join(pieces).strip():
             raise _empty(name, finish=finish)
         if finish == _UNFINISHED:

@@ -96,6 +96,13 @@ class LocalRetriever(BaseRetriever):
         )
         return Search(kept, steps.steps)
 
+    def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """How near these chunks are to a question, by id; empty where no encoder can read it."""
+        query = self._embed(question)
+        if query is None or self._dense is None:
+            return {}
+        return self._dense.cosines(query, chunk_ids)
+
     def labels_in(self, question: str) -> frozenset[str]:
         """The entities whose names stand in a question."""
         with self._library.read() as connection:
@@ -134,7 +141,7 @@ class LocalRetriever(BaseRetriever):
         count = len(view.chunk_ids)
         fields = self._keyword.field_scores(question) if self._settings.keyword else None
         steps.lap("keyword", "BM25 of title and text" if fields else "off")
-        dense = self._dense_scores(query, view.chunk_ids) if query is not None else None
+        dense = self._dense_scores(query, view.chunk_ids)
         steps.lap("dense", "cosine" if dense is not None else "off")
         walk: Walk | None = None
         if self._settings.walk:
@@ -153,9 +160,10 @@ class LocalRetriever(BaseRetriever):
         return ranking
 
     def _dense_scores(
-        self, query: NDArray[np.float32], chunk_ids: Sequence[str]
+        self, query: NDArray[np.float32] | None, chunk_ids: Sequence[str]
     ) -> NDArray[np.float64] | None:
-        assert self._dense is not None
+        if self._dense is None or query is None:
+            return None
         found = self._dense.scores(query, depth=DENSE_DEPTH)
         if not found:
             return None
@@ -216,8 +224,9 @@ class LocalRetriever(BaseRetriever):
             document_frequency=self._keyword.document_frequency,
             passage_count=len(view.chunk_ids),
         )
-        seen = self._dense is not None and query is not None
-        cosines = self._dense.cosines(query, ids) if seen else {}
+        cosines: dict[str, float] = {}
+        if self._dense is not None and query is not None:
+            cosines = self._dense.cosines(query, ids)
         best = float(ranking.scores.max()) or 1.0
         readable = self._readable(question) * self._keyword.readable
         judged = relevance(

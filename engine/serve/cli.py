@@ -35,7 +35,8 @@ app.add_typer(config_app, name="config")
 
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help=_LIBRARY_HELP)]
 ProfileOption = Annotated[
-    Path | None, typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml.")
+    Path | None,
+    typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DEFAULT_LIBRARY = Path("library")

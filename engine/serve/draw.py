@@ -73,7 +73,10 @@ def show_report(report: IngestReport, *, as_json: bool) -> None:
         if (ids := getattr(report, word))
     ]
     seconds = ", ".join(f"{stage} {value:.1f} s" for stage, value in report.seconds.items())
-    _out.print(f"[bold]{', '.join(counts) or 'nothing to do'}[/bold]" + (f" ({seconds})" if seconds else ""))
+    _out.print(
+        f"[bold]{', '.join(counts) or 'nothing to do'}[/bold]"
+        + (f" ({seconds})" if seconds else "")
+    )
     for note in report.notes:
         _out.print(f"  note: {escape(note)}")
     for failure in report.failed:
@@ -91,7 +94,9 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     for citation in answer.citations:
         page = f", p. {citation.page}" if citation.page else ""
         place = f"{citation.document_id}{page}:{citation.start}-{citation.end}"
-        _out.print(f"  [{citation.number}] ".replace("[", r"\[") + escape(f"{citation.title} ({place})"))
+        _out.print(
+            f"  [{citation.number}] ".replace("[", r"\[") + escape(f"{citation.title} ({place})")
+        )
     _out.print(f"[dim]{answer.mode} · {escape(_route(answer))}[/dim]")
     if explain:
         _show_trace(answer)
@@ -132,9 +137,7 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
             _out.print(f"   [dim]path: {escape(' '.join(passage.path))}[/dim]")
 
 
-def show_stats(
-    stats: dict[str, Any], documents: Sequence[DocumentRow], *, as_json: bool
-) -> None:
+def show_stats(stats: dict[str, Any], documents: Sequence[DocumentRow], *, as_json: bool) -> None:
     """Counts, and the documents where asked for."""
     if as_json:
         listed = {"documents_listed": list(documents)} if documents else {}
@@ -151,5 +154,11 @@ def show_stats(
 def show_findings(findings: Sequence[Finding]) -> None:
     """What `doctor` found, a line each."""
     for finding in findings:
-        mark = "[red]✗[/red]" if finding.is_problem else "[yellow]![/yellow]" if finding.is_lack else "[green]✓[/green]"
+        mark = (
+            "[red]✗[/red]"
+            if finding.is_problem
+            else "[yellow]![/yellow]"
+            if finding.is_lack
+            else "[green]✓[/green]"
+        )
         _out.print(f"{mark} {escape(finding.text)}")

@@ -8,8 +8,9 @@ was found.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model import ENTITY_TYPES, Mention
 from ..name_words import CALENDAR, FUNCTION_WORDS, JOINTS
@@ -105,7 +106,27 @@ def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention
         found.append(
             Mention(start=candidate.start, end=candidate.end, surface=surface, key=key, type=kind)
         )
-    return found
+    return _with_one_type(found)
+
+
+def _with_one_type(mentions: list[Mention]) -> list[Mention]:
+    """Each key with the type that most of its mentions have; a person's surname is that person."""
+    counts: dict[str, Counter[str]] = {}
+    for mention in mentions:
+        if mention.type != "NAME":
+            counts.setdefault(mention.key, Counter())[mention.type] += 1
+    types = {
+        key: min(some, key=lambda kind: (-some[kind], ENTITY_TYPES.index(kind)))
+        for key, some in counts.items()
+    }
+    persons = [key.split() for key, kind in types.items() if kind == "PERSON"]
+    surnames = {words[-1] for words in persons if len(words) > 1}
+    return [
+        replace(m, type="PERSON" if m.key in surnames else types.get(m.key, m.type))
+        if m.type != "CONCEPT"
+        else m
+        for m in mentions
+    ]
 
 
 def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
@@ -134,7 +155,7 @@ def is_name(surface: str, key: str) -> bool:
 
 
 def type_from_words(key: str) -> str:
-    """The type that a name's own words tell ("… Institute", "Dr. …"), surer than a tagger; or ""."""
+    """The type that a name's own words tell ("… Institute"), surer than a tagger's; or ""."""
     words = [word.rstrip(".,") for word in key.split()]
     head = next((i for i, word in enumerate(words) if word in JOINTS), len(words)) - 1
     if len(words) < 2 or head < 0:

@@ -19,7 +19,7 @@ from ..names import name_key
 from ..person_words import COMPOUND_SURNAMES, SURNAMES
 from .candidates import Candidate
 from .segments import Segment, has_han
-from .words import HAN_EVENT_SUFFIXES, HAN_SUFFIXES, HAN_VAGUE
+from .words import HAN_EVENT_SUFFIXES, HAN_SUFFIXES, HAN_VAGUE, TRANSLITERATION
 
 Tagger = Callable[[str], Sequence[tuple[str, str]]]
 
@@ -35,9 +35,10 @@ class HanToken(NamedTuple):
 
 _TITLE = re.compile(r"《([^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『]([\u4e00-\u9fffA-Za-z0-9·—-]{2,12})[”」』]")
+_SYLLABLES = f"[{''.join(sorted(TRANSLITERATION))}]"
+_DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧]{_SYLLABLES}{{1,8}})+")
 _SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
 _NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
-_DOTS = frozenset("·•・‧")
 _NAME_TAGS = {
     "nr": "PERSON",
     "nrt": "PERSON",
@@ -45,12 +46,14 @@ _NAME_TAGS = {
     "ns": "PLACE",
     "nt": "ORGANISATION",
 }
+_FOREIGN = frozenset({"nr", "nrt", "nrfg", "ns"})
 _PROPER = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz", "g", "x", "eng"})
 _JOINABLE = frozenset(
     {"n", "nr", "nrt", "nrfg", "ns", "nt", "nz", "ng", "g", "vn", "j", "b", "s", "l"}
 )
 _NOUNS = frozenset({"n", "vn", "nz", "ng", "j", "l"})
-_TAIL_WORDS = frozenset("乃于以为曾任和与在是之及则也即被将对从到向并又")
+_TAIL_WORDS = frozenset("乃于以为曾任和与在是之及则也即被将对从到向并又曰谓引令亦去率说道问答")
+_HEAD_WORDS = frozenset("同与和由被向对令使乃谓")
 _WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
 _MAX_RUN = 14
 
@@ -96,10 +99,14 @@ def tokens_of(segment: Segment, tagger: Tagger) -> list[HanToken]:
 
 
 def marked_candidates(segment: Segment) -> list[Candidate]:
-    """Works in 《》 and short names in quotation marks; needs no dictionary."""
+    """Works in 《》, short names in quotation marks, "亚当·斯密"; needs no dictionary."""
     found = [
         Candidate(segment.start + m.start(1), segment.start + m.end(1), "WORK")
         for m in _TITLE.finditer(segment.shadow)
+    ]
+    found += [
+        Candidate(segment.start + m.start(), segment.start + m.end(), "PERSON")
+        for m in _DOTTED.finditer(segment.shadow)
     ]
     for match in _QUOTED.finditer(segment.shadow):
         before = segment.shadow[: match.start()]
@@ -117,7 +124,7 @@ def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
         if token.tag in _NAME_TAGS or token.tag == "nz":
             found.extend(_single(tokens, index))
         found.extend(_with_suffix(tokens, index))
-        if token.word in _DOTS:
+        if _is_syllables(token):
             found.extend(_transliterated(tokens, index))
     found.extend(_titled(tokens))
     return [c for c in found if c.end - c.start >= 2]
@@ -140,9 +147,11 @@ def _single(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
         word = word[:-1]
     if not has_han(word):
         return []
-    is_person = bool(han_surname(word)) or (len(word) >= 2 and word[0] in SURNAMES)
-    kind = "PERSON" if is_person or len(word) == 2 else "NAME"
-    return [Candidate(token.start, token.start + len(word), kind)]
+    start = token.start
+    if len(word) > 2 and word[0] in _HEAD_WORDS and not han_surname(word):
+        start, word = start + 1, word[1:]
+    is_person = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES or token.tag != "nr"
+    return [Candidate(start, start + len(word), "PERSON" if is_person else "NAME")]
 
 
 def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
@@ -158,6 +167,8 @@ def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
         if token.end - tokens[first - 1].start > _MAX_RUN:
             break
         first -= 1
+    while first < index and tokens[first].tag == "vn":
+        first += 1
     run = tokens[first : index + 1]
     own = len(token.word) - len(suffix) >= 2 and token.tag in _PROPER
     proper = any(t.tag in _PROPER or (t.tag == "a" and len(t.word) == 1) for t in run[:-1])
@@ -186,27 +197,32 @@ def _joins(before: HanToken, after: HanToken) -> bool:
 
 
 def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """ "亚当·斯密": the words on both sides of the dot, as far as they look like syllables."""
-    first = last = index
-    while first > 0 and tokens[first - 1].tag not in {"p", "v", "c", "u", "uj", "d", "m", "r"}:
-        before = tokens[first - 1]
-        if before.end != tokens[first].start or not (has_han(before.word) or before.word in _DOTS):
-            break
-        first -= 1
-        if tokens[index].start - before.start >= 2 and before.tag not in {"nr", "nrt", "x", "g"}:
-            break
-    while last + 1 < len(tokens) and tokens[last + 1].start == tokens[last].end:
-        after = tokens[last + 1]
-        if not (has_han(after.word) or after.word in _DOTS) or after.tag in {"p", "uj", "c", "d"}:
-            break
-        last += 1
-        if after.word not in _DOTS and (len(after.word) > 1 or after.tag in _NAME_TAGS):
-            following = tokens[last + 1] if last + 1 < len(tokens) else None
-            if following is None or following.word not in _DOTS:
-                break
-    if first == index or last == index:
+    """Foreign names that the dictionary has cut: a run of words all of foreign-name characters.
+
+    At least three characters, one of the words tagged as a name, the others names too or single.
+    """
+    if index and _is_syllables(tokens[index - 1]) and tokens[index - 1].end == tokens[index].start:
         return []
-    return [Candidate(tokens[first].start, tokens[last].end, "PERSON")]
+    last = index
+    while (
+        last + 1 < len(tokens)
+        and _is_syllables(tokens[last + 1])
+        and tokens[last].end == tokens[last + 1].start
+    ):
+        last += 1
+    run = tokens[index : last + 1]
+    named = any(t.tag in _FOREIGN and len(t.word) > 1 for t in run)
+    length = run[-1].end - run[0].start
+    if len(run) < 2 or not named or not 3 <= length <= 8:
+        return []
+    kind = "PLACE" if all(t.tag == "ns" for t in run) else "NAME"
+    return [Candidate(run[0].start, run[-1].end, kind)]
+
+
+def _is_syllables(token: HanToken) -> bool:
+    return TRANSLITERATION.issuperset(token.word) and (
+        len(token.word) == 1 or token.tag in _FOREIGN or token.tag in {"x", "nz"}
+    )
 
 
 def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
@@ -242,6 +258,23 @@ def recurring(
     return found
 
 
+def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
+    """Untitled names of three characters and more without a last one that does not belong.
+
+    The tagger takes the verb along ("玄德领"). Where the text has the shorter name at least three
+    times as often as the longer one, the shorter one is meant.
+    """
+    kept = []
+    for name in names:
+        end = name.end
+        surface = text[name.start : end]
+        is_run = name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1])
+        if is_run and text.count(surface[:-1]) >= 3 * text.count(surface):
+            end -= 1
+        kept.append(Candidate(name.start, end, name.type, name.key))
+    return kept
+
+
 def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
     """Nouns, and runs of two or three of them, that the text has twice or more."""
     runs: list[list[HanToken]] = []
@@ -256,7 +289,7 @@ def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
     found = []
     for run in filter(None, runs):
         spans = [run] if 2 <= len(run) <= 3 else []
-        spans += [[token] for token in run if len(token.word) >= 2]
+        spans += [[t] for t in run if len(t.word) >= 2 and t.tag != "vn"]
         found += [
             Candidate(s[0].start, s[-1].end, "CONCEPT", name_key("".join(t.word for t in s)))
             for s in spans

@@ -16,6 +16,7 @@ from .chinese import HanToken
 from .words import HAN_AUXILIARIES, HAN_NEGATIONS, HAN_OFFICES
 
 _CLAUSE_END = frozenset("，,。！？；;：:\n（）()")
+_MARKS = frozenset(" \u3000《》“”「」『』\"'*_")
 _LIGHT = frozenset({"ul", "uz", "ug", "d", "m", "q", "t", "mq", "zg", "f", "ad"})
 """Tags of words that change neither who did something nor to whom: particles, adverbs, numbers."""
 _PASSIVE = frozenset({"被", "由", "遭", "受"})
@@ -42,7 +43,7 @@ def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterat
         if len(between) > _MAX_WORDS or any(t.word in _CLAUSE_END for t in between):
             continue
         after = _clause_rest(tokens, second.end)
-        relation = _read(first, second, [t for t in between if t.word.strip()], after)
+        relation = _read(first, second, [t for t in between if t.word not in _MARKS], after)
         if relation is None:
             continue
         if relation.subject is first and _word_before(tokens, first.start) in _WHERE:
@@ -71,7 +72,7 @@ def _clause_rest(tokens: Sequence[HanToken], start: int) -> list[HanToken]:
         if token.word in _CLAUSE_END or len(rest) == _MAX_WORDS:
             break
         rest.append(token)
-    return rest
+    return [token for token in rest if token.word not in _MARKS]
 
 
 def _read(

@@ -31,7 +31,7 @@ def named_by_sentence(
 def co_occurrences(
     layout: Layout, mentions: Iterable[Mention], typed: Iterable[Statement]
 ) -> Iterator[Statement]:
-    """One statement for every two neighbouring names that no typed statement of their sentence links.
+    """One statement for every two neighbouring names that no typed one of their sentence links.
 
     Subject and object are ordered by key, so that the direction is the same everywhere.
     """

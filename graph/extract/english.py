@@ -16,7 +16,7 @@ from ..name_words import CALENDAR, FUNCTION_WORDS
 from ..names import capitalised_names, name_key
 from .candidates import Candidate
 from .segments import Layout, Segment, has_han
-from .words import NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS
+from .words import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -73,7 +73,18 @@ def name_candidates(doc: Doc, segment: Segment) -> list[Candidate]:
         span = doc.char_span(start, end, alignment_mode="expand")
         if span is not None:
             found.extend(_from_capitals(doc, segment, start, end, span))
-    return found
+    return [c for c in found if not _is_label(segment, c)]
+
+
+def _is_label(segment: Segment, candidate: Candidate) -> bool:
+    """Whether a single word is the label of a line: "Subject: …"."""
+    start, end = candidate.start - segment.start, candidate.end - segment.start
+    line = segment.shadow.rfind("\n", 0, start) + 1
+    return (
+        " " not in segment.shadow[start:end]
+        and segment.shadow[end : end + 3].lstrip(" ").startswith(":")
+        and not any(c.isalnum() for c in segment.shadow[line:start])
+    )
 
 
 def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
@@ -92,7 +103,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
 
 
 def _is_adjective(span: Span) -> bool:
-    return len(span) == 1 and (span[0].pos_ == "ADJ" or span[0].dep_ in {"amod", "compound"})
+    """Whether a nationality or creed is one word and not a people ("the Vikings")."""
+    return len(span) == 1 and span[0].tag_ not in {"NNS", "NNPS"}
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -208,7 +220,9 @@ def concept_candidates(
             candidate = Candidate(segment.start + first.idx, end, "CONCEPT", key)
             (phrases if len(words) > 1 else singles).append(candidate)
     counts = Counter(c.key for c in singles)
-    repeated = [c for c in singles if counts[c.key] > 1 and len(c.key) > 3]
+    repeated = [
+        c for c in singles if counts[c.key] > 1 and len(c.key) > 3 and c.key not in CLASS_NOUNS
+    ]
     return [c for c in (*phrases, *repeated) if c.key]
 
 

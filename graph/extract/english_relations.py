@@ -19,6 +19,7 @@ _BETWEEN_NOUNS = frozenset({"in", "at", "near", "of", "from", "on", "off", "to"}
 _ROLE_OF = frozenset({"of", "at", "for", "in", "to", "from", "with"})
 _KNOWN_AS = frozenset({"known as", "called as", "referred to"})
 """Said by `aliases`, which knows where the second name ends."""
+_BE = frozenset({"be", "is", "are", "was", "were", "been", "being", "am", "'s", "’s", "'re"})
 _RELATIVE = frozenset({"WDT", "WP"})
 
 
@@ -91,9 +92,9 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     word = " ".join([lemma(verb), *(p.lower_ for p in _children(verb, "prt"))])
     for subject in subjects:
         yield from _complements(verb, subject, lemma)
-        if passive:
+        if passive and verb.tag_ == "VBN":
             yield from _passive(verb, subject, word)
-        elif lemma(verb) != "be":
+        elif verb.lower_ not in _BE:
             yield from _active(verb, subject, word, lemma)
         else:
             for preposition, end in _prepositional(verb):

@@ -152,7 +152,7 @@ class LanguageExtractor:
         for segment in with_han:
             found += chinese.marked_candidates(segment)
             found += style_names(segment)
-        found += chinese.name_candidates(tokens)
+        found += chinese.without_clinging(chinese.name_candidates(tokens), layout.shadow)
         found += chinese.recurring(with_han, settle_names(found), layout.shadow)
         return settle_names(found)
 

@@ -51,7 +51,7 @@ class EnglishModel:
 
     @cached_property
     def language(self) -> Language:
-        """The pipeline without its lemmatiser, which would read every word and takes a quarter more."""
+        """The pipeline without its lemmatiser, which would read every word."""
         import spacy
 
         if Path(self._found.location, "meta.json").is_file():

@@ -1,4 +1,4 @@
-"""The adapter between extractors and LlamaIndex: nodes and relations in a node's metadata, and back.
+"""Extractors and LlamaIndex: nodes and relations into a node's metadata, and back.
 
 `ExtractionTransform` makes any `Extractor` a LlamaIndex transformation. `extraction_of` reads what
 it wrote, without loss, and also what any other LlamaIndex extractor writes: names and relations
@@ -69,7 +69,7 @@ class ExtractionTransform(TransformComponent):
         """The extractor's identity."""
         return self.extractor.identity
 
-    def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002
+    def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """The same nodes, in order, with what was found in their metadata."""
         texts = [node_text(node) for node in nodes]
         for node, extraction in zip(nodes, self.extractor.extract(texts), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 _PLACE_WORDS = """
 river lake island islands bay harbour harbor street road avenue square mountain mountains valley
 county province strait peninsula cape bridge lighthouse beach canal peak coast sea ocean village
-town
+town sound isle isles
 """
 _ORGANISATION_WORDS = """
 university college institute institution council committee commission ministry department agency
@@ -26,6 +26,7 @@ HEAD_WORDS = (
 _VAGUE_NOUNS = """
 time year day week month way thing part number man woman people person one lot kind sort case fact
 place side end point hand today morning evening night use name amount piece couple bit example
+role class work son daughter brother sister father mother wife husband child family life world
 addition result order set group member reason term century decade hour minute
 """
 VAGUE_NOUNS = frozenset(_VAGUE_NOUNS.split())
@@ -90,7 +91,7 @@ _HAN_VAGUE = """
 母亲 儿子
 女儿 兄弟 同时 机会 关系 影响 活动 作用 历史 世界 社会 生活 身份 意思 样子 声音 站长 所长 部长
 火车站 车站
-码头 政府 公司 大学 学院 本站 全市 全省 全县
+欧元 美元 英镑 日元 人民币 中文 英文 汉语 英语 论文 顾问 加盟 出场 对阵 客场 主场 比赛 网站 官方网站 码头 政府 公司 大学 学院 本站 全市 全省 全县
 """
 HAN_VAGUE = frozenset(_HAN_VAGUE.split())
 
@@ -102,3 +103,11 @@ HAN_OFFICES = frozenset({"任", "担任", "曾任", "出任", "兼任", "现任"
 HAN_NEGATIONS = frozenset(
     {"不", "没", "没有", "未", "未能", "从未", "并非", "不是", "非", "别", "无"}
 )
+TRANSLITERATION = frozenset(
+    "阿埃艾爱安昂奥巴白班邦保贝本比彼宾波伯博布查达戴丹当德迪蒂丁顿多恩尔法凡菲费芬冯佛弗福盖冈高戈格贡古"
+    "哈海汉豪赫亨胡华怀霍基吉加贾杰金卡凯坎康考科克肯库夸拉莱兰朗劳勒雷里理利丽莉莲良列林琳龙隆卢鲁露伦罗"
+    "洛吕马玛迈麦曼毛梅门蒙孟米密蜜明莫默姆穆纳娜南内尼妮宁纽努诺欧帕潘庞佩彭皮平珀普齐奇恰乔切琼丘让热日"
+    "荣茹瑞萨塞赛桑瑟森莎沙珊什圣施史舒斯丝司苏索塔泰坦汤唐特滕提廷图托瓦娃万旺威韦维魏温沃乌武伍西希锡"
+    "席夏香肖歇谢辛休逊雅亚延扬耶叶伊依因英尤约宰泽扎詹珍芝朱兹佐"
+)
+"""Characters with which Chinese writes foreign names."""

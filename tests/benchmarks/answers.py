@@ -1,6 +1,6 @@
 """How often does the extractive answer contain the gold answer, given passages that hold it?
 
-    python tests/benchmarks/answers.py [--limit N] [--retrieved] [--no-embedding]
+    python tests/benchmarks/answers.py [--limit N] [--retrieved] [--embedding] [--sets NAME …]
 
 Each question gets its gold passages and five others drawn by a fixed seed, in shuffled order: an
 upper bound for the picking of sentences, not for retrieval. With `--retrieved` the passages are the
@@ -154,21 +154,25 @@ def measure_abstention(corpus: Corpus, options: dict, limit: int) -> dict[str, f
     }
 
 
-def encoder() -> tuple[Callable | None, Callable[[str], float]]:
-    return None, lambda text: 1.0
+def encoder() -> tuple[Callable, Callable[[str], float]]:
+    """The bundled encoder, and how much of a text it reads."""
+    from engine.models.encoder import MiniLmEncoder
+    from engine.models.tokeniser import load_tokeniser
+
+    return MiniLmEncoder(threads=2).embed, load_tokeniser().readable
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=int, default=400)
     parser.add_argument("--retrieved", action="store_true")
-    parser.add_argument("--no-embedding", action="store_true")
+    parser.add_argument("--embedding", action="store_true")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     arguments = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is missing")
         return
-    embed, share = (None, lambda text: 1.0) if arguments.no_embedding else encoder()
+    embed, share = encoder() if arguments.embedding else (None, lambda text: 1.0)
     options = {"embed": embed, "readable": share, "max_sentences": 3}
     for name in arguments.sets:
         corpus = Corpus(name)

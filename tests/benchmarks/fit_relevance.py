@@ -3,9 +3,10 @@
     python tests/benchmarks/fit_relevance.py --vectors DIR [SET …]
 
 Cases are the ten best passages of every question: gold ones are positive, the others negative;
-and so are all that questions find in a corpus they were not made for; with the encoder and the walk, and without either.
-Every set weighs the same, its own corpus and the wrong ones half each. Prints the coefficients, then calibration of models
-that never saw the set they are judged on. Needs ../shared/data.
+and so are all that questions find in a corpus they were not made for; with the encoder and the
+walk, and without either. Every set weighs the same, its own corpus and the wrong ones half each.
+Prints the coefficients, then calibration of models that never saw the set they are judged on.
+Needs ../shared/data.
 """
 
 from __future__ import annotations

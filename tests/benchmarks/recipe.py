@@ -1,10 +1,11 @@
 """Local retrieval on the development sets, on plain arrays: BM25, dense, two fusions, the walk.
 
-    python tests/benchmarks/recipe.py [--vectors DIR] [SET …]
+    python tests/benchmarks/recipe.py [--vectors DIR] [--untitled] [SET …]
 
 One configuration for all sets: what the modules have as defaults. Needs ../shared/data. Vectors
 are read from DIR (`SET.npy`, `SET.owners.npy`: one row a window, `SET.queries.npy`) and made there
 with the bundled embedder where they are missing; without DIR, only what needs no encoder is shown.
+`--untitled` takes the titles away (vectors keep them): the name that opens a passage stands in.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from engine.retrieve.fuse import reciprocal_rank_fusion
 from engine.retrieve.ranking import rank_passages
 from engine.retrieve.tokens import tokens
 from graph.local_search import WalkGraph, WalkResult, rank
-from graph.names import NameMatcher, capitalised_names, is_generic, name_key
+from graph.names import NameMatcher, capitalised_names, is_generic, name_key, opening_name
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SETS = ("hotpotqa_train100", "2wiki_dev300", "musique_train100", "scifact_dev", "cmrc2018_zh")
@@ -43,7 +44,7 @@ class Pool:
     questions: list[str]
     gold: list[list[int]]
     body: bm25s.BM25
-    title: bm25s.BM25
+    title: bm25s.BM25 | None
     matcher: NameMatcher
     graph: WalkGraph
     dense: np.ndarray | None
@@ -61,16 +62,19 @@ def read_set(name: str) -> tuple[list[dict], list[dict]]:
     )
 
 
-def load(name: str, vectors: Path | None) -> Pool:
+def load(name: str, vectors: Path | None, *, titled: bool = True) -> Pool:
     """Everything that is made once for a corpus, timed in CPU seconds."""
     corpus, queries = read_set(name)
     row_of = {document["id"]: row for row, document in enumerate(corpus)}
     seconds: dict[str, float] = {}
     titles = [document["title"] for document in corpus]
     texts = [document["text"] for document in corpus]
+    dense = cosines(name, titles, texts, [query["text"] for query in queries], vectors)
+    if not titled:
+        titles = [""] * len(titles)
     with timed(seconds, "BM25"):
         body = keyword_index([f"{a}. {b}" for a, b in zip(titles, texts, strict=True)])
-        title = keyword_index(titles)
+        title = keyword_index(titles) if titled else None
     with timed(seconds, "names and matching"):
         matcher, title_keys, links = find_links(titles, texts)
     with timed(seconds, "graph"):
@@ -80,7 +84,7 @@ def load(name: str, vectors: Path | None) -> Pool:
         name=name, titles=titles, texts=texts, questions=questions,
         gold=[[row_of[i] for i in query["gold_ids"]] for query in queries],
         body=body, title=title, matcher=matcher, graph=graph,
-        dense=cosines(name, titles, texts, questions, vectors), seconds=seconds,
+        dense=dense, seconds=seconds,
     )  # fmt: skip
 
 
@@ -106,7 +110,12 @@ def find_links(
     title_keys = ["" if is_generic(key) else key for key in map(name_key, titles)]
     names = {name_key(text[a:b]) for text in texts for a, b in capitalised_names(text)}
     matcher = NameMatcher(filter(None, title_keys), names)
-    return matcher, title_keys, [[m.key for m in matcher.match(text)] for text in texts]
+    matches = [matcher.match(text) for text in texts]
+    title_keys = [
+        key or opening_name(text, found)
+        for key, text, found in zip(title_keys, texts, matches, strict=True)
+    ]
+    return matcher, title_keys, [[m.key for m in found] for found in matches]
 
 
 def cosines(
@@ -143,7 +152,8 @@ def embed(name: str, texts: list[str], questions: list[str], vectors: Path) -> N
 def orders(pool: Pool, question: int) -> dict[str, np.ndarray]:
     """The order of rows that each method gives for one question."""
     asked = tokens(pool.questions[question])
-    body, title = pool.body.get_scores(asked), pool.title.get_scores(asked)
+    body = pool.body.get_scores(asked)
+    title = None if pool.title is None else pool.title.get_scores(asked)
     dense = None if pool.dense is None else pool.dense[question]
     labels = {m.key for m in pool.matcher.match(pool.questions[question], any_case=True)}
 
@@ -213,9 +223,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
     parser.add_argument("--vectors", type=Path, default=None)
+    parser.add_argument("--untitled", action="store_true")
     arguments = parser.parse_args()
     for name in arguments.sets:
-        report(load(name, arguments.vectors))
+        report(load(name, arguments.vectors, titled=not arguments.untitled))
 
 
 if __name__ == "__main__":

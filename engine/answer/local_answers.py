@@ -119,6 +119,6 @@ def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.asarray(embed_model.get_text_embedding_batch(list(texts)), dtype=np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.where(norms > 0, norms, 1)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
 
     return embed

@@ -1,0 +1,119 @@
+"""The graph as files for other programs: GraphML and JSON.
+
+Equal graphs give equal bytes: everything is sorted. Chunk texts stay out; evidences name their
+chunk and span. Knows nothing of where the graph comes from or goes to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from .communities import depth, partition
+from .model import Evidence, GraphExport
+
+FORMAT = "loregraph/1"
+_ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_json(export: GraphExport) -> str:
+    """The whole graph: sorted keys, characters as they are, one line end at the end.
+
+    Under `documents` and `chunks` stand ids, titles and spans of what evidences refer to.
+    """
+    content = {
+        "format": FORMAT,
+        "entities": [asdict(entity) for entity in sorted(export.entities, key=lambda e: e.id)],
+        "relations": [
+            asdict(relation) | {"evidences": [_place(e) for e in sorted(relation.evidences)]}
+            for relation in sorted(export.relations, key=lambda r: r.id)
+        ],
+        "communities": [
+            asdict(community)
+            for community in sorted(export.communities, key=lambda c: (c.level, c.id))
+        ],
+        "reports": [
+            asdict(report)
+            | {
+                "findings": [
+                    {"text": finding.text, "evidences": [_place(e) for e in finding.evidences]}
+                    for finding in report.findings
+                ]
+            }
+            for report in sorted(export.reports, key=lambda r: (r.level, r.community_id))
+        ],
+        "chunks": {
+            chunk.id: {
+                "document_id": chunk.document_id,
+                "title": chunk.title,
+                "start": chunk.start,
+                "end": chunk.end,
+            }
+            for chunk in export.chunks.values()
+        },
+    }
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    return _without_surrogates(text) + "\n"
+
+
+def to_graphml(export: GraphExport) -> str:
+    """A directed multigraph as networkx writes it, for Gephi, yEd, Cytoscape and the like.
+
+    A node carries its name, type, aliases, counts and, for each level, its community's id and
+    report title; an edge its predicate, weight and evidences (`chunk:start-end`, by blanks).
+    Characters that XML does not allow are left out.
+    """
+    import networkx
+
+    graph = networkx.MultiDiGraph()
+    where = _communities_by_entity(export)
+    for entity in sorted(export.entities, key=lambda e: e.id):
+        graph.add_node(
+            _clean(entity.id),
+            name=_clean(entity.name),
+            type=_clean(entity.type),
+            aliases=_clean(" | ".join(entity.aliases)),
+            mention_count=entity.mention_count,
+            document_count=entity.document_count,
+            **where.get(entity.id, {}),
+        )
+    for relation in sorted(export.relations, key=lambda r: r.id):
+        graph.add_edge(
+            _clean(relation.source_id),
+            _clean(relation.target_id),
+            key=_clean(relation.id),
+            predicate=_clean(relation.predicate),
+            weight=float(relation.weight),
+            evidences=_clean(
+                " ".join(f"{e.chunk_id}:{e.start}-{e.end}" for e in sorted(relation.evidences))
+            ),
+        )
+    return "\n".join(networkx.generate_graphml(graph)) + "\n"
+
+
+def _communities_by_entity(export: GraphExport) -> Mapping[str, dict[str, str]]:
+    titles = {report.community_id: report.title for report in export.reports}
+    found: dict[str, dict[str, str]] = {}
+    ordered = sorted(export.communities, key=lambda c: (c.level, c.id))
+    for level in range(depth(ordered)):
+        for community in partition(ordered, level):
+            for entity_id in community.entity_ids:
+                attributes = found.setdefault(entity_id, {})
+                attributes[f"community_{level}"] = _clean(community.id)
+                attributes[f"report_{level}"] = _clean(titles.get(community.id, ""))
+    return found
+
+
+def _place(evidence: Evidence) -> dict[str, str | int]:
+    return {"chunk_id": evidence.chunk_id, "start": evidence.start, "end": evidence.end}
+
+
+def _clean(text: str) -> str:
+    return _ILLEGAL_IN_XML.sub("", text)
+
+
+def _without_surrogates(text: str) -> str:
+    """Lone surrogates as JSON escapes: they have no UTF-8 form, and the text must be writable."""
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -1,0 +1,221 @@
+"""Where things stand on the graph page: groups apart, members close, nothing over anything.
+
+Discs are drawn to what they are linked with and to the middle, and pushed out of one another until
+none overlap; discs of discs make the hierarchy. No randomness: the start is a sunflower spiral.
+Knows nothing of entities or HTML.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Points = NDArray[np.float64]
+
+GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
+STEPS = 90
+PUSHES = 400
+"""Passes that push overlapping discs apart before the whole is spread instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """`positions[i]` is the centre of node i; `discs[g]` is (x, y, radius) around group g."""
+
+    positions: list[tuple[float, float]]
+    discs: dict[tuple[int, ...], tuple[float, float, float]]
+
+
+def layout(
+    radii: Sequence[float],
+    paths: Sequence[tuple[int, ...]],
+    *,
+    edges: Mapping[tuple[int, int], float],
+    gap: float = 8.0,
+) -> Layout:
+    """Positions for nodes in nested groups.
+
+    Args:
+        radii: the room each node needs around its centre.
+        paths: the groups each node is in, outermost first, all of one length; groups of the same
+            path are packed together.
+        edges: weights by pair of node numbers; linked things are drawn to one another.
+        gap: least distance between two nodes; inner groups keep twice, outermost six times as much.
+
+    Returns:
+        Positions in which no two discs of one parent overlap, the same for the same arguments.
+    """
+    levels = len(paths[0]) if paths else 0
+    inside: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for node, path in enumerate(paths):
+        inside[path].append(node)
+    offsets: dict[tuple[int, ...], tuple[float, float]] = {}
+    extent: dict[tuple[int, ...], float] = {}
+    children: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+    leaves = {(*path, node): radii[node] for path, nodes in inside.items() for node in nodes}
+    extent.update(leaves)
+    for level in range(levels, -1, -1):
+        for key in sorted(key for key in extent if len(key) == level + 1):
+            children[key[:-1]].append(key)
+        links = _links(paths, edges, level)
+        for parent in sorted(key for key in children if len(key) == level):
+            members = children[parent]
+            room = gap / 2 * (1 if level == levels else 2 if level else 6)
+            sizes = [extent[member] + room for member in members]
+            found = pack(sizes, links.get(parent, {}), names=members)
+            offsets.update(zip(members, found, strict=True))
+            extent[parent] = max(
+                math.hypot(x, y) + size for (x, y), size in zip(found, sizes, strict=True)
+            )
+    return _absolute(paths, offsets, extent)
+
+
+def _links(
+    paths: Sequence[tuple[int, ...]], edges: Mapping[tuple[int, int], float], level: int
+) -> dict[tuple[int, ...], dict[tuple[tuple[int, ...], tuple[int, ...]], float]]:
+    """Summed weights between the children of each group of one level."""
+    found: dict[tuple[int, ...], dict[tuple[tuple[int, ...], tuple[int, ...]], float]] = {}
+    for (a, b), weight in sorted(edges.items()):
+        left, right = (*paths[a], a)[: level + 1], (*paths[b], b)[: level + 1]
+        if left != right and left[:-1] == right[:-1]:
+            pair = (left, right) if left < right else (right, left)
+            sums = found.setdefault(left[:-1], {})
+            sums[pair] = sums.get(pair, 0.0) + weight
+    return found
+
+
+def _absolute(
+    paths: Sequence[tuple[int, ...]],
+    offsets: Mapping[tuple[int, ...], tuple[float, float]],
+    extent: Mapping[tuple[int, ...], float],
+) -> Layout:
+    discs: dict[tuple[int, ...], tuple[float, float, float]] = {(): (0.0, 0.0, extent.get((), 0.0))}
+    for key in sorted(offsets, key=len):
+        x, y, _ = discs[key[:-1]]
+        discs[key] = (x + offsets[key][0], y + offsets[key][1], extent[key])
+    positions = [discs[(*path, node)][:2] for node, path in enumerate(paths)]
+    longest = len(paths[0]) if paths else 0
+    return Layout(
+        positions=positions, discs={key: disc for key, disc in discs.items() if len(key) <= longest}
+    )
+
+
+def pack(
+    sizes: Sequence[float],
+    links: Mapping[tuple[tuple[int, ...], tuple[int, ...]], float],
+    *,
+    names: Sequence[tuple[int, ...]],
+) -> list[tuple[float, float]]:
+    """Centres for discs of these sizes around (0, 0), linked ones near, none over another."""
+    import numpy as np
+
+    if len(sizes) == 1:
+        return [(0.0, 0.0)]
+    radius = np.asarray(sizes, dtype=np.float64)
+    points = _spiral(radius)
+    number = {name: index for index, name in enumerate(names)}
+    if links:
+        ends = np.array([(number[a], number[b]) for a, b in links], dtype=np.int64)
+        weight = np.sqrt(np.array(list(links.values()), dtype=np.float64))
+        points = _drawn(points, radius, ends=ends, weight=weight)
+    else:
+        points = _pushed(points, radius, passes=PUSHES // 4)
+    points = _free(points, radius)
+    middle = np.average(points, axis=0, weights=radius**2)
+    return [(float(x), float(y)) for x, y in points - middle]
+
+
+def _spiral(radius: Points) -> Points:
+    """Largest in the middle, the others around it, each where its area has room."""
+    import numpy as np
+
+    order = np.lexsort((np.arange(len(radius)), -radius))
+    area = np.cumsum(radius[order] ** 2)
+    distance = np.sqrt(area - area[0] / 2) * 1.15
+    distance[0] = 0.0
+    angle = np.arange(len(radius)) * GOLDEN_ANGLE
+    points = np.empty((len(radius), 2))
+    points[order] = np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
+    return points
+
+
+def _drawn(points: Points, radius: Points, *, ends: NDArray[np.int64], weight: Points) -> Points:
+    """Steps of: towards linked discs, a little to the middle, out of one another."""
+    import numpy as np
+
+    count = len(points)
+    degree = np.bincount(ends[:, 0], weight, count) + np.bincount(ends[:, 1], weight, count)
+    touching = radius[ends[:, 0]] + radius[ends[:, 1]]
+    for step in range(STEPS):
+        cooling = 1 - step / STEPS
+        apart = points[ends[:, 1]] - points[ends[:, 0]]
+        distance = np.maximum(np.hypot(apart[:, 0], apart[:, 1]), 1e-9)
+        slack = weight * np.maximum(0.0, 1 - touching / distance)
+        pull = np.zeros_like(points)
+        for axis in (0, 1):
+            amount = apart[:, axis] * slack
+            pull[:, axis] += np.bincount(ends[:, 0], amount, count)
+            pull[:, axis] -= np.bincount(ends[:, 1], amount, count)
+        pull /= np.maximum(degree, 1e-9)[:, None]
+        points = points + cooling * (0.5 * pull - 0.03 * points)
+        points = _pushed(points, radius, passes=3)
+    return points
+
+
+def _pushed(points: Points, radius: Points, *, passes: int) -> Points:
+    """Overlapping discs moved apart, the smaller one farther; up to `passes` times."""
+    import numpy as np
+
+    count = len(points)
+    for _ in range(passes):
+        a, b, overlap, apart = _overlaps(points, radius)
+        if not len(a):
+            break
+        share = radius[b] ** 2 / (radius[a] ** 2 + radius[b] ** 2)
+        step = apart * (overlap * 0.6)[:, None]
+        crowd = np.sqrt(np.bincount(a, minlength=count) + np.bincount(b, minlength=count))
+        moved = np.zeros_like(points)
+        for axis in (0, 1):
+            moved[:, axis] -= np.bincount(a, step[:, axis] * share, count)
+            moved[:, axis] += np.bincount(b, step[:, axis] * (1 - share), count)
+        points = points + moved / np.maximum(crowd, 1.0)[:, None]
+    return points
+
+
+def _overlaps(
+    points: Points, radius: Points
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Points, Points]:
+    """Pairs of discs that overlap, by how much, and the direction from the first to the second.
+
+    Discs on one spot are parted along an angle of their own numbers.
+    """
+    import numpy as np
+    from scipy.spatial import cKDTree
+
+    found = cKDTree(points).query_pairs(2 * float(radius.max()), output_type="ndarray")
+    pairs = found[np.lexsort((found[:, 1], found[:, 0]))].astype(np.int64)
+    a, b = pairs[:, 0], pairs[:, 1]
+    apart = points[b] - points[a]
+    distance = np.hypot(apart[:, 0], apart[:, 1])
+    overlap = radius[a] + radius[b] - distance
+    hit = overlap > 1e-6
+    a, b, apart, distance, overlap = a[hit], b[hit], apart[hit], distance[hit], overlap[hit]
+    same = distance < 1e-9
+    angle = (a * 7 + b) * GOLDEN_ANGLE
+    apart[same] = np.column_stack([np.cos(angle), np.sin(angle)])[same]
+    return a, b, overlap, apart / np.where(same, 1.0, distance)[:, None]
+
+
+def _free(points: Points, radius: Points) -> Points:
+    """No overlap left: pushed apart, and where that does not settle, spread as a whole."""
+    points = _pushed(points, radius, passes=PUSHES)
+    while len(_overlaps(points, radius)[0]):
+        points = _pushed(points * 1.05, radius, passes=20)
+    return points

@@ -1,0 +1,211 @@
+"""Rules for persons: given names that fit, and surnames that stand for one person only.
+
+Proposes links as `resolve_rules` does, with the same values; where a name could mean two persons of
+the documents that mention it, nothing is proposed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from .name_parts import NameParts, han_surname
+from .person_words import COMMON_GIVEN_NAMES, MARRIED_TITLES
+from .resolve_rules import Link, Profile, Profiles, Root, blocks, share_document
+
+# --- persons with more or fewer given names -----------------------------------------------------
+
+
+def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "John Smith" / "John Q. Smith" / "J. Smith", where only one reading is possible.
+
+    Two names must share a document, their surname and a first name or its initial; the shorter one
+    must fit no other person of the library.
+    """
+    persons = {k: p for k, p in profiles.items() if _is_full_person(p)}
+    for _, keys in blocks(persons, lambda p: p.parts.words[-1] + p.parts.words[0][0]):
+        if len(keys) > 50:
+            continue  # an initial and a surname that half the library shares decides nothing
+        for key in keys:
+            fuller = [o for o in keys if o != key and _fits(persons[key].parts, persons[o].parts)]
+            if not fuller or not _one_person([persons[o].parts for o in fuller]):
+                continue
+            near = [o for o in fuller if share_document(persons[key], persons[o])]
+            for other in near:
+                if root(key) != root(other):
+                    yield Link(
+                        key=key,
+                        other=other,
+                        reason="the same surname, given names that fit, no other such person",
+                        lesser=key if min(map(len, persons[key].parts.words)) == 1 else "",
+                    )
+
+
+def _is_full_person(profile: Profile) -> bool:
+    words = profile.parts.words
+    return profile.may_be_person and not profile.is_han and len(words) > 1 and len(words[-1]) > 1
+
+
+def _fits(shorter: NameParts, longer: NameParts) -> bool:
+    """Whether all words of `shorter` stand in `longer` in order, perhaps as initials."""
+    if len(shorter.words) > len(longer.words) or shorter.words[-1] != longer.words[-1]:
+        return False
+    if shorter.numbers != longer.numbers or shorter.words == longer.words:
+        return False
+    place = 0
+    for word in shorter.words[:-1]:
+        while place < len(longer.words) - 1 and not _same_given(word, longer.words[place]):
+            place += 1
+        if place == len(longer.words) - 1:
+            return False
+        place += 1
+    return _same_given(shorter.words[0], longer.words[0])
+
+
+def _same_given(short: str, full: str) -> bool:
+    return short == full or (len(short) == 1 and full.startswith(short))
+
+
+def _one_person(candidates: list[NameParts]) -> bool:
+    """Whether all candidates may be one person: each fits the longest."""
+    longest = max(candidates, key=lambda p: (len(p.words), len(p.plain), p.words))
+    return all(p.words == longest.words or _fits(p, longest) for p in candidates)
+
+
+# --- a part of a name for the whole -------------------------------------------------------------
+
+
+def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """Surnames, given names and "surname + title" for the one person they can mean."""
+    index = _persons_by_part(profiles, root)
+    titled = _titled_by_surname(profiles)
+    titled_keys = _titled_short(profiles)
+    for key, profile in profiles.items():
+        part = _short_part(profile)
+        if not part:
+            continue
+        owners = index.get(part, {})
+        if not owners:
+            yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
+            continue
+        near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
+        if len(near) != 1:
+            continue
+        owner, keys = next(iter(near.items()))
+        if len(owners) > 1 and not _covered(profile, profiles, keys):
+            continue  # somewhere it stands without a full name, and there is another such person
+        if not _one_gender(profile, titled.get(part, ()), profiles, keys):
+            continue  # Mr and Mrs Darling: either may be meant
+        target = min(keys, key=lambda k: (-profiles[k].count, k))
+        if root(key) == owner or not _may_stand_for(profile, part, profiles[target]):
+            continue
+        yield Link(
+            key=key,
+            other=target,
+            reason=f"the only {part!r} in the documents that mention it is {target!r}",
+            lesser=key,
+        )
+
+
+def _titled_short(profiles: Profiles) -> dict[str, list[str]]:
+    """Surname → the keys that are a title and that surname alone."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        if profile.parts.titles and not profile.parts.han_title and _short_part(profile):
+            found[_short_part(profile)].append(key)
+    return dict(found)
+
+
+def _bare_for_titled(
+    key: str, profile: Profile, titled: Sequence[str], profiles: Profiles
+) -> Iterator[Link]:
+    """ "Watson" for "Dr. Watson", when no other title and no full name goes with the surname."""
+    if profile.parts.titles or len(titled) != 1 or profile.name.key in COMMON_GIVEN_NAMES:
+        return
+    other = profiles[titled[0]]
+    if share_document(profile, other):
+        yield Link(
+            key=key,
+            other=titled[0],
+            reason=f"the only name with {key!r} in the library is {titled[0]!r}",
+            lesser=key,
+        )
+
+
+def _short_part(profile: Profile) -> str:
+    """The surname or given name that the whole key is, titles aside; "" for fuller names."""
+    parts = profile.parts
+    if parts.numbers or parts.article or parts.suffix or profile.kind not in {"", "PERSON"}:
+        return ""
+    if parts.han_title:
+        return parts.words[0]
+    if profile.is_han:
+        return profile.name.key if len(profile.name.key) == 2 else ""
+    return parts.words[0] if len(parts.words) == 1 and len(parts.words[0]) > 2 else ""
+
+
+def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list[str]]]:
+    """Surname or given name → cluster → the full names in it."""
+    index: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for key, profile in profiles.items():
+        for part in _long_parts(profile):
+            index[part][root(key)].append(key)
+    return {part: dict(owners) for part, owners in index.items()}
+
+
+def _long_parts(profile: Profile) -> set[str]:
+    if not profile.may_be_person or profile.parts.han_title:
+        return set()
+    if profile.is_han:
+        surname = han_surname(profile.name.key)
+        given = profile.name.key[len(surname) :]
+        return {surname, given} - {""} if surname and len(given) == 2 else {surname} - {""}
+    words = profile.parts.words
+    if len(words) < 2:
+        return set()
+    last = (
+        words[-2] if words[-1] in {"jr", "sr", "ii", "iii", "iv"} and len(words) > 2 else words[-1]
+    )
+    return {part for part in (words[0], last) if len(part) > 2}
+
+
+def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
+    titled: defaultdict[str, list[Profile]] = defaultdict(list)
+    for profile in profiles.values():
+        if profile.parts.gender:
+            titled[profile.parts.words[-1]].append(profile)
+    return dict(titled)
+
+
+def _one_gender(
+    profile: Profile, titled: Iterable[Profile], profiles: Profiles, keys: Iterable[str]
+) -> bool:
+    """Whether titles beside `profile` leave one person only, or the full names tell which."""
+    near = [p for p in titled if p is profile or share_document(p, profile)]
+    genders = {p.parts.gender for p in near}
+    of_owner = {profiles[key].parts.gender for key in keys} - {""}
+    if len(genders) < 2 and not MARRIED_TITLES & {*profile.parts.titles}:
+        return True
+    return len(of_owner) == 1 and profile.parts.gender in of_owner
+
+
+def _may_stand_for(profile: Profile, part: str, target: Profile) -> bool:
+    words = target.parts.words
+    is_given = not profile.is_han and part == words[0] and part != words[-1]
+    if is_given:
+        return not (profile.parts.titles or part in COMMON_GIVEN_NAMES) and _inside(profile, target)
+    if profile.is_han and not profile.parts.han_title:
+        return _inside(profile, target)
+    return True
+
+
+def _near(profile: Profile, profiles: Profiles, keys: Iterable[str]) -> bool:
+    return any(share_document(profile, profiles[key]) for key in keys)
+
+
+def _covered(profile: Profile, profiles: Profiles, keys: Iterable[str]) -> bool:
+    return profile.name.documents <= frozenset().union(*(profiles[k].name.documents for k in keys))
+
+
+def _inside(profile: Profile, target: Profile) -> bool:
+    return profile.name.documents <= target.name.documents

@@ -1,0 +1,60 @@
+"""An engine that is quick to open: vectors from hashed words, names without a language model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from engine import KnowledgeEngine, Settings
+
+
+class HashedEmbedding(BaseEmbedding):
+    """Deterministic, and near for texts that share words; counts what it embeds."""
+
+    model_name: str = "hashed-words"
+    texts: int = 0
+
+    def _vector(self, text: str) -> list[float]:
+        vector = np.zeros(64, dtype=np.float32)
+        for word in text.casefold().split():
+            digest = hashlib.sha256(word.encode()).digest()
+            vector[digest[0] % 64] += 1.0 if digest[1] % 2 else -1.0
+        norm = float(np.linalg.norm(vector))
+        return [float(x) for x in (vector / norm if norm else vector)]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        self.texts += 1
+        return self._vector(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._vector(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._vector(query)
+
+
+LIGHT = {"graph": {"spacy_model": "none"}}
+"""No spaCy pipeline: capitalised names only. What is tested with it does not depend on types."""
+
+OpenEngine = Callable[..., KnowledgeEngine]
+
+
+@pytest.fixture(scope="session")
+def open_engine() -> OpenEngine:
+    """`open_engine(path, **settings sections)`."""
+
+    def open_(path: Path, **sections: dict[str, object]) -> KnowledgeEngine:
+        settings = Settings.model_validate(LIGHT | sections)
+        return KnowledgeEngine.open(path, settings=settings, embed_model=HashedEmbedding())
+
+    return open_
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    return Path(__file__).parents[2] / "data" / "corpus"

@@ -1,0 +1,163 @@
+"""The same documents make the same library, by whatever way it came to hold them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+from engine import KnowledgeEngine
+from engine.index.library import metadata
+from graph.exports import to_json
+
+VERSIONS = {
+    "harbour.md": (
+        "# Harbour log\n\nCaptain Ada Brine moored the Petrel at Gull Quay. Ada Brine founded "
+        "the Gull Quay Society with Dr. Tomas Reed.\n\nThe Petrel sailed on Monday.",
+        "# Harbour log\n\nCaptain Ada Brine sold the Petrel to Orrin Vale.\n\nGull Quay was rebuilt.",
+    ),
+    "society.md": (
+        "# Gull Quay Society\n\nThe Gull Quay Society meets in Port Merrow. Tomas Reed chairs the "
+        "Gull Quay Society (GQS). Brine resigned.",
+        "# Gull Quay Society\n\nOrrin Vale chairs the GQS. Port Merrow pays for it.",
+    ),
+    "reed.txt": (
+        "Tomas Reed was born in Port Merrow.\n\nDr. Reed wrote Tides of Merrow in 1931.",
+        "Tomas Reed died at sea aboard the Petrel.",
+    ),
+    "zh.md": (
+        "# 港务记录\n\n林若溪（Lin Ruoxi）在海鸥码头工作。林若溪认识托马斯·里德。《潮汐志》由林若溪撰写。",
+        "# 港务记录\n\n林若溪离开了海鸥码头。",
+    ),
+}
+
+Step = tuple[str, int]
+"""A file's name, and the version it gets; −1 removes it."""
+
+steps = st.lists(
+    st.tuples(st.sampled_from(sorted(VERSIONS)), st.sampled_from([-1, 0, 1])), max_size=8
+)
+
+
+def contents(engine: KnowledgeEngine) -> tuple[str, dict[str, list[tuple[object, ...]]]]:
+    """The graph's export, and every row of every table that is not a counter."""
+    rows = {}
+    with engine._library.read() as connection:
+        for table in metadata.sorted_tables:
+            if table.name != "state":
+                found = connection.execute(text(f"SELECT * FROM {table.name}")).all()  # noqa: S608
+                rows[table.name] = sorted(tuple(row) for row in found)
+    return to_json(engine.graph_index.export()), rows
+
+
+def apply(engine: KnowledgeEngine, taken: Sequence[Step]) -> dict[str, int]:
+    held: dict[str, int] = {}
+    for name, version in taken:
+        if version < 0:
+            engine.remove(name)
+            held.pop(name, None)
+        else:
+            engine.add_text(VERSIONS[name][version], document_id=name)
+            held[name] = version
+    return held
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(taken=steps)
+def test_any_sequence_of_add_change_and_remove_ends_as_a_fresh_build(
+    open_engine, taken: list[Step]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with open_engine(Path(folder) / "walked") as walked:
+            held = apply(walked, taken)
+            after = contents(walked)
+        with open_engine(Path(folder) / "fresh") as fresh:
+            apply(fresh, sorted(held.items()))
+            assert contents(fresh) == after
+
+
+def test_the_order_of_arrival_does_not_matter(open_engine, tmp_path: Path) -> None:
+    seen = []
+    for number, order in enumerate(itertools.islice(itertools.permutations(VERSIONS), 0, 24, 7)):
+        with open_engine(tmp_path / str(number)) as engine:
+            apply(engine, [(name, 0) for name in order])
+            seen.append(contents(engine))
+    assert all(one == seen[0] for one in seen)
+
+
+def test_one_call_and_many_calls_make_the_same_library(
+    open_engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, versions in VERSIONS.items():
+        (folder / name).write_text(versions[0], encoding="utf8")
+    monkeypatch.chdir(tmp_path)
+    with open_engine(tmp_path / "at-once") as engine:
+        engine.add("docs")
+        at_once = contents(engine)
+    with open_engine(tmp_path / "one-by-one") as engine:
+        for name in VERSIONS:
+            engine.add(f"docs/{name}")
+        assert contents(engine) == at_once
+
+
+def test_adding_the_same_again_embeds_extracts_and_writes_nothing(
+    open_engine, tmp_path: Path, corpus: Path
+) -> None:
+    folder = tmp_path / "docs"
+    shutil.copytree(corpus / "zh", folder)
+    path = tmp_path / "library"
+    with open_engine(path) as engine:
+        first = engine.add(folder)
+    before = hashlib.sha256((path / "library.db").read_bytes()).hexdigest()
+    with open_engine(path) as engine:
+        again = engine.add(folder)
+    after = hashlib.sha256((path / "library.db").read_bytes()).hexdigest()
+    assert len(first.added) == len(again.unchanged) == 9
+    assert (again.added, again.changed, again.embedded, again.extracted) == ((), (), 0, 0)
+    assert before == after
+
+
+def test_a_changed_document_embeds_only_what_changed(open_engine, tmp_path: Path) -> None:
+    parts = [f"## Part {n}\n\n" + f"The {n}th lamp of Gull Quay burns. " * 30 for n in range(6)]
+    with open_engine(tmp_path / "library", chunk={"size_tokens": 128, "overlap_tokens": 0}) as engine:
+        first = engine.add_text("# Lamps\n\n" + "\n\n".join(parts), document_id="lamps")
+        parts[3] = parts[3].replace("burns", "is dark")
+        second = engine.add_text("# Lamps\n\n" + "\n\n".join(parts), document_id="lamps")
+    assert second.changed == ("lamps",)
+    assert 0 < second.embedded < first.embedded / 3
+    assert 0 < second.extracted < first.extracted / 3
+
+
+def test_other_settings_make_a_document_count_as_changed(open_engine, tmp_path: Path) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(VERSIONS["reed.txt"][0], document_id="reed")
+    with open_engine(tmp_path / "library", chunk={"size_tokens": 64, "overlap_tokens": 0}) as engine:
+        report = engine.add_text(VERSIONS["reed.txt"][0], document_id="reed")
+    assert report.changed == ("reed",)
+
+
+def test_two_builds_give_the_same_answers(open_engine, tmp_path: Path) -> None:
+    questions = ["Who chairs the Gull Quay Society?", "What are the main themes?", "林若溪是谁？"]
+    answers = []
+    for order in (sorted(VERSIONS), sorted(VERSIONS, reverse=True)):
+        with open_engine(tmp_path / order[0]) as engine:
+            apply(engine, [(name, 0) for name in order])
+            found = [engine.ask(question) for question in questions]
+            answers.append([(a.text, a.mode, a.citations, a.abstained) for a in found])
+    assert answers[0] == answers[1]
+    assert any(citations for _, _, citations, _ in answers[0])

@@ -1,0 +1,211 @@
+"""Answers without a language model: sentences that answer, cited exactly, or an abstention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from engine.answer.draft import Draft
+from engine.answer.expect import expected_kinds, shows, without_asking
+from engine.answer.extractive import extractive_answer
+from engine.answer.language import ABSTENTION
+from engine.answer.sentences import in_context, plain
+from engine.retrieve.tokens import tokens
+from engine.types import Passage
+from graph.sentences import sentence_spans
+
+DOCUMENTS = {
+    "Maren Holt": (
+        "# Maren Holt\n\n**Maren Holt** (1931–2009) was a botanist on the isle of Vey. "
+        "She founded the [Vey Station](../vey.md) on 1 June 1974 with Jon Abara. "
+        "Visitors liked her tea."
+    ),
+    "Jon Abara": "Jon Abara was an engineer. He was born in Trieste in 1928. He built winches.",
+    "Vey Station": (
+        "The Vey Station keeps 61 notebooks. Its glider carried the serial number GL-PIL-02. "
+        "The station closed in 2011."
+    ),
+    "维岛站": "维岛站建于1974年，位于北角。站长沈望舒毕业于临澜大学。该站共有61本笔记。",
+}
+
+
+def passages(*titles: str, shift: int = 0, relevance: float = 0.9) -> list[Passage]:
+    return [
+        Passage(
+            text=DOCUMENTS[title],
+            score=1.0 / place,
+            relevance=relevance,
+            document_id=title,
+            chunk_id=f"c{place}",
+            title=title,
+            start=shift,
+            end=shift + len(DOCUMENTS[title]),
+            page=2,
+        )
+        for place, title in enumerate(titles or DOCUMENTS, start=1)
+    ]
+
+
+@cache
+def weight(term: str) -> float:
+    held = sum(term in tokens(f"{title} {text}") for title, text in DOCUMENTS.items())
+    return math.log(1 + (len(DOCUMENTS) - held + 0.5) / (held + 0.5))
+
+
+def answer(question: str, found: Sequence[Passage] | None = None, **options: Any) -> Draft:
+    return extractive_answer(
+        question,
+        passages() if found is None else found,
+        tokens=tokens,
+        weight=weight,
+        embed=options.pop("embed", None),
+        readable=lambda _: 1.0,
+        sentence_spans=sentence_spans,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        pytest.param("Who founded the Vey Station?", "founded the Vey Station", id="who"),
+        pytest.param("When was the Vey Station founded?", "1 June 1974", id="when"),
+        pytest.param("How many notebooks does the station keep?", "61 notebooks", id="how-many"),
+        pytest.param("What is the glider's serial number?", "GL-PIL-02", id="code"),
+        pytest.param("Where was Jon Abara born?", "Trieste", id="where"),
+        pytest.param("维岛站的站长是谁？", "沈望舒", id="who-chinese"),
+        pytest.param("维岛站建于何时？", "1974年", id="when-chinese"),
+        pytest.param("维岛站有多少本笔记？", "61本", id="how-many-chinese"),
+    ],
+)
+def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> None:
+    draft = answer(question)
+
+    assert not draft.abstained
+    assert expected in draft.text.splitlines()[0]
+
+
+def test_a_bridge_leads_to_the_second_passage() -> None:
+    question = "Where was the man born who founded the Vey Station with Maren Holt?"
+
+    assert "Trieste" in answer(question, passages("Maren Holt", "Vey Station", "Jon Abara")).text
+
+
+@given(st.integers(0, 10_000), st.permutations(sorted(DOCUMENTS)))
+def test_every_quote_stands_at_its_offsets_in_the_document(shift: int, order: list[str]) -> None:
+    draft = answer("When was the Vey Station founded?", passages(*order, shift=shift))
+
+    assert draft.citations
+    for citation in draft.citations:
+        text = " " * shift + DOCUMENTS[citation.document_id]
+        assert text[citation.start : citation.end] == citation.quote
+        assert f"[{citation.number}]" in draft.text
+
+
+def test_the_text_reads_plainly_while_the_quote_is_exact() -> None:
+    draft = answer("When was the Vey Station founded?", max_sentences=1)
+
+    assert "She founded the Vey Station on 1 June 1974 with Jon Abara. [1]" in draft.text
+    assert draft.text.startswith("Maren Holt: She")
+    assert "[Vey Station](../vey.md)" in draft.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        pytest.param("What is the boiling point of tungsten?", "en", id="nothing-in-common"),
+        pytest.param("What is Rosalind Kerr's passport number?", "en", id="unknown-name"),
+        pytest.param("电动自行车的电池应该怎样更换？", "zh", id="chinese"),
+    ],
+)
+def test_it_abstains_in_the_language_of_the_question(question: str, language: str) -> None:
+    draft = answer(question)
+
+    assert draft.abstained
+    assert draft.citations == ()
+    assert draft.text == ABSTENTION[language]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("question", ["", "   ", "???", "the of and", "是什么？"])
+def test_a_question_without_words_is_abstained_from(question: str) -> None:
+    assert answer(question).abstained
+
+
+def test_no_passages_no_answer() -> None:
+    assert answer("Who founded the Vey Station?", []).abstained
+
+
+def test_irrelevant_passages_weaken_the_evidence() -> None:
+    question = "Who founded the Vey Station?"
+
+    strong = answer(question, passages(relevance=0.9)).evidence
+    weak = answer(question, passages(relevance=0.1))
+    assert weak.evidence < strong
+    assert weak.abstained
+
+
+def test_an_unknown_code_weakens_the_evidence() -> None:
+    known = answer("Which glider has the serial number GL-PIL-02?")
+    unknown = answer("Which glider has the serial number ZZ-QRS-77?")
+
+    assert known.figures["unknown"] == 0.0
+    assert unknown.figures["unknown"] == 1.0
+    assert unknown.abstained
+
+
+def test_no_more_sentences_than_asked_for_and_none_twice() -> None:
+    for limit in (1, 2, 3):
+        draft = answer("What about Maren Holt and the Vey Station?", max_sentences=limit)
+        spans = [(c.document_id, c.start, c.end) for c in draft.citations]
+        assert 1 <= len(spans) <= limit
+        assert len(set(spans)) == len(spans)
+
+
+def test_the_encoder_is_asked_for_a_few_sentences_only_and_can_tip_the_scale() -> None:
+    sizes: list[int] = []
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        sizes.append(len(texts))
+        liked = [[1.0, 0.0] if i == 0 or "tea" in t else [0.0, 1.0] for i, t in enumerate(texts)]
+        return np.array(liked, dtype=np.float32)
+
+    draft = answer("Maren Holt", embed=embed, max_sentences=1)
+    assert "tea" in draft.text
+    assert max(sizes) <= 13
+
+
+def test_the_same_question_gives_the_same_answer() -> None:
+    assert answer("Who founded the Vey Station?") == answer("Who founded the Vey Station?")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "share"),
+    [
+        pytest.param("When did it open?", "It opened on 3 May 1990.", 1.0, id="date"),
+        pytest.param("When did it open?", "It opened with a feast.", 0.0, id="no-date"),
+        pytest.param("谁写的？", "由沈望舒写成。", 1.0, id="person-chinese"),
+        pytest.param("Tell me more.", "Anything 1990.", 0.0, id="nothing-expected"),
+    ],
+)
+def test_kinds_are_asked_for_and_shown(question: str, text: str, share: float) -> None:
+    assert shows(text, expected_kinds(question)) == share
+
+
+def test_words_that_only_ask_are_taken_out() -> None:
+    assert without_asking("Who founded the club?") == "founded the club?"
+    assert without_asking("这家公司是谁创立的？") == "这家公司是 创立的？"
+
+
+def test_markdown_and_marks_of_the_source_do_not_reach_the_answer() -> None:
+    assert plain("- **Bold** and *soft* `code` [link](a.md) [3]") == "Bold and soft code link (3)"
+    assert plain("a * b * c and snake_case_name") == "a * b * c and snake_case_name"
+    assert in_context("It sank.", title="The Wren") == "The Wren: It sank."
+    assert in_context("Italy won.", title="The Wren") == "Italy won."

@@ -1,0 +1,304 @@
+"""What the LLM-free extractor finds, in English, Chinese and both."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph.extract import chinese
+from graph.extract.language import LanguageExtractor
+from graph.extract.protocol import Extractor
+from graph.extract.segments import shadow_of
+from graph.model import NAMED_TYPES, Extraction
+from graph.names import name_key
+from graph.sentences import sentence_spans
+
+ENGLISH = (
+    "Dr. Lin Ruoxi, director of the Kestrel Marine Institute (KMI), founded the Petrel 3 project "
+    "in Port Haven in 1998. The station was founded by Maeve Tolland. Yesterday Chen moved to "
+    "Oxford. Tidal turbines power the Lantern Cable; the tidal turbines were built by Quillon Ltd. "
+    "James Smith, who studied at the University of Oxford, did not join Quillon Ltd."
+)
+CHINESE = (
+    "林若溪（Lin Ruoxi）博士于1998年在海东市创立了红隼海洋研究所（KMI）。陈望曾任白鹭观测站站长。"
+    "《潮汐图志》由陈望编写。刘备，字玄德。林博士在红隼海洋研究所工作。陈望是林若溪的学生。"
+)
+
+
+@pytest.fixture(scope="module")
+def extractor() -> LanguageExtractor:
+    found = LanguageExtractor()
+    assert not found.missing, f"these tests need the language models: {found.missing}"
+    return found
+
+
+@pytest.fixture(scope="module")
+def english(extractor: LanguageExtractor) -> Extraction:
+    return extractor.extract([ENGLISH])[0]
+
+
+@pytest.fixture(scope="module")
+def han(extractor: LanguageExtractor) -> Extraction:
+    return extractor.extract([CHINESE])[0]
+
+
+def facts(extraction: Extraction) -> set[tuple[str, str, str]]:
+    return {(s.subject, s.predicate, s.object) for s in extraction.statements}
+
+
+def types(extraction: Extraction) -> dict[str, str]:
+    return {m.surface: m.type for m in extraction.mentions}
+
+
+def assert_well_formed(text: str, extraction: Extraction) -> None:
+    mentions, statements = extraction.mentions, extraction.statements
+    assert list(mentions) == sorted(set(mentions))
+    assert list(statements) == sorted(set(statements))
+    assert all(text[m.start : m.end] == m.surface and m.key for m in mentions)
+    assert all(one.end <= other.start for one, other in pairwise(mentions))
+    named = {m.key for m in mentions if m.type in NAMED_TYPES}
+    known = {m.key for m in mentions}
+    spans = set(sentence_spans(text))
+    for statement in statements:
+        assert (statement.start, statement.end) in spans
+        assert {statement.subject, statement.object} <= known
+        assert {statement.subject, statement.object} & named
+        assert statement.subject != statement.object
+
+
+def test_the_extractor_has_the_seam_of_a_plug_in(extractor: LanguageExtractor) -> None:
+    assert isinstance(extractor, Extractor)
+    assert "en_core_web_sm" in extractor.identity
+    assert extractor.identity != LanguageExtractor(concepts=False).identity
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        pytest.param(("dr. lin ruoxi", "director of", "kestrel marine institute"), id="apposition"),
+        pytest.param(("dr. lin ruoxi", "found", "petrel 3"), id="subject-verb-object"),
+        pytest.param(("chen", "move to", "oxford"), id="prepositional-object"),
+        pytest.param(("quillon ltd", "build", "tidal turbine"), id="passive-with-agent"),
+        pytest.param(("james smith", "study at", "university of oxford"), id="relative-clause"),
+        pytest.param(("kestrel marine institute", "also known as", "kmi"), id="acronym"),
+        pytest.param(("tidal turbine", "power", "lantern cable"), id="concept-and-name"),
+    ],
+)
+def test_english_relations_are_read_from_the_parse(
+    english: Extraction, expected: tuple[str, str, str]
+) -> None:
+    assert expected in facts(english)
+
+
+def test_a_negated_verb_states_nothing(english: Extraction) -> None:
+    assert ("james smith", "join", "quillon ltd") not in facts(english)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "Mr. Holmes is the chairman of the Harbour Council.",
+            ("mr. holmes", "chairman of", "harbour council"),
+            id="copula",
+        ),
+        pytest.param(
+            "Maeve Tolland's daughter Anna met Peter Lind.",
+            ("anna", "daughter of", "maeve tolland"),
+            id="possessive",
+        ),
+        pytest.param(
+            "Maeve Tolland and Peter Lind founded Quillon Ltd.",
+            ("peter lind", "found", "quillon ltd"),
+            id="conjunct-subject",
+        ),
+        pytest.param(
+            "Mark Twain, also known as Samuel Clemens, lived in Hartford.",
+            ("mark twain", "also known as", "samuel clemens"),
+            id="also-known-as",
+        ),
+    ],
+)
+def test_english_patterns(
+    extractor: LanguageExtractor, text: str, expected: tuple[str, str, str]
+) -> None:
+    assert expected in facts(extractor.extract([text])[0])
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        pytest.param(("林若溪", "also known as", "lin ruoxi"), id="name-in-brackets"),
+        pytest.param(("红隼海洋研究所", "also known as", "kmi"), id="acronym-in-brackets"),
+        pytest.param(("刘备", "also known as", "玄德"), id="courtesy-name"),
+        pytest.param(("lin ruoxi", "创立", "红隼海洋研究所"), id="place-before-verb"),
+        pytest.param(("陈望", "编写", "潮汐图志"), id="passive"),
+        pytest.param(("陈望", "任…的站长", "白鹭观测站"), id="office"),
+        pytest.param(("陈望", "是…的学生", "林若溪"), id="copula"),
+        pytest.param(("林博士", "在…工作", "红隼海洋研究所"), id="place"),
+    ],
+)
+def test_chinese_relations_are_read_from_clauses(
+    han: Extraction, expected: tuple[str, str, str]
+) -> None:
+    assert expected in facts(han)
+
+
+def test_chinese_names_have_types(han: Extraction) -> None:
+    found = types(han)
+    expected = {
+        "林若溪": "PERSON",
+        "海东市": "PLACE",
+        "红隼海洋研究所": "ORGANISATION",
+        "潮汐图志": "WORK",
+        "林博士": "PERSON",
+    }
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("议员苏妮娃·布雷在会上发言。", "苏妮娃·布雷", id="with-a-dot"),
+        pytest.param("吉尔布兰德昨天离开了。", "吉尔布兰德", id="cut-by-the-dictionary"),
+        pytest.param("红隼计划由大学批准。", "红隼计划", id="unknown-word-and-suffix"),
+    ],
+)
+def test_chinese_names_that_no_dictionary_has(
+    extractor: LanguageExtractor, text: str, expected: str
+) -> None:
+    assert expected in types(extractor.extract([text])[0])
+
+
+def test_nothing_that_is_no_name_becomes_one(extractor: LanguageExtractor) -> None:
+    text = (
+        "# Introduction\n\nOn Monday it rained. She left in March. However, nobody came. "
+        "I saw Chapter IV. The 3rd of May was warm. They spoke German."
+    )
+    named = [m.surface for m in extractor.extract([text])[0].mentions if m.type in NAMED_TYPES]
+    assert named == []
+
+
+def test_noun_phrases_have_the_singular_as_key(english: Extraction) -> None:
+    keys = {m.key for m in english.mentions if m.type == "CONCEPT"}
+    assert "tidal turbine" in keys
+
+
+def test_without_concepts_every_mention_is_named() -> None:
+    mentions = LanguageExtractor(concepts=False).extract([ENGLISH])[0].mentions
+    assert mentions
+    assert all(m.type in NAMED_TYPES for m in mentions)
+
+
+def test_names_of_one_sentence_occur_together_unless_a_relation_says_more(
+    extractor: LanguageExtractor,
+) -> None:
+    extraction = extractor.extract(["Between Oslo, Bergen, Narvik and Paris a train ran."])[0]
+    together = {(s.subject, s.object) for s in extraction.statements}
+    assert ("bergen", "oslo") in together
+    assert ("narvik", "oslo") in together
+    assert ("oslo", "paris") not in together
+    linked = extractor.extract(["Maeve Tolland founded Quillon Ltd."])[0]
+    assert facts(linked) == {("maeve tolland", "found", "quillon ltd")}
+
+
+def test_mixed_text_is_read_in_both_languages(extractor: LanguageExtractor) -> None:
+    text = f"{ENGLISH}\n\n{CHINESE}\n\nThe Lantern Cable 灯索海缆 was led by Lin Ruoxi (林若溪)."
+    extraction = extractor.extract([text])[0]
+    assert_well_formed(text, extraction)
+    assert ("dr. lin ruoxi", "found", "petrel 3") in facts(extraction)
+    assert ("陈望", "编写", "潮汐图志") in facts(extraction)
+    assert ("lin ruoxi", "also known as", "林若溪") in facts(extraction)
+
+
+def test_a_result_does_not_depend_on_its_neighbours(extractor: LanguageExtractor) -> None:
+    texts = [ENGLISH, "", CHINESE, "Lin met Chen in Oslo.", "\x00\n", ENGLISH.upper(), "Oslo."]
+    together = extractor.extract(texts)
+    assert together == [extractor.extract([text])[0] for text in texts]
+    assert extractor.extract(texts[::-1]) == together[::-1]
+
+
+def test_without_a_model_capitals_still_give_names() -> None:
+    extractor = LanguageExtractor(spacy_model="no_such_model")
+    assert any("no_such_model" in line and "pip install" in line for line in extractor.missing)
+    assert "en=none" in extractor.identity
+    extraction = extractor.extract([ENGLISH])[0]
+    assert_well_formed(ENGLISH, extraction)
+    assert {"Kestrel Marine Institute", "Maeve Tolland"} <= types(extraction).keys()
+
+
+def test_without_a_dictionary_marked_chinese_names_remain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chinese, "load_tagger", lambda: (None, "none"))
+    extractor = LanguageExtractor()
+    assert any("Chinese" in line and "pip install" in line for line in extractor.missing)
+    assert types(extractor.extract([CHINESE])[0])["潮汐图志"] == "WORK"
+
+
+def test_markup_is_blanked_without_moving_anything() -> None:
+    text = "# The **Lantern** Cable\n[map](http://x.org/a_b) | \ud800 e@mail.org"
+    shadow = shadow_of(text)
+    assert len(shadow) == len(text)
+    assert "http" not in shadow
+    assert "*" not in shadow
+    assert shadow.index("Lantern") == text.index("Lantern")
+
+
+_PIECES = st.sampled_from(
+    [
+        "Lin Ruoxi",
+        "Dr. Holmes",
+        " founded ",
+        "the ",
+        " (KMI)",
+        "é́",
+        ". ",
+        "’s ",
+        "红隼研究所",
+        "林若溪",
+        "（",
+        "）",
+        "，",
+        "。",
+        "创立了",
+        "《",
+        "》",
+        "·",
+        "😀",
+        "\x00",
+        "\n\n",
+        "\n",
+        "# ",
+        "**",
+        "|",
+        "\ud800",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(st.lists(_PIECES, max_size=25).map("".join), st.text(max_size=80)))
+def test_offsets_slice_back_to_the_surface(text: str) -> None:
+    assert_well_formed(text, _SHARED.extract([text])[0])
+
+
+_SHARED = LanguageExtractor()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=200))
+def test_a_shadow_is_as_long_as_its_text(text: str) -> None:
+    assert len(shadow_of(text)) == len(text)
+
+
+def test_keys_of_names_are_name_keys(english: Extraction) -> None:
+    named = [m for m in english.mentions if m.type in NAMED_TYPES]
+    assert [m.key for m in named] == [name_key(m.surface) for m in named]
+
+
+def test_the_installed_spacy_is_the_one_that_identity_names(extractor: LanguageExtractor) -> None:
+    assert importlib.util.find_spec("spacy") is not None
+    assert "spacy-3." in extractor.identity

@@ -1,0 +1,307 @@
+"""Which names become one entity, which never do, and that order changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graph.model import Entity, Name, content_id
+from graph.name_parts import initials_match, parts_of, singular
+from graph.resolve import OWN_NAME, best_surface, majority_type, resolve
+
+
+def name(key: str, kind: str = "PERSON", count: int = 3, documents: str = "d") -> Name:
+    surface = key.upper() if kind == "ACRONYM" else key.title()
+    kind = "ORGANISATION" if kind == "ACRONYM" else kind
+    return Name(
+        key=key,
+        surfaces={surface: count},
+        types={kind: count},
+        documents=frozenset(documents.split()),
+    )
+
+
+def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[tuple[str, ...]]:
+    return {entity.keys for entity in resolve(names, aliases)[0] if len(entity.keys) > 1}
+
+
+@pytest.mark.parametrize(
+    ("names", "together"),
+    [
+        pytest.param(
+            [name("sherlock holmes"), name("mr. holmes"), name("holmes")],
+            ("holmes", "mr. holmes", "sherlock holmes"),
+            id="surname-and-title",
+        ),
+        pytest.param([name("dr lin"), name("mei lin")], ("dr lin", "mei lin"), id="doctor"),
+        pytest.param(
+            [name("dr. maeve tolland"), name("maeve tolland")],
+            ("dr. maeve tolland", "maeve tolland"),
+            id="title-before-full-name",
+        ),
+        pytest.param(
+            [name("john smith"), name("j. smith")], ("j. smith", "john smith"), id="initial"
+        ),
+        pytest.param(
+            [name("john smith"), name("john q. smith")],
+            ("john q. smith", "john smith"),
+            id="middle-initial",
+        ),
+        pytest.param([name("dr. watson"), name("watson")], ("dr. watson", "watson"), id="no-full"),
+        pytest.param(
+            [name("kestrel marine institute", "ORGANISATION"), name("kmi", "ACRONYM")],
+            ("kestrel marine institute", "kmi"),
+            id="acronym",
+        ),
+        pytest.param(
+            [name("the lantern cable", "PRODUCT"), name("lantern cable", "PRODUCT")],
+            ("lantern cable", "the lantern cable"),
+            id="article",
+        ),
+        pytest.param(
+            [name("quillon ltd", "ORGANISATION"), name("quillon", "ORGANISATION")],
+            ("quillon", "quillon ltd"),
+            id="corporate-suffix",
+        ),
+        pytest.param(
+            [name("红隼科技有限公司", "ORGANISATION"), name("红隼科技", "ORGANISATION")],
+            ("红隼科技", "红隼科技有限公司"),
+            id="chinese-corporate-suffix",
+        ),
+        pytest.param(
+            [name("tidal turbine", "CONCEPT"), name("tidal turbines", "CONCEPT")],
+            ("tidal turbine", "tidal turbines"),
+            id="plural",
+        ),
+        pytest.param(
+            [name("deep-sea cable", "CONCEPT"), name("deep sea cable", "CONCEPT")],
+            ("deep sea cable", "deep-sea cable"),
+            id="hyphen",
+        ),
+        pytest.param([name("林若溪"), name("林博士")], ("林博士", "林若溪"), id="chinese-title"),
+    ],
+)
+def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, ...]) -> None:
+    assert groups(names) == {together}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([name("petrel 2", "PRODUCT"), name("petrel 3", "PRODUCT")], id="numbers"),
+        pytest.param([name("henry viii"), name("henry vii")], id="roman-numbers"),
+        pytest.param([name("mr darling"), name("mrs darling")], id="titles-of-two-genders"),
+        pytest.param(
+            [name("mr darling"), name("mrs darling"), name("george darling")], id="which-darling"
+        ),
+        pytest.param([name("jory pell"), name("mrs pell")], id="a-wife"),
+        pytest.param([name("john smith"), name("mary smith"), name("smith")], id="two-smiths"),
+        pytest.param(
+            [name("john smith"), name("james smith"), name("j. smith")], id="two-initials"
+        ),
+        pytest.param(
+            [name("george bush"), name("george w. bush"), name("george x. bush")],
+            id="two-middle-names",
+        ),
+        pytest.param([name("george washington"), name("washington", "PLACE")], id="person-place"),
+        pytest.param([name("john smith"), name("john")], id="common-given-name"),
+        pytest.param(
+            [name("sherlock holmes"), name("holmes", documents="e")], id="no-common-document"
+        ),
+        pytest.param(
+            [name("general electric", "ORGANISATION"), name("electric", "CONCEPT")], id="namelike"
+        ),
+        pytest.param([name("prince of wales"), name("princess of wales")], id="title-with-of"),
+        pytest.param([name("林若溪"), name("林海"), name("林博士")], id="two-chinese-surnames"),
+        pytest.param(
+            [
+                name("kestrel marine institute", "ORGANISATION"),
+                name("kelp museum of iceland", "ORGANISATION"),
+                name("kmi", "ACRONYM"),
+            ],
+            id="two-expansions",
+        ),
+    ],
+)
+def test_names_that_may_be_different_things_stay_apart(names: list[Name]) -> None:
+    assert groups(names) == set()
+
+
+def test_a_surname_shared_elsewhere_is_merged_only_where_its_owner_is_at_hand() -> None:
+    smiths = [name("john smith", documents="a"), name("mary smith", documents="b")]
+    assert groups([*smiths, name("smith", documents="a")]) == {("john smith", "smith")}
+    assert groups([*smiths, name("smith", documents="a c")]) == set()
+
+
+def test_a_stated_alias_merges_and_an_ambiguous_one_does_not() -> None:
+    names = [name("刘备"), name("玄德"), name("曹操")]
+    assert groups(names, (("刘备", "玄德"),)) == {("刘备", "玄德")}
+    assert groups(names, (("刘备", "玄德"), ("曹操", "玄德"))) == set()
+    assert groups(names, (("刘备", "无人"),)) == set()
+
+
+def test_a_stated_alias_does_not_join_different_numbers_or_kinds() -> None:
+    numbers = [name("petrel 2", "PRODUCT"), name("petrel 3", "PRODUCT")]
+    assert groups(numbers, (("petrel 2", "petrel 3"),)) == set()
+    kinds = [name("lin"), name("oslo", "PLACE")]
+    assert groups(kinds, (("lin", "oslo"),)) == set()
+
+
+def test_an_entity_is_called_by_its_fullest_name() -> None:
+    names = [
+        name("sherlock holmes", count=5),
+        name("holmes", count=90),
+        name("mr. holmes", count=9),
+    ]
+    entities, merges = resolve(names)
+    assert entities == [
+        Entity(
+            id=content_id("e", "sherlock holmes"),
+            name="Sherlock Holmes",
+            type="PERSON",
+            keys=("holmes", "mr. holmes", "sherlock holmes"),
+            aliases=("Holmes", "Mr. Holmes"),
+            mention_count=104,
+            document_count=1,
+        )
+    ]
+    reasons = {merge.key: merge.reason for merge in merges}
+    assert reasons["sherlock holmes"] == OWN_NAME
+    assert "sherlock holmes" in reasons["holmes"]
+
+
+def test_every_key_has_one_merge_with_a_reason() -> None:
+    names = [name("a b"), name("b"), name("c", "PLACE")]
+    entities, merges = resolve(names)
+    assert [m.key for m in merges] == ["a b", "b", "c"]
+    assert {m.entity_id for m in merges} == {e.id for e in entities}
+    assert all(m.reason for m in merges)
+
+
+def test_no_names_give_no_entities() -> None:
+    assert resolve([]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        pytest.param({"NAME": 9, "PERSON": 2}, "PERSON", id="name-is-weakest"),
+        pytest.param({"CONCEPT": 3, "ORGANISATION": 2}, "ORGANISATION", id="concept-yields"),
+        pytest.param({"CONCEPT": 90, "ORGANISATION": 1}, "CONCEPT", id="unless-far-ahead"),
+        pytest.param({"PLACE": 2, "PERSON": 2}, "PERSON", id="tie-in-the-order-of-types"),
+        pytest.param({}, "NAME", id="nothing"),
+    ],
+)
+def test_the_majority_type(types: dict[str, int], expected: str) -> None:
+    assert majority_type(Counter(types)) == expected
+
+
+def test_the_best_surface_is_the_most_frequent_with_plain_spaces() -> None:
+    assert best_surface({"Port\nHaven": 2, "Port Haven": 2, "PORT HAVEN": 9}) == "Port Haven"
+    assert best_surface({"KMI": 3, "Kmi": 2}) == "KMI"
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "expected"),
+    [
+        pytest.param("KMI", "Kestrel Marine Institute", True, id="plain"),
+        pytest.param("DoD", "Department of Defense", True, id="small-word-counts"),
+        pytest.param("U.S.", "United States", True, id="dots"),
+        pytest.param("KMI", "Kestrel Institute", False, id="too-few"),
+        pytest.param("kmi", "kestrel marine institute", False, id="no-capitals"),
+    ],
+)
+def test_initials(short: str, long: str, expected: bool) -> None:
+    assert initials_match(short, long) is expected
+
+
+def test_the_parts_of_names() -> None:
+    assert parts_of("the rev. john smith").words == ("john", "smith")
+    assert parts_of("prince of wales").titles == ()
+    assert parts_of("petrel 3").numbers == ("3",)
+    assert parts_of("欧阳教授").words == ("欧阳",)
+    assert [singular(w) for w in ("bodies", "boxes", "cables", "class")] == [
+        "body",
+        "box",
+        "cable",
+        "class",
+    ]
+
+
+_WORDS = [
+    "john",
+    "mary",
+    "smith",
+    "holmes",
+    "mr.",
+    "mrs.",
+    "dr",
+    "q",
+    "the",
+    "ltd",
+    "3",
+    "ii",
+    "kmi",
+]
+_KEYS = st.one_of(
+    st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).map(" ".join),
+    st.sampled_from(["林若溪", "林博士", "林", "若溪", "王先生", "王女士", "王海"]),
+    st.text(min_size=1, max_size=6),
+)
+_NAMES = st.builds(
+    lambda key, kind, count, documents: Name(
+        key=key,
+        surfaces={key.title(): count, key.upper(): 1},
+        types={kind: count},
+        documents=documents,
+    ),
+    _KEYS,
+    st.sampled_from(["PERSON", "PLACE", "ORGANISATION", "CONCEPT", "NAME"]),
+    st.integers(1, 5),
+    st.frozensets(st.sampled_from("abc"), min_size=1),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_NAMES, max_size=14), st.randoms(use_true_random=False))
+def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], random: object) -> None:
+    aliases = list(zip([n.key for n in names[::2]], [n.key for n in names[1::2]], strict=False))
+    expected = resolve(names, aliases)
+    shuffled, mixed = list(names), list(aliases)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(mixed)  # type: ignore[attr-defined]
+    assert resolve(shuffled, mixed) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_NAMES, max_size=14))
+def test_entities_partition_the_keys(names: list[Name]) -> None:
+    entities, merges = resolve(names)
+    keys = sorted(key for entity in entities for key in entity.keys)
+    assert keys == sorted({n.key for n in names}) == [m.key for m in merges]
+    assert sum(e.mention_count for e in entities) == sum(sum(n.surfaces.values()) for n in names)
+    assert len({e.id for e in entities}) == len(entities)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(_NAMES, max_size=12))
+def test_an_unrelated_name_changes_no_other_entity(names: list[Name]) -> None:
+    stranger = name("zanzibar zeppelin works", "ORGANISATION", documents="elsewhere")
+    before = resolve(names)[0]
+    after = [e for e in resolve([*names, stranger])[0] if stranger.key not in e.keys]
+    assert after == before
+
+
+def test_ten_thousand_names_take_a_moment() -> None:
+    surnames = ["".join(letters) for letters in product("bdklmnrst", "aeiou", repeat=3)][:5_000]
+    full = [name(f"gi{s[::-1]} {s}", documents=f"d{i % 500}") for i, s in enumerate(surnames)]
+    names = [*full, *(name(s, documents=f"d{i % 500}") for i, s in enumerate(surnames))]
+    started = time.process_time()
+    entities, _ = resolve(names)
+    assert len(entities) == 5_000
+    assert time.process_time() - started < 3
