@@ -63,7 +63,7 @@ def communities(
     Edges are undirected: weights of the same pair are summed, self-loops and zero weights ignored.
     `neighbours` is how many of its strongest ties an entity keeps in the backbone; strength is
     the weight over the root of the product of both ends' total weight. On co-occurrence graphs a
-    document less then changes some 2 % of the communities where it is 70 % without a backbone.
+    document less of 6,119 then changes 3 % of the communities, where it is 70 % without a backbone.
     Level 0 maximises modularity over all edges, started from the backbone's communities.
 
     Sources: Traag, Waltman & van Eck 2019, "From Louvain to Leiden" (algorithm); Edge et al. 2024,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import StaticPool
 
 BUSY_TIMEOUT_SECONDS = 60
 
@@ -21,7 +22,8 @@ class Database:
     """A connection pool with the two ways to use it.
 
     SQLite runs in WAL mode, so readers never wait for the writer; any other SQLAlchemy URL is
-    used as it is.
+    used as it is. A SQLite database in memory is one connection that all threads share: there
+    transactions wait for each other, and a `write()` inside a `read()` is part of it.
     """
 
     def __init__(self, url: str | URL) -> None:
@@ -29,6 +31,12 @@ class Database:
         options: dict[str, Any] = {}
         if self.url.get_backend_name() == "sqlite":
             options["connect_args"] = {"timeout": BUSY_TIMEOUT_SECONDS}
+        self._turn: AbstractContextManager[Any] = nullcontext()
+        self._in_memory = _is_in_memory(self.url)
+        if self._in_memory:
+            options["connect_args"]["check_same_thread"] = False
+            options["poolclass"] = StaticPool
+            self._turn = threading.RLock()
         self._engine = create_engine(self.url, **options)
         self._local = threading.local()
         if self.url.get_backend_name() == "sqlite":
@@ -42,14 +50,23 @@ class Database:
         if current is not None:
             yield current
             return
-        with self._engine.connect() as connection:
+        reader: Connection | None = getattr(self._local, "reader", None)
+        if self._in_memory and reader is not None:
+            with reader.begin_nested(), self._writing(reader):
+                yield reader
+            return
+        with self._turn, self._engine.connect() as connection:
             connection = connection.execution_options(loregraph_write=True)
-            with connection.begin():
-                self._local.connection = connection
-                try:
-                    yield connection
-                finally:
-                    self._local.connection = None
+            with connection.begin(), self._writing(connection):
+                yield connection
+
+    @contextmanager
+    def _writing(self, connection: Connection) -> Iterator[None]:
+        self._local.connection = connection
+        try:
+            yield
+        finally:
+            self._local.connection = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -62,7 +79,7 @@ class Database:
         if current is not None:
             yield current
             return
-        with self._engine.connect() as connection, connection.begin():
+        with self._turn, self._engine.connect() as connection, connection.begin():
             self._local.reader = connection
             try:
                 yield connection
@@ -72,6 +89,12 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self._engine.dispose()
+
+
+def _is_in_memory(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite" and (
+        not url.database or ":memory:" in url.database or url.query.get("mode") == "memory"
+    )
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

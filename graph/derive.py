@@ -170,7 +170,8 @@ def _all_names(connection: Connection) -> list[Name]:
         types[row.key][row.type] += row.times
         documents[row.key].add(row.document_id)
     titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
-    for row in connection.execute(titled.where(chunks.c.title_key != "")):
+    titled = titled.where(chunks.c.title_key != "").order_by(chunks.c.title, chunks.c.document_id)
+    for row in connection.execute(titled):
         surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
         titles[row.title_key].add(row.document_id)
         documents[row.title_key].add(row.document_id)

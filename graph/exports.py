@@ -9,53 +9,42 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from .communities import depth, partition
-from .model import Evidence, GraphExport
+from .model import Chunk, Community, Entity, Evidence, Finding, GraphExport, Relation, Report
 
 FORMAT = "loregraph/1"
 _ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_json(export: GraphExport) -> str:
-    """The whole graph: sorted keys, characters as they are, one line end at the end.
+    """The whole graph as one JSON object, a record a line, keys sorted, characters as they are.
 
-    Under `documents` and `chunks` stand ids, titles and spans of what evidences refer to.
+    `chunks` says of what evidences refer to in which document, under which title and where it
+    stands, not what it says.
     """
-    content = {
-        "format": FORMAT,
-        "entities": [asdict(entity) for entity in sorted(export.entities, key=lambda e: e.id)],
-        "relations": [
-            asdict(relation) | {"evidences": [_place(e) for e in sorted(relation.evidences)]}
-            for relation in sorted(export.relations, key=lambda r: r.id)
-        ],
+    sections = {
+        "chunks": [_chunk(chunk) for _, chunk in sorted(export.chunks.items())],
         "communities": [
-            asdict(community)
+            _fields(community)
             for community in sorted(export.communities, key=lambda c: (c.level, c.id))
         ],
+        "entities": [_fields(entity) for entity in sorted(export.entities, key=lambda e: e.id)],
+        "relations": [
+            _fields(relation) | {"evidences": [_fields(e) for e in sorted(relation.evidences)]}
+            for relation in sorted(export.relations, key=lambda r: r.id)
+        ],
         "reports": [
-            asdict(report)
-            | {
-                "findings": [
-                    {"text": finding.text, "evidences": [_place(e) for e in finding.evidences]}
-                    for finding in report.findings
-                ]
-            }
+            _fields(report) | {"findings": [_finding(one) for one in report.findings]}
             for report in sorted(export.reports, key=lambda r: (r.level, r.community_id))
         ],
-        "chunks": {
-            chunk.id: {
-                "document_id": chunk.document_id,
-                "title": chunk.title,
-                "start": chunk.start,
-                "end": chunk.end,
-            }
-            for chunk in export.chunks.values()
-        },
     }
-    text = json.dumps(content, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
-    return _without_surrogates(text) + "\n"
+    encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
+    parts = [f'"format": {encode(FORMAT)}']
+    for name, records in sorted(sections.items()):
+        lines = ",\n".join(encode(record) for record in records)
+        parts.append(f'"{name}": [\n{lines}\n]' if records else f'"{name}": []')
+    return _without_surrogates("{" + ",\n".join(parts) + "}\n")
 
 
 def to_graphml(export: GraphExport) -> str:
@@ -90,7 +79,7 @@ def to_graphml(export: GraphExport) -> str:
                 " ".join(f"{e.chunk_id}:{e.start}-{e.end}" for e in sorted(relation.evidences))
             ),
         )
-    return "\n".join(networkx.generate_graphml(graph)) + "\n"
+    return "\n".join(networkx.generate_graphml(graph, prettyprint=False)) + "\n"
 
 
 def _communities_by_entity(export: GraphExport) -> Mapping[str, dict[str, str]]:
@@ -106,8 +95,16 @@ def _communities_by_entity(export: GraphExport) -> Mapping[str, dict[str, str]]:
     return found
 
 
-def _place(evidence: Evidence) -> dict[str, str | int]:
-    return {"chunk_id": evidence.chunk_id, "start": evidence.start, "end": evidence.end}
+def _fields(value: Entity | Relation | Community | Report | Evidence) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {"text": finding.text, "evidences": [_fields(place) for place in finding.evidences]}
+
+
+def _chunk(chunk: Chunk) -> dict[str, object]:
+    return {name: getattr(chunk, name) for name in ("id", "document_id", "title", "start", "end")}
 
 
 def _clean(text: str) -> str:

@@ -77,15 +77,20 @@ def derived_stamp(connection: Connection) -> str:
 
 
 def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
-    """Store chunks; those already there with the same id are left as they are."""
-    known = {
-        row.id
-        for batch in batches(chunk.id for chunk in values)
-        for row in connection.execute(select(chunks.c.id).where(chunks.c.id.in_(batch)))
+    """Store chunks; one known by its id is left as it is, or replaced with all that it said.
+
+    Of two values with one id the last counts.
+    """
+    wanted = {chunk.id: chunk for chunk in values}
+    held = {
+        row.id: chunk_of(row)
+        for batch in batches(wanted)
+        for row in connection.execute(select(chunks).where(chunks.c.id.in_(batch)))
     }
-    fresh = {chunk.id: chunk for chunk in values if chunk.id not in known}
+    fresh = {key: chunk for key, chunk in wanted.items() if held.get(key) != chunk}
     if not fresh:
         return
+    delete_chunks(connection, fresh.keys() & held.keys())
     connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
     _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
 
@@ -96,38 +101,80 @@ def put_extractions(
     """Replace what was read from each chunk, by chunk id."""
     keys: set[str] = set()
     for batch in batches(extractions):
-        old = select(mentions.c.key).where(mentions.c.chunk_id.in_(batch)).distinct()
-        keys.update(connection.execute(old).scalars())
+        keys |= _keys_read_from(connection, batch)
         for table in (mentions, statements):
             connection.execute(delete(table).where(table.c.chunk_id.in_(batch)))
         done = update(chunks).where(chunks.c.id.in_(batch))
         connection.execute(done.values(extractor=extractor, linked=False))
     found = [(chunk_id, extractions[chunk_id]) for chunk_id in sorted(extractions)]
-    mention_rows = [_mention_row(chunk_id, m) for chunk_id, e in found for m in e.mentions]
+    mention_rows = [
+        _mention_row(chunk_id, m) for chunk_id, e in found for m in one_a_place(e.mentions)
+    ]
     statement_rows = [_statement_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
     if mention_rows:
         connection.execute(insert(mentions), mention_rows)
     if statement_rows:
         connection.execute(insert(statements), statement_rows)
-    _mark_dirty(connection, keys | {row["key"] for row in mention_rows})
+    _mark_dirty(
+        connection,
+        keys.union(
+            (row["key"] for row in mention_rows),
+            (row[end] for row in statement_rows for end in ("subject", "object")),
+        ),
+    )
+
+
+def one_a_place(found: Iterable[Mention]) -> list[Mention]:
+    """Sorted, without repeats: of mentions of one name in one place the one whose type says most.
+
+    On equal terms the first counts.
+    """
+    best: dict[tuple[int, int, str], Mention] = {}
+    for mention in found:
+        place = (mention.start, mention.end, mention.key)
+        if place not in best or _says(mention) > _says(best[place]):
+            best[place] = mention
+    return sorted(best.values())
+
+
+def _says(mention: Mention) -> int:
+    return {"CONCEPT": 0, "NAME": 1}.get(mention.type, 2)
 
 
 def delete_document(connection: Connection, document_id: str) -> int:
     """Remove a document's chunks and all that was read from them; how many chunks there were."""
-    query = select(chunks.c.id, chunks.c.title_key).where(chunks.c.document_id == document_id)
-    rows = connection.execute(query).all()
-    keys = {row.title_key for row in rows}
-    ids = [row.id for row in rows]
-    for batch in batches(ids):
-        for table in (mentions, links):
-            query_keys = select(table.c.key).where(table.c.chunk_id.in_(batch)).distinct()
-            keys.update(connection.execute(query_keys).scalars())
+    inside = select(chunks.c.id).where(chunks.c.document_id == document_id)
+    return delete_chunks(connection, connection.execute(inside).scalars().all())
+
+
+def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
+    """Remove chunks and all that was read from them; how many there were."""
+    keys: set[str] = set()
+    count = 0
+    for batch in batches(chunk_ids):
+        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch))
+        titles = connection.execute(query).scalars().all()
+        count += len(titles)
+        linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
+        keys |= {*titles, *connection.execute(linked).scalars()}
+        keys |= _keys_read_from(connection, batch)
         for owned in (mentions, statements, links):
             connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
         connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))
-    if ids:
+    if count:
         _mark_dirty(connection, keys)
-    return len(ids)
+    return count
+
+
+def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
+    """Take no title of these names for a name any more; documents keep their titles."""
+    touched: set[str] = set()
+    for batch in batches(set(keys) - {""}):
+        query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
+        touched.update(connection.execute(query).scalars())
+        connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
+    if touched:
+        _mark_dirty(connection, touched)
 
 
 def extractions_by_text(
@@ -233,10 +280,20 @@ def _statement_row(chunk_id: str, statement: Statement) -> dict[str, Any]:
     }
 
 
+def _keys_read_from(connection: Connection, chunk_ids: Sequence[str]) -> set[str]:
+    """The names in mentions and statements of a batch of chunks."""
+    keys: set[str] = set()
+    for column in (mentions.c.key, statements.c.subject, statements.c.object):
+        inside = column.table.c.chunk_id.in_(chunk_ids)
+        keys.update(connection.execute(select(column).where(inside).distinct()).scalars())
+    return keys
+
+
 def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     """Mark all that rests on these names, and raise the generation."""
     touched: set[str] = set()
-    for batch in batches(keys):
+    # Before the first derivation nothing rests on anything: a new library is filled faster.
+    for batch in batches(keys if derived_generation(connection) >= 0 else ()):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))

@@ -10,15 +10,18 @@ documents' texts or answers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Community, Evidence, Finding, Report
+from .model import Chunk, Community, Evidence, Finding, Report
+from .passages import quality
+from .sentences import sentence_spans
 
 Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float64]
@@ -33,6 +36,9 @@ DOCUMENT_AGAIN = 0.6
 COMMUNITY_AGAIN = 0.8
 """What is taken from a point for likeness to a chosen one, and what is left of its value for every
 chosen point of the same document, or of the same community."""
+
+WELL_READ = 0.5
+"""The least `passages.quality` of a sentence that is added to a report."""
 
 _CANDIDATES = 300
 """Only so many points, the best by score, are compared with one another."""
@@ -128,6 +134,44 @@ def cover(communities: Sequence[Community], level: int) -> list[str]:
     )
 
 
+def focus_reports(reports: Sequence[Report], chunks: Sequence[Chunk]) -> list[Report]:
+    """The reports with what the given chunks say besides, for a question with a subject.
+
+    Findings are chosen without a question in sight; `chunks` are those that one has found. Each of
+    their sentences that reads well alone joins, behind the findings, the report that rests most on
+    its chunk, else on its document; what no report rests on is left out. The more central reports
+    win ties. The reports come back in their order.
+    """
+    owners_by_chunk: dict[str, Counter[str]] = {}
+    owners_by_document: dict[str, Counter[str]] = {}
+    document_of = {chunk.id: chunk.document_id for chunk in chunks}
+    for report in reports:
+        for finding in report.findings:
+            for place in finding.evidences:
+                key = report.community_id
+                owners_by_chunk.setdefault(place.chunk_id, Counter())[key] += 1
+                if document := document_of.get(place.chunk_id):
+                    owners_by_document.setdefault(document, Counter())[key] += 1
+    ratings = {report.community_id: report.rating for report in reports}
+    known = {finding.text for report in reports for finding in report.findings}
+    extra: dict[str, list[Finding]] = {}
+    for chunk in sorted(chunks, key=lambda one: (one.document_id, one.start, one.id)):
+        owners = owners_by_chunk.get(chunk.id) or owners_by_document.get(chunk.document_id)
+        if not owners:
+            continue
+        owner = min(owners, key=lambda key: (-owners[key], -ratings[key], key))
+        for start, end in sentence_spans(chunk.text):
+            text = " ".join(chunk.text[start:end].split())
+            if text not in known and quality(text) >= WELL_READ:
+                known.add(text)
+                place = Evidence(chunk_id=chunk.id, start=start, end=end)
+                extra.setdefault(owner, []).append(Finding(text=text, evidences=(place,)))
+    return [
+        replace(report, findings=(*report.findings, *extra.get(report.community_id, ())))
+        for report in reports
+    ]
+
+
 def content_terms(question: str, *, tokens: Tokens) -> list[str]:
     """What a question asks about once the words that only ask about "the whole" are gone.
 
@@ -158,17 +202,23 @@ def map_points(
     ]
     if not drafts:
         return []
-    if content_terms(question, tokens=tokens):
-        values = _matched_values(drafts, question, match)
-    else:
-        values = _generic_values(drafts, document_of)
-    asked_in_han = bool(_HAN.search(question))
+    generic = not content_terms(question, tokens=tokens)
+    own = np.ones(len(drafts)) if generic else _matched(drafts, question, match)
+    own *= [1.0 if _mostly_han(f.text) == _asks_in_han(question) else OTHER_LANGUAGE for _, _, f in drafts]
+    topical = salience(
+        [finding.text for _, _, finding in drafts], own,
+        groups=[_group(finding, document_of) for _, _, finding in drafts], tokens=tokens,
+    )
+    weights = _weights(drafts)
+    values = [
+        relevance * (S_W * weight + S_I * informativeness(finding.text) + S_T * says + S_Q * quality(finding.text))
+        for relevance, weight, says, (_, _, finding) in zip(own.tolist(), weights, topical, drafts, strict=True)
+    ]
     best: dict[str, Point] = {}
     for (report, _, finding), value in zip(drafts, values, strict=True):
-        readable = 1.0 if _mostly_han(finding.text) == asked_in_han else OTHER_LANGUAGE
         point = Point(
             text=finding.text,
-            score=round(100 * min(max(value * readable, 0.0), 1.0), 3),
+            score=round(100 * min(max(value, 0.0), 1.0), 3),
             evidences=finding.evidences,
             community_id=report.community_id,
         )
@@ -278,9 +328,9 @@ def _by_rating(reports: Sequence[Report]) -> tuple[Report, ...]:
     return tuple(sorted(reports, key=lambda report: (-report.rating, report.community_id)))
 
 
-def _matched_values(
+def _matched(
     drafts: Sequence[_Draft], question: str, match: Callable[[str, Sequence[str]], Scores]
-) -> list[float]:
+) -> Scores:
     """Likeness to the question, mostly the finding's, a little its report's; 0 below `_FLOOR`."""
     own = np.asarray(match(question, [finding.text for _, _, finding in drafts]), np.float64)
     reports = list({report.community_id: report for report, _, _ in drafts}.values())
@@ -289,25 +339,40 @@ def _matched_values(
         report.community_id: value
         for report, value in zip(reports, np.asarray(about).tolist(), strict=True)
     }
-    floor = _FLOOR * float(own.max(initial=0.0))
-    weights = _weights(drafts)
-    return [
-        (0.85 * value + 0.15 * of_report[report.community_id])
-        * (0.75 + 0.1 * weight + 0.15 * informativeness(finding.text))
-        if value > 0 and value >= floor
-        else 0.0
-        for value, weight, (report, _, finding) in zip(own.tolist(), weights, drafts, strict=True)
-    ]
+    context = np.array([of_report[report.community_id] for report, _, _ in drafts])
+    heard = (own > 0) & (own >= _FLOOR * own.max(initial=0.0))
+    return np.where(heard, 0.85 * own + 0.15 * context, 0.0)
 
 
-def _generic_values(drafts: Sequence[_Draft], document_of: Mapping[str, str]) -> list[float]:
-    values = []
-    for weight, (_, place, finding) in zip(_weights(drafts), drafts, strict=True):
-        documents = {document_of.get(one.chunk_id, one.chunk_id) for one in finding.evidences}
-        spread = min(len(documents), 3) / 3
-        says = informativeness(finding.text)
-        values.append(0.4 * weight + 0.3 * says + 0.15 * spread + 0.15 / (1 + place))
-    return values
+def _group(finding, document_of):
+    return min((document_of.get(e.chunk_id, e.chunk_id) for e in finding.evidences), default="")
+
+
+def _asks_in_han(question: str) -> bool:
+    return bool(_HAN.search(question))
+
+
+def salience(texts, relevance, *, groups, tokens):
+    bags = [Counter(tokens(t)) for t in texts]
+    by_doc = {}
+    total = Counter()
+    for bag, rel, group in zip(bags, relevance, groups):
+        d = by_doc.setdefault(group, {})
+        for t, n in bag.items():
+            d[t] = max(d.get(t, 0.0), rel)
+            total[t] += 1
+    n = len(by_doc)
+    df = Counter(); mass = Counter()
+    for d in by_doc.values():
+        for t, r in d.items():
+            df[t] += 1; mass[t] += r
+    weight = {t: mass[t] * math.log((n + 1) / df[t]) * (total[t] / df[t]) ** S_B for t in df if df[t] >= 2}
+    raw = [sum(weight.get(t, 0.0) for t in bag) / (len(bag) + 4) ** S_P for bag in bags]
+    top = max(raw, default=0.0) or 1.0
+    return [r / top for r in raw]
+
+
+S_W, S_I, S_T, S_Q, S_B, S_P = 0.1, 0.1, 0.7, 0.1, 1.0, 0.7
 
 
 def _weights(drafts: Sequence[_Draft]) -> list[float]:

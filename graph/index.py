@@ -8,21 +8,27 @@ listing documents are its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, Self
 
+from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.chat_engine.types import BaseChatEngine, ChatMode
+from llama_index.core.data_structs import IndexLPG
 from llama_index.core.graph_stores.types import KG_NODES_KEY, KG_RELATIONS_KEY
-from llama_index.core.indices.property_graph import PropertyGraphIndex
-from llama_index.core.ingestion.pipeline import run_transformations
+from llama_index.core.indices.property_graph import BasePGRetriever, PropertyGraphIndex
+from llama_index.core.ingestion.pipeline import arun_transformations, run_transformations
 from llama_index.core.llms import LLM
-from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.llms.utils import LLMType
 from llama_index.core.schema import (
     BaseNode,
+    Document,
     MetadataMode,
-    NodeWithScore,
-    QueryBundle,
     TransformComponent,
 )
 from llama_index.core.storage.docstore.types import RefDocInfo
@@ -31,13 +37,13 @@ from sqlalchemy import select
 
 from .database import Database
 from .derive import Derived, DeriveOptions, Progress
+from .errors import GraphInputError
 from .extract.language import LanguageExtractor
 from .extract.llama import ExtractionTransform, attach, extraction_of
-from .facts import extractions_by_text, text_sha
-from .model import Community, Entity, GraphExport, Merge, Relation, Report
-from .nodes import node_of_chunk
+from .facts import chunk_of, extractions_by_text, text_sha
+from .model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
+from .nodes import chunk_of_node, document_splitter
 from .read import (
-    read_chunks,
     read_communities,
     read_entities,
     read_export,
@@ -45,6 +51,7 @@ from .read import (
     read_relations,
     read_reports,
 )
+from .retriever import GraphRetriever
 from .schema import chunks
 from .search_view import GraphView, read_view
 from .store import SqlGraphStore
@@ -55,11 +62,13 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     Args:
         nodes: chunks to insert at once.
-        graph_store: where everything is kept; an in-memory SQLite database if not given.
+        graph_store: where everything is kept; an in-memory SQLite database if not given (or the
+            property graph store of `storage_context`).
         kg_extractors: LlamaIndex extractors, ours by default (`LanguageExtractor`: no LLM).
         options: clustering parameters.
-        llm: kept for LlamaIndex parts that ask for it; nothing here calls it.
-        transformations: how documents are cut when whole documents are inserted.
+        llm: answers for `as_query_engine`; nothing else here calls it.
+        transformations: how whole documents are cut when they are inserted; into sentences by
+            default, with ids made from the document's id and text.
         show_progress: LlamaIndex's progress bars while extracting.
     """
 
@@ -72,10 +81,12 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         options: DeriveOptions | None = None,
         llm: LLM | None = None,
         transformations: Sequence[TransformComponent] | None = None,
+        storage_context: StorageContext | None = None,
         show_progress: bool = False,
         **kwargs: Any,
     ) -> None:
-        store = graph_store or SqlGraphStore(Database("sqlite://"), options=options)
+        store = graph_store or _store_in(storage_context)
+        store = store or SqlGraphStore(Database("sqlite://"), options=options)
         self._store = store
         extractors = list(kg_extractors or [ExtractionTransform(extractor=LanguageExtractor())])
         super().__init__(
@@ -88,17 +99,30 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
             embed_kg_nodes=False,
             callback_manager=CallbackManager([]),
             # An empty list would make LlamaIndex read its global settings.
-            transformations=list(transformations or [SentenceSplitter()]),
+            transformations=list(transformations or [document_splitter()]),
             show_progress=show_progress,
             **kwargs,
         )
+
+    @classmethod
+    def from_documents(cls, documents: Sequence[Document], **kwargs: Any) -> Self:  # type: ignore[override]
+        """An index into which these documents are inserted; `kwargs` as for the class."""
+        index = cls(**kwargs)
+        for document in documents:
+            index.insert(document)
+        return index
+
+    @classmethod
+    def from_existing(cls, property_graph_store: SqlGraphStore, **kwargs: Any) -> Self:  # type: ignore[override]
+        """An index over what the store holds; `kwargs` as for the class."""
+        return cls(graph_store=property_graph_store, **kwargs)
 
     @property
     def graph_store(self) -> SqlGraphStore:
         """Where the graph is kept."""
         return self._store
 
-    @property
+    @cached_property
     def extractor(self) -> str:
         """Who extracts: part of every chunk's row, so that a change of extractor shows."""
         return " + ".join(
@@ -113,33 +137,102 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
         What the same extractors read from the same text before is taken from the store.
         """
+        fresh = self._not_yet_read(nodes)
+        done = self._run(fresh, self._kg_extractors)
+        return _in_order(nodes, done), len(fresh)
+
+    async def aextract(self, nodes: Sequence[BaseNode]) -> tuple[list[BaseNode], int]:
+        """As `extract`, waiting for extractors that call a model without blocking the loop."""
+        fresh = self._not_yet_read(nodes)
+        done = await arun_transformations(
+            fresh, self._kg_extractors, show_progress=self._show_progress
+        )
+        return _in_order(nodes, done), len(fresh)
+
+    def _run(
+        self, nodes: Sequence[BaseNode], parts: Sequence[TransformComponent]
+    ) -> Sequence[BaseNode]:
+        """Run LlamaIndex's parts; many of them call `asyncio.run`, so a running loop is left."""
+        run = partial(run_transformations, nodes, parts, show_progress=self._show_progress)
+        if not _in_event_loop():
+            return run()
+        with ThreadPoolExecutor(max_workers=1) as aside:
+            return aside.submit(run).result()
+
+    def _not_yet_read(self, nodes: Sequence[BaseNode]) -> list[BaseNode]:
+        """Attach what the store knows already; the nodes that must really be read."""
         waiting = [node for node in nodes if KG_NODES_KEY not in node.metadata]
+        if not waiting:
+            return []
         shas = {node.node_id: text_sha(node.get_content(MetadataMode.NONE)) for node in waiting}
         with self._store.database.read() as connection:
             known = extractions_by_text(connection, shas.values(), extractor=self.extractor)
         for node in waiting:
             if shas[node.node_id] in known:
                 attach(node, known[shas[node.node_id]])
-        fresh = [node for node in waiting if shas[node.node_id] not in known]
-        done = run_transformations(fresh, self._kg_extractors, show_progress=self._show_progress)
-        by_id = {node.node_id: node for node in done}
-        return [by_id.get(node.node_id, node) for node in nodes], len(fresh)
+        return [node for node in waiting if shas[node.node_id] not in known]
 
-    def _insert_nodes(self, nodes: Sequence[BaseNode]) -> Sequence[BaseNode]:
-        if not nodes:
-            return nodes
-        extracted, _ = self.extract(nodes)  # before the transaction opens: the slow part
+    def _keep(self, extracted: Sequence[BaseNode], *, replacing: str | None = None) -> None:
+        """Store nodes with what was read from them, in place of a document, in one transaction."""
         found = {node.node_id: extraction_of(node) for node in extracted}
         with self._store.database.write():
-            self._store.upsert_llama_nodes(extracted)
-            self._store.put_extractions(found, extractor=self.extractor)
+            if replacing is not None:
+                self._store.delete_llama_nodes(ref_doc_ids=[replacing])
+            if extracted:
+                self._store.upsert_llama_nodes(extracted)
+                self._store.put_extractions(found, extractor=self.extractor)
         for node in extracted:
             node.metadata.pop(KG_NODES_KEY, None)
             node.metadata.pop(KG_RELATIONS_KEY, None)
-        return extracted
 
-    async def _ainsert_nodes(self, nodes: Sequence[BaseNode]) -> Sequence[BaseNode]:
-        return self._insert_nodes(nodes)
+    def build_index_from_nodes(self, nodes: Sequence[BaseNode], **_build_kwargs: Any) -> IndexLPG:
+        """Insert the first chunks."""
+        self.insert_nodes(nodes)
+        return IndexLPG()
+
+    def insert_nodes(self, nodes: Sequence[BaseNode], **_insert_kwargs: Any) -> None:
+        """Insert chunks; no second copy stays in memory, as LlamaIndex would keep it."""
+        self._keep(self.extract(nodes)[0])  # reading, the slow part, before the transaction opens
+
+    async def ainsert_nodes(self, nodes: Sequence[BaseNode], **_insert_kwargs: Any) -> None:
+        """As `insert_nodes`."""
+        self._keep((await self.aextract(nodes))[0])
+
+    def insert(self, document: Document, **_insert_kwargs: Any) -> None:
+        """Cut a document and insert its chunks; what stood under its id before is replaced."""
+        nodes = self._run([document], self._transformations)
+        self._keep(self.extract(nodes)[0], replacing=document.node_id)
+
+    async def ainsert(self, document: Document, **_insert_kwargs: Any) -> None:
+        """As `insert`."""
+        nodes = await arun_transformations([document], self._transformations)
+        self._keep((await self.aextract(nodes))[0], replacing=document.node_id)
+
+    def refresh_ref_docs(self, documents: Sequence[Document], **_update_kwargs: Any) -> list[bool]:
+        """Insert the documents that are new or changed, in the store's eyes; which ones were."""
+        changed = [self._differs(document) for document in documents]
+        for document, differs in zip(documents, changed, strict=True):
+            if differs:
+                self.insert(document)
+        return changed
+
+    async def arefresh_ref_docs(
+        self, documents: Sequence[Document], **_update_kwargs: Any
+    ) -> list[bool]:
+        """As `refresh_ref_docs`."""
+        changed = [self._differs(document) for document in documents]
+        for document, differs in zip(documents, changed, strict=True):
+            if differs:
+                await self.ainsert(document)
+        return changed
+
+    def _differs(self, document: Document) -> bool:
+        nodes = self._run([document], self._transformations)
+        wanted = [chunk_of_node(node) for node in nodes]
+        inside = select(chunks).where(chunks.c.document_id == document.node_id)
+        with self._store.database.read() as connection:
+            held = [chunk_of(row) for row in connection.execute(inside)]
+        return _without_ids(wanted) != _without_ids(held)
 
     def _delete_node(self, node_id: str, **_delete_kwargs: Any) -> None:
         self._store.delete_llama_nodes(node_ids=[node_id])
@@ -220,27 +313,65 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         with self._store.database.read() as connection:
             return read_view(connection)
 
-    def as_retriever(self, *, top_k: int = 10, **_kwargs: Any) -> BaseRetriever:  # type: ignore[override]
-        """Chunks reached from the names in a question by a walk over the graph, best first."""
-        return GraphRetriever(self, top_k=top_k)
+    # --- faces for LlamaIndex ---------------------------------------------------------------
+
+    def as_retriever(  # type: ignore[override]
+        self,
+        sub_retrievers: list[BasePGRetriever] | None = None,
+        *,
+        top_k: int = 10,
+        **kwargs: Any,
+    ) -> BaseRetriever:
+        """Chunks reached from the names in a question by a walk over the graph, best first.
+
+        With `sub_retrievers`, LlamaIndex's own property graph retriever over these.
+        """
+        if sub_retrievers is not None:
+            return super().as_retriever(sub_retrievers, **kwargs)
+        return GraphRetriever(self._store, top_k=top_k)
+
+    def as_query_engine(self, llm: LLMType | None = None, **kwargs: Any) -> BaseQueryEngine:
+        """LlamaIndex's query engine over `as_retriever`.
+
+        Raises:
+            GraphInputError: no language model, neither here nor in the constructor.
+        """
+        return super().as_query_engine(llm=self._speaker(llm), **kwargs)
+
+    def as_chat_engine(
+        self, chat_mode: ChatMode = ChatMode.BEST, llm: LLMType | None = None, **kwargs: Any
+    ) -> BaseChatEngine:
+        """LlamaIndex's chat engine over `as_retriever`; raises as `as_query_engine`."""
+        return super().as_chat_engine(chat_mode, llm=self._speaker(llm), **kwargs)
+
+    def _speaker(self, llm: LLMType | None) -> LLMType:
+        speaker = llm or self._llm
+        if speaker is None:
+            raise GraphInputError("this index has no language model: give one with llm=…")
+        return speaker
 
 
-class GraphRetriever(BaseRetriever):
-    """The walk alone, seeded by the names that stand in the question."""
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
-    def __init__(self, index: KnowledgeGraphIndex, *, top_k: int) -> None:
-        self._index = index
-        self._top_k = top_k
-        super().__init__(callback_manager=CallbackManager([]))
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self._index.refresh()
-        with self._index.graph_store.database.read() as connection:
-            view = read_view(connection)
-            labels = view.labels_in(connection, query_bundle.query_str)
-            ranked = view.from_labels(labels)[: self._top_k]
-            held = read_chunks(connection, [chunk_id for chunk_id, _ in ranked])
-        return [
-            NodeWithScore(node=node_of_chunk(held[chunk_id]), score=score)
-            for chunk_id, score in ranked
-        ]
+def _store_in(context: StorageContext | None) -> SqlGraphStore | None:
+    store = context.property_graph_store if context is not None else None
+    if store is None or isinstance(store, SqlGraphStore):
+        return store
+    raise GraphInputError(
+        f"a KnowledgeGraphIndex keeps its graph in a SqlGraphStore, not in {type(store).__name__}"
+    )
+
+
+def _in_order(nodes: Sequence[BaseNode], done: Sequence[BaseNode]) -> list[BaseNode]:
+    by_id = {node.node_id: node for node in done}
+    return [by_id.get(node.node_id, node) for node in nodes]
+
+
+def _without_ids(values: Iterable[Chunk]) -> list[Chunk]:
+    return [replace(v, id="") for v in sorted(values, key=lambda v: (v.position, v.start, v.id))]

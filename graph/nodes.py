@@ -1,30 +1,59 @@
 """Chunks, entities and relations as LlamaIndex sees them, and back.
 
-Nothing is lost on the way: ids, spans and evidences travel in the nodes' own fields or properties.
+All that a chunk has comes back as it was: id, document, text, span, title, headings, page. Of a
+node that somebody else made, metadata beyond these is not kept.
 """
 
 from __future__ import annotations
 
 import json
 
-from llama_index.core.graph_stores.types import ChunkNode, EntityNode, Relation, Triplet
+from llama_index.core.graph_stores.types import (
+    TRIPLET_SOURCE_KEY,
+    ChunkNode,
+    EntityNode,
+    Relation,
+    Triplet,
+)
 from llama_index.core.schema import (
     BaseNode,
     MetadataMode,
     NodeRelationship,
     RelatedNodeInfo,
     TextNode,
+    TransformComponent,
 )
 
 from . import model
 
+_BOOKKEEPING = ("headings", "page", "position")
+"""Metadata that no model needs to read beside a chunk's text and title."""
+
+
+def document_splitter() -> TransformComponent:
+    """Cuts whole documents into chunks whose ids follow from the document's id and text.
+
+    LlamaIndex's own default gives random ids: the same document twice would be two sets of chunks.
+    """
+    from llama_index.core.node_parser import SentenceSplitter
+
+    def chunk_id(number: int, document: BaseNode) -> str:
+        text = document.get_content(metadata_mode=MetadataMode.NONE)
+        return model.content_id("c", document.node_id, text, str(number))
+
+    return SentenceSplitter(id_func=chunk_id)
+
 
 def chunk_of_node(node: BaseNode) -> model.Chunk:
-    """A LlamaIndex node as a chunk; without offsets the node is its own whole document."""
+    """A LlamaIndex node as a chunk.
+
+    Without a source the node is its own document, without offsets it stands at the document's
+    start, and without a position it is ordered by its offset.
+    """
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     start = getattr(node, "start_char_idx", None) or 0
     headings = node.metadata.get("headings") or ()
-    page = node.metadata.get("page")
+    page, position = node.metadata.get("page"), node.metadata.get("position")
     return model.Chunk(
         id=node.node_id,
         document_id=node.ref_doc_id or node.node_id,
@@ -32,7 +61,7 @@ def chunk_of_node(node: BaseNode) -> model.Chunk:
         text=text,
         start=start,
         end=start + len(text),
-        position=int(node.metadata.get("position") or 0),
+        position=int(start if position is None else position),
         headings=tuple(json.loads(headings) if isinstance(headings, str) else headings),
         page=int(page) if page is not None else None,
     )
@@ -51,18 +80,24 @@ def node_of_chunk(chunk: model.Chunk) -> TextNode:
             "page": chunk.page,
             "position": chunk.position,
         },
+        excluded_llm_metadata_keys=list(_BOOKKEEPING),
+        excluded_embed_metadata_keys=list(_BOOKKEEPING),
     )
     node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=chunk.document_id)
     return node
 
 
-def entity_node(entity: model.Entity) -> EntityNode:
-    """An entity as LlamaIndex sees it; its id is ours, never the name."""
+def entity_node(entity: model.Entity, *, chunk_id: str | None = None) -> EntityNode:
+    """An entity as LlamaIndex sees it; its id is ours, never the name.
+
+    `chunk_id` is where LlamaIndex's own retrievers look for the text that speaks of it.
+    """
+    source = {} if chunk_id is None else {TRIPLET_SOURCE_KEY: chunk_id}
     return IdentifiedEntity(
         name=entity.name,
         label=entity.type,
         entity_id=entity.id,
-        properties={"aliases": list(entity.aliases), "mentions": entity.mention_count},
+        properties={"aliases": list(entity.aliases), "mentions": entity.mention_count, **source},
     )
 
 
@@ -82,7 +117,40 @@ def chunk_node(chunk: model.Chunk) -> ChunkNode:
     return ChunkNode(
         id_=chunk.id,
         text=chunk.text,
-        properties={"title": chunk.title, "ref_doc_id": chunk.document_id},
+        properties={
+            "title": chunk.title,
+            "ref_doc_id": chunk.document_id,
+            "start": chunk.start,
+            "position": chunk.position,
+            "headings": list(chunk.headings),
+            "page": chunk.page,
+        },
+    )
+
+
+def chunk_of_graph_node(node: ChunkNode) -> model.Chunk:
+    """The chunk of a property graph's node; what its properties do not say is as in a new node."""
+    source = TextNode(
+        id_=node.id,
+        text=node.text,
+        start_char_idx=node.properties.get("start"),
+        metadata=node.properties,
+    )
+    document_id = node.properties.get("ref_doc_id")
+    if document_id:
+        source.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=str(document_id))
+    return chunk_of_node(source)
+
+
+def triplet(
+    source: model.Entity, relation: model.Relation, target: model.Entity
+) -> tuple[EntityNode, Relation, EntityNode]:
+    """A relation with its ends; all three name the chunk of the first evidence as their source."""
+    chunk_id = relation.evidences[0].chunk_id if relation.evidences else None
+    return (
+        entity_node(source, chunk_id=chunk_id),
+        relation_node(relation),
+        entity_node(target, chunk_id=chunk_id),
     )
 
 
@@ -95,6 +163,7 @@ def relation_node(relation: model.Relation) -> Relation:
         properties={
             "weight": relation.weight,
             "evidences": [[e.chunk_id, e.start, e.end] for e in relation.evidences],
+            **({TRIPLET_SOURCE_KEY: relation.evidences[0].chunk_id} if relation.evidences else {}),
         },
     )
 

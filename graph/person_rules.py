@@ -6,6 +6,7 @@ the documents that mention it, nothing is proposed.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -140,7 +141,7 @@ def _short_part(profile: Profile) -> str:
     if parts.han_title:
         return parts.words[0]
     if profile.is_han:
-        return profile.name.key if len(profile.name.key) == 2 else ""
+        return profile.name.key if len(profile.name.key) <= 5 and "·" not in parts.plain else ""
     return parts.words[0] if len(parts.words) == 1 and len(parts.words[0]) > 2 else ""
 
 
@@ -156,6 +157,9 @@ def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list
 def _long_parts(profile: Profile) -> set[str]:
     if not profile.may_be_person or profile.parts.han_title:
         return set()
+    if profile.is_han and "·" in profile.name.key:
+        dotted = re.split("[·-]", profile.name.key)
+        return {part for part in (dotted[0], dotted[-1]) if len(part) > 1}
     if profile.is_han:
         surname = han_surname(profile.name.key)
         given = profile.name.key[len(surname) :]

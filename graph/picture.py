@@ -5,6 +5,7 @@ All values, no markup: `visualise` turns them into a page.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,23 +16,29 @@ from .model import Community, Entity, Evidence, GraphExport, Relation, Report
 LINKS_PER_NODE = 4
 """Of all links between shown entities the strongest are drawn, on average so many a node."""
 
-MAX_RELATIONS_SHOWN = 14
+MAX_RELATIONS_SHOWN = 12
 MAX_PLACES_PER_RELATION = 2
 MAX_PARTS_SHOWN = 12
 MAX_SENTENCE_CHARACTERS = 420
 
+_EMPHASIS = re.compile(r"(\*{1,3}|`+|__)(?=\S)(.+?)(?<=\S)\1")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_LIST_MARK = re.compile(r"^(?:[-*+>]\s+)+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Shown entities by number, heaviest community first; `links` as (lower, higher, weight).
+    """Shown entities by number, heaviest first; `links` as (lower number, higher number, weight).
 
-    `groups` and `subgroups` number each entity's community on level 0 and on level 1. `facts` is
+    `groups` and `subgroups` number each entity's community on level 0 and on level 1; entities in
+    no community, or alone in one, share the group after the last of the `communities`. `facts` is
     all the page says in words, ready for JSON.
     """
 
     names: list[str]
     weights: list[float]
     groups: list[int]
+    communities: int
     subgroups: list[int]
     links: list[tuple[int, int, float]]
     facts: dict[str, object]
@@ -43,16 +50,17 @@ def picture(export: GraphExport, *, max_nodes: int) -> Picture:
     top = _by_weight(partition(export.communities, 0), strength)
     chosen = _chosen(export, top, strength=strength, max_nodes=max_nodes)
     number = {entity.id: index for index, entity in enumerate(chosen)}
-    groups = _group_numbers(chosen, top)
-    subgroups = _group_numbers(chosen, partition(export.communities, 1))
+    groups = _group_numbers(chosen, [one for one in top if len(one.entity_ids) > 1])
+    finer = sorted(partition(export.communities, 1), key=lambda community: community.id)
     all_links = _links(export.relations, number)
     links = all_links[: max(1, LINKS_PER_NODE * len(chosen))]
     words = _Words(export=export, number=number)
     reports = {report.community_id: report for report in export.reports}
+    shown_communities = _communities(export, top, words=words, reports=reports)
     facts: dict[str, object] = {
         "entities": [words.entity(entity) for entity in chosen],
         "relations": words.relations(),
-        "communities": _communities(export, top, words=words, reports=reports),
+        "communities": shown_communities,
         "sentences": words.sentences,
         "documents": words.documents,
         "totals": {
@@ -69,7 +77,8 @@ def picture(export: GraphExport, *, max_nodes: int) -> Picture:
         names=[entity.name for entity in chosen],
         weights=[strength[entity.id] for entity in chosen],
         groups=groups,
-        subgroups=subgroups,
+        communities=len(shown_communities),
+        subgroups=_group_numbers(chosen, finer),
         links=sorted(links),
         facts=facts,
     )
@@ -120,7 +129,7 @@ def _chosen(
 def _group_numbers(chosen: Sequence[Entity], communities: Sequence[Community]) -> list[int]:
     """The community of each entity, numbered by the order of `communities` among those shown.
 
-    Entities of no community share the last number.
+    Entities of none of them share the last number.
     """
     home = {
         entity_id: place
@@ -146,14 +155,14 @@ def _links(relations: Iterable[Relation], number: dict[str, int]) -> list[tuple[
 def _communities(
     export: GraphExport, top: list[Community], *, words: _Words, reports: dict[str, Report]
 ) -> list[dict[str, object]]:
-    """The communities with shown members, in the order of their group numbers."""
+    """The communities of several entities with shown members, in the order of their numbers."""
     parts: dict[str, list[Community]] = defaultdict(list)
     for community in sorted(export.communities, key=lambda c: (-len(c.entity_ids), c.id)):
         if community.parent_id is not None:
             parts[community.parent_id].append(community)
     found = []
     for community in top:
-        if not words.shown(community.entity_ids):
+        if len(community.entity_ids) == 1 or not words.shown(community.entity_ids):
             continue
         inside = [part for part in parts[community.id] if part.id in reports]
         found.append(
@@ -167,6 +176,12 @@ def _communities(
             }
         )
     return found
+
+
+def readable(text: str) -> str:
+    """Text as a reader wants it: even white space, no marks of Markdown around words."""
+    text = _LINK.sub(r"\1", " ".join(text.split()))
+    return _EMPHASIS.sub(r"\2", _LIST_MARK.sub("", text))
 
 
 class _Words:
@@ -185,7 +200,7 @@ class _Words:
             for entity_id in {relation.source_id, relation.target_id}:
                 self._relations_of[entity_id].append(relation)
         self._relation_numbers: dict[str, int] = {}
-        self._relations: list[dict[str, object]] = []
+        self._relations: list[list[object]] = []
 
     def entity(self, entity: Entity) -> dict[str, object]:
         mine = self._relations_of[entity.id]
@@ -199,7 +214,8 @@ class _Words:
             "more": max(0, len(mine) - MAX_RELATIONS_SHOWN),
         }
 
-    def relations(self) -> list[dict[str, object]]:
+    def relations(self) -> list[list[object]]:
+        """Each as: both ends (a number, or the name of one not shown), predicate, count, places."""
         return self._relations
 
     def shown(self, entity_ids: Iterable[str]) -> list[int]:
@@ -211,7 +227,7 @@ class _Words:
         findings = report.findings if report is not None else ()
         return {
             "title": report.title if report is not None else ", ".join(names),
-            "summary": report.summary if report is not None else "",
+            "summary": readable(report.summary) if report is not None else "",
             "rating": report.rating if report is not None else 0.0,
             "size": len(community.entity_ids),
             "members": shown,
@@ -225,26 +241,19 @@ class _Words:
             self._relation_numbers[relation.id] = len(self._relations)
             ends = (relation.source_id, relation.target_id)
             self._relations.append(
-                {
-                    "ends": [self.number.get(one, -1) for one in ends],
-                    "names": [
-                        "" if one in self.number else self._entity_names.get(one, "")
-                        for one in ends
-                    ],
-                    "predicate": relation.predicate,
-                    "count": len(relation.evidences),
-                    "places": [
-                        self._sentence(place)
-                        for place in relation.evidences[:MAX_PLACES_PER_RELATION]
-                    ],
-                }
+                [
+                    [self.number.get(one, self._entity_names.get(one, "")) for one in ends],
+                    relation.predicate,
+                    len(relation.evidences),
+                    [self._sentence(one) for one in relation.evidences[:MAX_PLACES_PER_RELATION]],
+                ]
             )
         return self._relation_numbers[relation.id]
 
     def _sentence(self, place: Evidence) -> int:
         if place not in self._sentence_numbers:
             chunk = self.export.chunks.get(place.chunk_id)
-            text = " ".join(chunk.text[place.start : place.end].split()) if chunk else ""
+            text = readable(chunk.text[place.start : place.end]) if chunk else ""
             if len(text) > MAX_SENTENCE_CHARACTERS:
                 text = text[: MAX_SENTENCE_CHARACTERS - 1].rstrip() + "…"
             self._sentence_numbers[place] = len(self.sentences)

@@ -7,10 +7,14 @@ and all that rests on them are derived (see `derive`) before anything derived is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from llama_index.core.graph_stores.types import (
+    KG_NODES_KEY,
+    KG_RELATIONS_KEY,
     TRIPLET_SOURCE_KEY,
     ChunkNode,
     EntityNode,
@@ -21,20 +25,30 @@ from llama_index.core.graph_stores.types import (
 )
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, select
 
 from . import model
 from .database import Database
 from .derive import Derived, DeriveOptions, Progress, derive
 from .errors import GraphInputError
-from .facts import delete_document, put_chunks, put_extractions, read_extractions
+from .extract.llama import read_back
+from .facts import (
+    delete_chunks,
+    delete_document,
+    forget_titles,
+    one_a_place,
+    put_chunks,
+    put_extractions,
+    read_extractions,
+)
 from .names import name_key
 from .nodes import (
     chunk_node,
+    chunk_of_graph_node,
     chunk_of_node,
     entity_node,
     node_of_chunk,
-    relation_node,
+    triplet,
     triplet_has,
 )
 from .read import read_chunks, read_entities, read_relations
@@ -73,7 +87,7 @@ class SqlGraphStore(PropertyGraphStore):
     # --- facts in -------------------------------------------------------------------------
 
     def upsert_llama_nodes(self, llama_nodes: Sequence[BaseNode]) -> None:
-        """Store chunks; a node known by its id is left as it is."""
+        """Store chunks; one that differs from what its id held replaces it and what it said."""
         with self.database.write() as connection:
             put_chunks(connection, [chunk_of_node(node) for node in llama_nodes])
 
@@ -89,40 +103,42 @@ class SqlGraphStore(PropertyGraphStore):
             GraphInputError: an entity without `triplet_source_id`, or one whose name does not
                 stand in that chunk: the graph holds nothing without evidence.
         """
-        chunk_nodes = [node for node in nodes if isinstance(node, ChunkNode)]
-        self.upsert_llama_nodes(
-            [TextNode(id_=n.id, text=n.text, metadata=n.properties) for n in chunk_nodes]
-        )
-        named = [node for node in nodes if isinstance(node, EntityNode)]
-        self._add_by_hand([(_source_of(node), node.name, node.label, None) for node in named])
+        with self.database.write() as connection:
+            values = [chunk_of_graph_node(node) for node in nodes if isinstance(node, ChunkNode)]
+            put_chunks(connection, values)
+            facts: defaultdict[str, _Facts] = defaultdict(_Facts)
+            for node in nodes:
+                if isinstance(node, EntityNode):
+                    facts[_source_of(node)].entities.append(
+                        EntityNode(name=node.name, label=node.label)
+                    )
+            _add_by_hand(connection, facts)
 
     def upsert_relations(self, relations: Sequence[Relation]) -> None:
-        """Add relations; each needs the chunk it was read from, and its ends by name or id."""
-        with self.database.read() as connection:
-            name_of = {entity.id: entity.name for entity in read_entities(connection)}
-        additions: list[tuple[str, str, str, tuple[str, str] | None]] = []
-        for relation in relations:
-            ends = (
-                name_of.get(relation.source_id, relation.source_id),
-                name_of.get(relation.target_id, relation.target_id),
-            )
-            source = _source_of(relation)
-            additions.append((source, ends[0], "NAME", None))
-            additions.append((source, ends[1], "NAME", (ends[0], relation.label)))
-        self._add_by_hand(additions)
+        """Add relations; each needs the chunk it was read from, and its ends by name or id.
 
-    def _add_by_hand(
-        self, additions: Sequence[tuple[str, str, str, tuple[str, str] | None]]
-    ) -> None:
+        Predicates are kept in small letters with spaces, as extractors give them.
+
+        Raises:
+            GraphInputError: a relation without `triplet_source_id`, or with an end that does not
+                stand in that chunk.
+        """
+        self.refresh()
         with self.database.write() as connection:
-            held = read_chunks(connection, [source for source, *_ in additions])
-            found = read_extractions(connection, [source for source, *_ in additions])
-            for source, name, label, link in additions:
-                if source not in held:
-                    raise GraphInputError(f"no chunk {source!r}: add the chunk before its entities")
-                found[source] = _with_fact(held[source], found[source], name, label, link)
-            if found:
-                put_extractions(connection, found, extractor=HAND_MADE)
+            entities = {entity.id: entity for entity in read_entities(connection)}
+            sources = [_source_of(relation) for relation in relations]
+            found = read_extractions(connection, sources)
+            facts: defaultdict[str, _Facts] = defaultdict(_Facts)
+            for source, relation in zip(sources, relations, strict=True):
+                ends = [
+                    _end(end, entities.get(end), found[source])
+                    for end in (relation.source_id, relation.target_id)
+                ]
+                facts[source].entities.extend(ends)
+                facts[source].relations.append(
+                    Relation(label=relation.label, source_id=ends[0].id, target_id=ends[1].id)
+                )
+            _add_by_hand(connection, facts)
 
     # --- facts out ------------------------------------------------------------------------
 
@@ -135,17 +151,20 @@ class SqlGraphStore(PropertyGraphStore):
     ) -> None:
         """Delete what these names, predicates, properties or ids (chunk or entity) say.
 
-        An entity goes by deleting every mention and statement of its names.
+        An entity goes by deleting every mention, statement and title of its names.
         """
+        self.refresh()
         wanted = {node.id for node in self.get(properties=properties)} if properties else set()
         wanted |= set(ids or [])
-        keys = {name_key(name) for name in entity_names or []}
+        named = {name_key(name) for name in entity_names or []}
         with self.database.write() as connection:
+            keys: set[str] = set(named)
             for entity in read_entities(connection):
-                if entity.id in wanted:
+                if entity.id in wanted or named.intersection(entity.keys):
                     keys.update(entity.keys)
-            self._delete_facts(connection, keys, set(relation_names or []))
-            self._delete_chunks(connection, sorted(wanted))
+            self._delete_facts(connection, keys, _predicates(relation_names or []))
+            forget_titles(connection, keys)
+            delete_chunks(connection, wanted)
 
     def delete_llama_nodes(
         self, node_ids: list[str] | None = None, ref_doc_ids: list[str] | None = None
@@ -154,7 +173,7 @@ class SqlGraphStore(PropertyGraphStore):
         with self.database.write() as connection:
             for document_id in ref_doc_ids or []:
                 delete_document(connection, document_id)
-            self._delete_chunks(connection, node_ids or [])
+            delete_chunks(connection, node_ids or [])
 
     def _delete_facts(self, connection: Connection, keys: set[str], predicates: set[str]) -> None:
         if not keys and not predicates:
@@ -175,29 +194,27 @@ class SqlGraphStore(PropertyGraphStore):
         if changed:
             put_extractions(connection, changed, extractor=HAND_MADE)
 
-    def _delete_chunks(self, connection: Connection, ids: Sequence[str]) -> None:
-        present = read_chunks(connection, ids)
-        if not present:
-            return
-        put_extractions(
-            connection, {chunk_id: model.Extraction() for chunk_id in present}, extractor=HAND_MADE
-        )
-        connection.execute(delete(chunks).where(chunks.c.id.in_(sorted(present))))
-
     # --- reading --------------------------------------------------------------------------
 
     def get(
         self, properties: dict[str, Any] | None = None, ids: list[str] | None = None
     ) -> list[LabelledNode]:
-        """Entities and chunks, by id or by property (all entities with neither); sorted by id."""
+        """Entities and chunks, by id or by all of the properties; all entities with neither.
+
+        Entities come first, each sorted by id. What is no id but a name gives the entity of that
+        name: LlamaIndex's own retrievers take names for ids.
+        """
         self.refresh()
+        wanted = None if ids is None else {*ids, *(name_key(name) for name in ids)}
         with self.database.read() as connection:
-            found: list[LabelledNode] = [entity_node(e) for e in read_entities(connection)]
+            found: list[LabelledNode] = [
+                entity_node(entity)
+                for entity in read_entities(connection)
+                if wanted is None or entity.id in wanted or wanted.intersection(entity.keys)
+            ]
             if ids is not None or properties is not None:
                 held = read_chunks(connection, ids)
                 found += [chunk_node(held[chunk_id]) for chunk_id in sorted(held)]
-        if ids is not None:
-            found = [node for node in found if node.id in set(ids)]
         for key, value in (properties or {}).items():
             found = [node for node in found if node.properties.get(key) == value]
         return found
@@ -223,18 +240,19 @@ class SqlGraphStore(PropertyGraphStore):
             by_id = {entity.id: entity for entity in read_entities(connection)}
             relations = read_relations(connection)
         keys = {name_key(name) for name in entity_names or []}
+        predicates = _predicates(relation_names or [])
         triplets: list[Triplet] = []
         for relation in relations:
             ends = by_id[relation.source_id], by_id[relation.target_id]
-            if keys and not any(keys & set(end.keys) for end in ends):
+            if entity_names and not any(keys & set(end.keys) for end in ends):
                 continue
             if ids and not any(end.id in ids for end in ends):
                 continue
-            if relation_names and relation.predicate not in relation_names:
+            if relation_names and relation.predicate not in predicates:
                 continue
-            triplet = entity_node(ends[0]), relation_node(relation), entity_node(ends[1])
-            if all(triplet_has(triplet, key, value) for key, value in (properties or {}).items()):
-                triplets.append(triplet)
+            made = triplet(ends[0], relation, ends[1])
+            if all(triplet_has(made, key, value) for key, value in (properties or {}).items()):
+                triplets.append(made)
         return triplets
 
     def get_rel_map(
@@ -246,7 +264,7 @@ class SqlGraphStore(PropertyGraphStore):
     ) -> list[Triplet]:
         """Relations within `depth` hops of the nodes, nearest and heaviest first."""
         reached = {node.id for node in graph_nodes}
-        ignored = set(ignore_rels or [])
+        ignored = _predicates(ignore_rels or [])
         found: dict[tuple[str, str, str], Triplet] = {}
         frontier = set(reached)
         for _hop in range(depth):
@@ -254,9 +272,9 @@ class SqlGraphStore(PropertyGraphStore):
                 break
             hop = self.get_triplets(ids=sorted(frontier))
             hop.sort(key=lambda t: (-float(t[1].properties["weight"]), t[0].id, t[1].id, t[2].id))
-            for triplet in hop:
-                if triplet[1].label not in ignored:
-                    found.setdefault((triplet[0].id, triplet[1].label, triplet[2].id), triplet)
+            for one in hop:
+                if one[1].label not in ignored:
+                    found.setdefault((one[0].id, one[1].label, one[2].id), one)
             frontier = {end.id for t in hop for end in (t[0], t[2])} - reached
             reached |= frontier
         return list(found.values())[:limit]
@@ -291,32 +309,50 @@ def _source_of(part: LabelledNode | Relation) -> str:
     return source
 
 
-def _with_fact(
-    chunk: model.Chunk,
-    extraction: model.Extraction,
-    name: str,
-    label: str,
-    link: tuple[str, str] | None,
-) -> model.Extraction:
-    start = chunk.text.casefold().find(name.casefold())
-    surface = chunk.text[start : start + len(name)]
-    if start < 0 or not name_key(surface):
-        raise GraphInputError(f"{name!r} does not stand in chunk {chunk.id!r}")
-    entity_type = label if label in model.ENTITY_TYPES else "NAME"
-    mention = model.Mention(
-        start=start, end=start + len(name), surface=surface, key=name_key(name), type=entity_type
-    )
-    at = {(m.start, m.end, m.key): m for m in (mention, *extraction.mentions)}
-    mentions = tuple(sorted(at.values()))
-    statements = set(extraction.statements)
-    if link is not None:
-        statements.add(
-            model.Statement(
-                start=0,
-                end=len(chunk.text),
-                subject=name_key(link[0]),
-                predicate=link[1],
-                object=name_key(name),
-            )
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What somebody says stands in one chunk."""
+
+    entities: list[EntityNode] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+
+
+def _add_by_hand(connection: Connection, facts: Mapping[str, _Facts]) -> None:
+    held = read_chunks(connection, facts)
+    found = read_extractions(connection, facts)
+    for source, added in sorted(facts.items()):
+        if source not in held:
+            raise GraphInputError(f"no chunk {source!r}: add the chunk before its entities")
+        found[source] = _with_facts(held[source], found[source], added)
+    if found:
+        put_extractions(connection, found, extractor=HAND_MADE)
+
+
+def _with_facts(chunk: model.Chunk, before: model.Extraction, added: _Facts) -> model.Extraction:
+    """What was read from a chunk, and what else is said to stand there: found, or refused."""
+    metadata = {KG_NODES_KEY: added.entities, KG_RELATIONS_KEY: added.relations}
+    back = read_back(TextNode(id_=chunk.id, text=chunk.text, metadata=metadata))
+    if back.unplaced_names:
+        names = ", ".join(map(repr, back.unplaced_names))
+        raise GraphInputError(f"{names} does not stand in chunk {chunk.id!r}")
+    if back.dropped_relations:
+        raise GraphInputError(
+            f"chunk {chunk.id!r}: a relation needs a label and two ends that differ"
         )
-    return model.Extraction(mentions=mentions, statements=tuple(sorted(statements)))
+    return model.Extraction(
+        mentions=tuple(one_a_place([*before.mentions, *back.extraction.mentions])),
+        statements=tuple(sorted({*before.statements, *back.extraction.statements})),
+    )
+
+
+def _end(given: str, entity: model.Entity | None, here: model.Extraction) -> EntityNode:
+    """A relation's end, given by name or id; an entity may stand in the chunk by another name."""
+    if entity is None:
+        return EntityNode(name=given)
+    surfaces = [m.surface for m in here.mentions if m.key in entity.keys]
+    return EntityNode(name=surfaces[0] if surfaces else entity.name)
+
+
+def _predicates(labels: Iterable[str]) -> set[str]:
+    """Labels as the store keeps them: WORKS_AT is "works at"."""
+    return {" ".join(label.replace("_", " ").casefold().split()) for label in labels}

@@ -12,6 +12,7 @@ import html
 import json
 import math
 import re
+from collections import Counter, defaultdict
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,8 @@ def _nodes(shown: Picture, colours: list[str]) -> tuple[list[dict[str, object]],
 
 def _edges(shown: Picture, colours: list[str]) -> list[dict[str, object]]:
     heaviest = max((weight for _, _, weight in shown.links), default=1.0)
+    across = sum(shown.groups[a] != shown.groups[b] for a, b, _ in shown.links)
+    faint = round(min(0.24, max(0.07, 0.24 * math.sqrt(400 / max(1, across)))), 3)
     edges: list[dict[str, object]] = []
     for number, (a, b, weight) in enumerate(shown.links):
         inside = shown.groups[a] == shown.groups[b]
@@ -110,7 +113,7 @@ def _edges(shown: Picture, colours: list[str]) -> list[dict[str, object]]:
                 "from": a,
                 "to": b,
                 "width": round(0.8 + 5 * math.sqrt(weight / heaviest), 2),
-                "color": {"color": colour, "opacity": 0.5 if inside else 0.22},
+                "color": {"color": colour, "opacity": 0.5 if inside else faint},
             }
         )
     return edges
@@ -118,26 +121,20 @@ def _edges(shown: Picture, colours: list[str]) -> list[dict[str, object]]:
 
 def _colours(shown: Picture) -> list[str]:
     """A colour a group: of the palette's, the least used among the groups it is linked with."""
-    beside: dict[int, dict[str, float]] = {}
-    between: dict[int, dict[int, float]] = {}
-    members = [0] * (max(shown.groups, default=-1) + 1)
-    for group in shown.groups:
-        members[group] += 1
-    for a, b, weight in shown.links:
+    between: dict[int, Counter[int]] = defaultdict(Counter)
+    for a, b, _ in shown.links:
         left, right = shown.groups[a], shown.groups[b]
         if left != right:
-            for one, other in ((left, right), (right, left)):
-                row = between.setdefault(one, {})
-                row[other] = row.get(other, 0.0) + weight
+            between[left][right] += 1
+            between[right][left] += 1
+    beside: dict[int, Counter[str]] = defaultdict(Counter)
     colours: list[str] = []
-    for group, size in enumerate(members):
-        used = beside.get(group, {})
+    for group in range(max(shown.groups, default=-1) + 1):
         turn = PALETTE[group % len(PALETTE) :] + PALETTE[: group % len(PALETTE)]
-        best = min(turn, key=lambda colour: used.get(colour, 0.0))
-        colours.append(best if size > 1 else ALONE)
-        for other, weight in between.get(group, {}).items():
-            row_of_other = beside.setdefault(other, {})
-            row_of_other[best] = row_of_other.get(best, 0.0) + weight
+        best = min(turn, key=lambda colour: beside[group][colour])
+        colours.append(best if group < shown.communities else ALONE)
+        for other, links in between[group].items():
+            beside[other][best] += links
     return colours
 
 

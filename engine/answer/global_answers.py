@@ -60,7 +60,7 @@ class GlobalAnswers:
     Args:
         library: where reports are read.
         retriever: knows the question's vector and how near chunks are to it.
-        idf: the weight of a token in this library.
+        idf: gives the weights of tokens in the library as it is now.
         settings: budgets.
         llm: maps and reduces; None scores and chooses without one.
         embed_model: compares claims with sources where a model wrote them.
@@ -72,7 +72,7 @@ class GlobalAnswers:
         library: Library,
         *,
         retriever: LocalRetriever,
-        idf: Callable[[str], float],
+        idf: Callable[[], Callable[[str], float]],
         settings: AnswerSettings,
         llm: LLM | None,
         embed_model: BaseEmbedding | None,
@@ -181,7 +181,8 @@ class GlobalAnswers:
 
         def match(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
             wanted = content_terms(question, tokens=tokens)
-            weights = {term: self._idf(term) for term in wanted}
+            weight = self._idf()
+            weights = {term: weight(term) for term in wanted}
             total = sum(weights.values()) or 1.0
             held = [frozenset(tokens(text)) for text in texts]
             words = np.array([sum(weights[t] for t in wanted if t in h) / total for h in held])

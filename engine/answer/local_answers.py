@@ -30,7 +30,7 @@ class LocalAnswers:
 
     Args:
         retriever: finds passages.
-        idf: the weight of a token in this library.
+        idf: gives the weights of tokens in the library as it is now.
         settings: budgets and thresholds.
         llm: writes the answer; None extracts it.
         embed_model: compares sentences with the question; None compares words alone.
@@ -41,7 +41,7 @@ class LocalAnswers:
         self,
         retriever: LocalRetriever,
         *,
-        idf: Callable[[str], float],
+        idf: Callable[[], Callable[[str], float]],
         settings: AnswerSettings,
         llm: LLM | None,
         embed_model: BaseEmbedding | None,
@@ -92,7 +92,7 @@ class LocalAnswers:
                 question,
                 packed.passages,
                 tokens=tokens,
-                weight=self._idf,
+                weight=self._idf(),
                 embed=self._embed,
                 readable=self._tokeniser.readable,
                 sentence_spans=sentence_spans,

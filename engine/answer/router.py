@@ -6,6 +6,7 @@ and whoever does not get the same thing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -48,7 +49,8 @@ class AnswerEngine(BaseQueryEngine):
         )
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        return self._query(query_bundle)
+        # A language model may think for a minute: the event loop must go on.
+        return await asyncio.to_thread(self._query, query_bundle)
 
 
 def build_router(

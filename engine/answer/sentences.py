@@ -61,9 +61,9 @@ def split_passages(
 ) -> list[Sentence]:
     """All sentences worth citing, in order: no headings, no rules, nothing without a term.
 
-    A heading inside a passage belongs to the context of what follows it. A block of `key: value`
-    lines gives a sentence a line. A sentence that two overlapping chunks share is kept once, in the
-    better passage.
+    A heading inside a passage belongs to the context of what follows it, and a table's first row to
+    that of its other rows. A block of `key: value` lines gives a sentence a line. A sentence that
+    two overlapping chunks share is kept once, in the better passage.
     """
     sentences: list[Sentence] = []
     seen: set[tuple[str, int, int]] = set()
@@ -72,6 +72,7 @@ def split_passages(
         above = title | frozenset(tokens(" ".join(passage.headings)))
         heading, context = "", above
         before: frozenset[str] = frozenset()
+        header: frozenset[str] = frozenset()
         opens = True
         for start, end in _lines(passage.text, sentence_spans(passage.text)):
             text = passage.text[start:end]
@@ -80,6 +81,10 @@ def split_passages(
                 context = above | frozenset(tokens(heading))
                 continue
             terms = frozenset(tokens(text))
+            if not text.startswith("|"):
+                header = frozenset()
+            elif not header:
+                header = terms
             place = (passage.document_id, passage.start + start, passage.start + end)
             if _RULE.match(text) or not terms or place in seen:
                 continue
@@ -96,7 +101,7 @@ def split_passages(
                     terms=terms,
                     names=frozenset(tokens(" ".join(_NAME.findall(text)))),
                     title=title,
-                    context=context,
+                    context=context | header,
                     before=before,
                 )
             )

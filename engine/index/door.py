@@ -14,13 +14,11 @@ import graph as _graph
 
 from ..errors import GraphStageError
 
-if Path(_graph.__file__ or "").parent.parent != Path(__file__).parents[2]:
+if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init__.py":
     raise ImportError(
         f"loregraph found another module named 'graph' at {_graph.__file__!r}: "
         "rename it, or run from another folder"
     )
-
-from graph.visualise import to_html
 
 from graph.database import Database
 from graph.derive import Derived, DeriveOptions, is_fresh
@@ -28,7 +26,15 @@ from graph.errors import GraphError
 from graph.exports import to_graphml, to_json
 from graph.extract.language import LanguageExtractor
 from graph.extract.llama import ExtractionTransform
-from graph.facts import derived_stamp, generation, put_chunks
+from graph.facts import (
+    batches,
+    delete_chunks,
+    derived_stamp,
+    generation,
+    put_chunks,
+    read_state,
+    write_state,
+)
 from graph.global_search import (
     content_terms,
     map_points,
@@ -38,13 +44,14 @@ from graph.global_search import (
 )
 from graph.index import KnowledgeGraphIndex
 from graph.model import Chunk, Community, GraphExport, Report
-from graph.nodes import chunk_of_node, node_of_chunk
+from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import read_chunks, read_communities, read_reports
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
 from graph.search_view import GraphView, read_view
 from graph.sentences import sentence_spans
 from graph.store import SqlGraphStore
+from graph.visualise import to_html
 
 __all__ = [
     "Chunk",
@@ -60,10 +67,13 @@ __all__ = [
     "LanguageExtractor",
     "Report",
     "SqlGraphStore",
+    "batches",
     "chunk_of_node",
     "chunk_table",
     "content_terms",
+    "delete_chunks",
     "derived_stamp",
+    "document_splitter",
     "generation",
     "graph_errors",
     "is_fresh",
@@ -74,6 +84,7 @@ __all__ = [
     "read_chunks",
     "read_communities",
     "read_reports",
+    "read_state",
     "read_view",
     "reduce_points",
     "select_reports",
@@ -82,6 +93,7 @@ __all__ = [
     "to_html",
     "to_json",
     "token_similarity",
+    "write_state",
 ]
 
 

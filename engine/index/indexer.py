@@ -113,7 +113,9 @@ class Indexer:
         if is_fresh(self._library.database):
             return Derived()
         with _timed(work, "derive"), self._library.write(), graph_errors():
-            return self._graph.refresh(progress=progress)
+            derived = self._graph.refresh(progress=progress)
+        self._keyword.forget_files()
+        return derived
 
     def _put_batch(
         self,
@@ -157,7 +159,8 @@ class Indexer:
     def _commit(self, prepared: _Prepared) -> None:
         """One document, whole or not at all; what it was before goes in the same transaction."""
         with self._library.write(), graph_errors():
-            self.remove(prepared.source.id)
+            if self._library.holds(prepared.source.id):
+                self.remove(prepared.source.id)
             self._library.put_document(prepared.source, recipe=self.recipe)
             self._graph.insert_nodes(prepared.nodes)
             if self._vectors is not None and prepared.windows:

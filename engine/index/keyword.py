@@ -2,18 +2,17 @@
 
 A subclass of LlamaIndex's `BM25Retriever` that counts tokens of ours (the stock pattern takes a
 whole Chinese clause as one token), accepts an empty library, and can give the whole score arrays
-of its two fields. The arrays are kept in files and memory-mapped; a stamp over the chunks tells
-when they are stale.
+of its two fields. The arrays are kept in files and memory-mapped (see `derived`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import bm25s
@@ -25,11 +24,13 @@ from llama_index.retrievers.bm25 import BM25Retriever
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from . import derived
 from .door import chunk_table, generation, node_of_chunk, read_chunks
 from .library import Library, keywords
 
 K1, B = 1.2, 0.75
 FIELDS = ("title", "body")
+KIND = "bm25"
 Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float32]
 
@@ -75,19 +76,20 @@ class KeywordRetriever(BM25Retriever):
     def index_nodes(self, texts: Sequence[tuple[str, str, str]]) -> None:
         """Store the tokens of `(chunk id, title, body)`."""
         self._library.put_keywords(
-            {
-                chunk_id: (
-                    " ".join(self._tokens(title)),
-                    " ".join(self._tokens(f"{title}\n{body}")),
-                    self._readable(body),
-                )
-                for chunk_id, title, body in texts
-            }
+            {chunk_id: self._entry(title, body) for chunk_id, title, body in texts}
+        )
+
+    def _entry(self, title: str, body: str) -> tuple[str, str, float]:
+        """Tokens of the title, tokens of both, and how readable the body is."""
+        return (
+            " ".join(self._tokens(title)),
+            " ".join(self._tokens(f"{title}\n{body}")),
+            self._readable(body),
         )
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
-        """The rows of the score arrays: by document, position and id."""
+        """The rows of the score arrays: every chunk, by document, position and id."""
         return self._current().chunk_ids
 
     @property
@@ -105,30 +107,38 @@ class KeywordRetriever(BM25Retriever):
 
     def document_frequency(self, token: str) -> int:
         """How many chunks hold a token, in title or text."""
-        field = self._current().fields["body"]
-        number = field.vocab_dict.get(token) if field is not None else None
-        if field is None or number is None:
-            return 0
-        bounds = field.scores["indptr"]
-        return int(bounds[number + 1] - bounds[number])
+        return _frequency(self._current(), token)
 
-    def idf(self, token: str) -> float:
-        """ln(1 + (n − df + ½) / (df + ½)) over the chunks; highest for a token none holds."""
-        count, held = len(self.chunk_ids), self.document_frequency(token)
-        return math.log(1 + (count - held + 0.5) / (held + 0.5))
+    def idf(self) -> Callable[[str], float]:
+        """Token → ln(1 + (n − df + ½) / (df + ½)) over the chunks as they are now.
+
+        Highest for a token that none holds. One picture: to be asked for once a question.
+        """
+        built = self._current()
+        count = len(built.chunk_ids)
+
+        @cache
+        def weight(token: str) -> float:
+            held = _frequency(built, token)
+            return math.log(1 + (count - held + 0.5) / (held + 0.5))
+
+        return weight
+
+    def forget_files(self) -> None:
+        """Delete the kept arrays: they hold words of texts that may have been removed."""
+        derived.forget(self._library.path / "derived", KIND)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        built = self._current()
-        found = self.field_scores(query_bundle.query_str)
-        total = found["body"] + self._title_weight * found["title"]
-        order = np.lexsort((np.arange(total.size), -total))[: self.similarity_top_k]
-        best = [(built.chunk_ids[row], float(total[row])) for row in order if total[row] > 0]
-        with self._library.read() as connection:
+        with self._library.read() as connection:  # one picture for all steps
+            found = self.field_scores(query_bundle.query_str)
+            total = found["body"] + self._title_weight * found["title"]
+            order = np.lexsort((np.arange(total.size), -total))[: self.similarity_top_k]
+            ids = self.chunk_ids
+            best = [(ids[row], float(total[row])) for row in order if total[row] > 0]
             held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
         return [
             NodeWithScore(node=node_of_chunk(held[chunk_id]), score=score)
             for chunk_id, score in best
-            if chunk_id in held
         ]
 
     def _current(self) -> _Built:
@@ -139,22 +149,50 @@ class KeywordRetriever(BM25Retriever):
             return self._built
 
     def _build(self, connection: Connection, now: int) -> _Built:
+        rows = self._rows(connection)
+        if not rows:
+            return _Built(now, (), np.zeros(0, np.float32), dict.fromkeys(FIELDS))
+        ids = tuple(row[0] for row in rows)
+        # Other versions of the library may write other files.
+        digest = hashlib.sha256(f"{bm25s.__version__} {K1} {B}\x1e".encode())
+        for chunk_id, title, body, _ in rows:
+            digest.update(f"{chunk_id}\x1f{title}\x1f{body}\x1e".encode())
+
+        def fresh() -> dict[str, bm25s.BM25 | None]:
+            titles, bodies = [row[1] for row in rows], [row[2] for row in rows]
+            return {"title": _indexed(titles), "body": _indexed(bodies)}
+
+        fields = derived.opened(
+            self._library.path / "derived" / f"{KIND}-{digest.hexdigest()[:32]}",
+            write=lambda folder: _save(fresh(), folder),
+            load=lambda folder: {field: _load(folder / field) for field in FIELDS},
+        )
+        readable = np.array([share for *_, share in rows], dtype=np.float32)
+        return _Built(now, ids, readable, fresh() if fields is None else fields)
+
+    def _rows(self, connection: Connection) -> list[tuple[str, str, str, float]]:
+        """Id, tokens of title and of the whole, and readability of every chunk, in order.
+
+        Tokens of a chunk that came by another way than `index_nodes` are made here.
+        """
         query = (
-            select(keywords)
-            .join(chunk_table, chunk_table.c.id == keywords.c.chunk_id)
+            select(chunk_table.c.id, keywords.c.title, keywords.c.body, keywords.c.readable)
+            .outerjoin(keywords, chunk_table.c.id == keywords.c.chunk_id)
             .order_by(chunk_table.c.document_id, chunk_table.c.position, chunk_table.c.id)
         )
         rows = connection.execute(query).all()
-        ids = tuple(row.chunk_id for row in rows)
-        digest = hashlib.sha256()
-        for row in rows:
-            digest.update(f"{row.chunk_id}\x1f{row.title}\x1f{row.body}\x1e".encode())
-        folder = self._library.path / "derived" / f"bm25-{digest.hexdigest()[:32]}"
-        if rows and not folder.exists():
-            _save({f: [getattr(row, f).split() for row in rows] for f in FIELDS}, folder)
-        fields = {field: _load(folder / field) if rows else None for field in FIELDS}
-        readable = np.array([row.readable for row in rows], dtype=np.float32)
-        return _Built(now, ids, readable, fields)
+        missing = read_chunks(connection, [row.id for row in rows if row.body is None])
+        made = {c.id: self._entry(c.title, c.text) for c in missing.values()}
+        return [(row.id, *(made.get(row.id) or row[1:])) for row in rows]
+
+
+def _frequency(built: _Built, token: str) -> int:
+    field = built.fields["body"]
+    number = field.vocab_dict.get(token) if field is not None else None
+    if field is None or number is None:
+        return 0
+    bounds = field.scores["indptr"]
+    return int(bounds[number + 1] - bounds[number])
 
 
 def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], count: int) -> Scores:
@@ -166,21 +204,20 @@ def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], count: int) -> Scor
     return np.asarray(field.get_scores(known), dtype=np.float32)
 
 
-def _save(fields: dict[str, list[list[str]]], folder: Path) -> None:
-    """Index both fields and put them in place whole, in the stead of older ones."""
-    folder.parent.mkdir(exist_ok=True)
-    temporary = Path(f"{folder}.part")
-    shutil.rmtree(temporary, ignore_errors=True)
-    for name, documents in fields.items():
-        if any(documents):
-            field = bm25s.BM25(k1=K1, b=B)
-            field.index(documents, show_progress=False, create_empty_token=False)
-            field.save(str(temporary / name), show_progress=False)
-    temporary.mkdir(parents=True, exist_ok=True)
-    for old in sorted(folder.parent.glob("bm25-*")):
-        if old != temporary:
-            shutil.rmtree(old, ignore_errors=True)
-    temporary.replace(folder)
+def _indexed(texts: Sequence[str]) -> bm25s.BM25 | None:
+    """BM25 of texts of tokens with spaces between; None where there is no token at all."""
+    documents = [text.split() for text in texts]
+    if not any(documents):
+        return None
+    field = bm25s.BM25(k1=K1, b=B)
+    field.index(documents, show_progress=False, create_empty_token=False)
+    return field
+
+
+def _save(fields: dict[str, bm25s.BM25 | None], folder: Path) -> None:
+    for name, field in fields.items():
+        if field is not None:
+            field.save(str(folder / name), show_progress=False)
 
 
 def _load(folder: Path) -> bm25s.BM25 | None:

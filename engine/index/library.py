@@ -38,10 +38,21 @@ from sqlalchemy.exc import DBAPIError
 
 from ..errors import LibraryBusy, LibraryNotFound, LibraryUnusable
 from ..types import SourceText
-from .door import Database, chunk_table, metadata
+from .door import (
+    Database,
+    batches,
+    chunk_table,
+    delete_chunks,
+    generation,
+    metadata,
+    read_state,
+    write_state,
+)
 
 SCHEMA = 1
 DATABASE_NAME = "library.db"
+VECTOR_CHANGES = "vectors"
+"""Key of the state table: how often vectors changed."""
 
 documents = Table(
     "documents",
@@ -234,6 +245,12 @@ class Library:
             rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
         return {row.id: DocumentRow(**row._mapping) for row in rows}
 
+    def holds(self, document_id: str) -> bool:
+        """Whether there is a document of this id."""
+        query = select(documents.c.id).where(documents.c.id == document_id)
+        with self.read() as connection:
+            return connection.execute(query).first() is not None
+
     def document_text(self, document_id: str) -> str:
         """The stored text that offsets refer to.
 
@@ -250,10 +267,11 @@ class Library:
     # --- vectors and keyword tokens ---------------------------------------------------------
 
     def put_vectors(self, values: Sequence[WindowVector], *, model: str) -> None:
-        """Replace the vectors of these chunks."""
+        """Replace the vectors of these chunks; each is brought to unit length."""
         with self.write() as connection:
-            for chunk_id in sorted({value.chunk_id for value in values}):
-                connection.execute(delete(vectors).where(vectors.c.chunk_id == chunk_id))
+            _count_vector_change(connection)
+            for batch in batches(value.chunk_id for value in values):
+                connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
             if values:
                 connection.execute(
                     insert(vectors),
@@ -263,23 +281,32 @@ class Library:
                             "window": value.window,
                             "model": model,
                             "input_sha": value.input_sha,
-                            "vector": np.asarray(value.vector, dtype="<f4").tobytes(),
+                            "vector": unit_length(value.vector).tobytes(),
                         }
                         for value in values
                     ],
                 )
 
+    def delete_vectors(self, chunk_ids: Iterable[str]) -> None:
+        """Remove the vectors of these chunks, and the chunks that no graph index has read."""
+        with self.write() as connection:
+            _count_vector_change(connection)
+            for batch in batches(chunk_ids):
+                connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
+                unread = select(chunk_table.c.id).where(
+                    chunk_table.c.id.in_(batch), chunk_table.c.extractor.is_(None)
+                )
+                delete_chunks(connection, connection.execute(unread).scalars().all())
+
     def vectors_by_input(
         self, shas: Iterable[str], *, model: str
     ) -> dict[str, NDArray[np.float32]]:
         """Vectors already made by this model from the same text, by the text's hash."""
-        wanted = sorted(set(shas))
         found: dict[str, NDArray[np.float32]] = {}
         with self.read() as connection:
-            for start in range(0, len(wanted), 500):
+            for batch in batches(shas):
                 query = select(vectors.c.input_sha, vectors.c.vector).where(
-                    vectors.c.model == model,
-                    vectors.c.input_sha.in_(wanted[start : start + 500]),
+                    vectors.c.model == model, vectors.c.input_sha.in_(batch)
                 )
                 for row in connection.execute(query.order_by(vectors.c.chunk_id)):
                     found.setdefault(row.input_sha, np.frombuffer(row.vector, dtype="<f4"))
@@ -288,8 +315,8 @@ class Library:
     def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
         """Tokens of title and of the whole, and how readable it is to the encoder, by chunk id."""
         with self.write() as connection:
-            for chunk_id in sorted(values):
-                connection.execute(delete(keywords).where(keywords.c.chunk_id == chunk_id))
+            for batch in batches(values):
+                connection.execute(delete(keywords).where(keywords.c.chunk_id.in_(batch)))
             if values:
                 connection.execute(
                     insert(keywords),
@@ -322,12 +349,40 @@ class Library:
                 f"table {row[0]}: row {row[1]} has lost what it belongs to" for row in orphans
             ]
             query = select(
-                chunk_table.c.id, chunk_table.c.text, documents.c.text, chunk_table.c.start
+                chunk_table.c.id,
+                chunk_table.c.text,
+                documents.c.text,
+                chunk_table.c.start,
+                chunk_table.c.end,
             ).outerjoin(documents, documents.c.id == chunk_table.c.document_id)
-            for chunk_id, text, whole, start in connection.execute(query):
-                if whole is None or whole[start : start + len(text)] != text:
+            for chunk_id, text, whole, start, end in connection.execute(
+                query.order_by(chunk_table.c.id)
+            ):
+                if whole is None or whole[start:end] != text:
                     found.append(f"chunk {chunk_id} does not stand in its document")
         return found
+
+
+def vector_stamp(connection: Connection) -> str:
+    """Changes whenever vectors or the chunks that they belong to do."""
+    return f"{generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
+
+
+def _count_vector_change(connection: Connection) -> None:
+    changes = int(read_state(connection, VECTOR_CHANGES) or 0)
+    write_state(connection, VECTOR_CHANGES, str(changes + 1))
+
+
+def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:
+    """The vector at length 1; left as it is where it is already, and where it is zero.
+
+    What was stored once comes out again bit for bit.
+    """
+    values = np.asarray(vector, dtype="<f4")
+    length = float(np.linalg.norm(values))
+    if length == 0 or abs(length - 1) < 1e-4:
+        return values
+    return (values / length).astype("<f4")
 
 
 def _schema_version(connection: Connection) -> int:

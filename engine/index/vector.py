@@ -7,6 +7,7 @@ by one model are made once: the hash of what was embedded finds them again.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,21 +15,30 @@ from typing import Any
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.data_structs import IndexDict
 from llama_index.core.indices.vector_store import VectorStoreIndex
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
 from llama_index.core.storage.storage_context import StorageContext
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     VectorStoreQuery,
+    VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
 from pydantic import PrivateAttr
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from ..ingest.clean import clean
 from .dense import DenseIndex
-from .door import chunk_of_node, chunk_table, node_of_chunk, put_chunks, read_chunks
-from .library import Library, WindowVector, vectors
+from .door import (
+    chunk_of_node,
+    chunk_table,
+    document_splitter,
+    node_of_chunk,
+    put_chunks,
+    read_chunks,
+)
+from .library import Library, WindowVector
 
 CHUNK_KEY = "window_of"
 """Metadata of a window node: the id of the chunk that it is part of."""
@@ -64,7 +74,10 @@ class LibraryVectorStore(BasePydanticVectorStore):
         return self._dense
 
     def add(self, nodes: Sequence[BaseNode], **_kwargs: Any) -> list[str]:
-        """Store window nodes (or whole chunks with one embedding each); ids in their order."""
+        """Store window nodes (or whole chunks with one embedding each); ids in their order.
+
+        All windows of a chunk must come together: they replace what it had.
+        """
         values = []
         seen: dict[str, int] = {}
         with self._library.write() as connection:
@@ -85,24 +98,25 @@ class LibraryVectorStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **_delete_kwargs: Any) -> None:
-        """Remove the vectors of a document's chunks."""
+        """Remove the vectors of a document's chunks, and chunks that nobody else reads."""
         inside = select(chunk_table.c.id).where(chunk_table.c.document_id == ref_doc_id)
         with self._library.write() as connection:
-            connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(inside)))
+            self._library.delete_vectors(connection.execute(inside).scalars().all())
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: Any = None, **_delete_kwargs: Any
     ) -> None:
-        """Remove the vectors of these chunks."""
+        """As `delete`, by chunk id."""
         if filters is not None:
             raise NotImplementedError("delete by node ids or by document; filters are not offered")
-        with self._library.write() as connection:
-            connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(node_ids or [])))
+        self._library.delete_vectors(node_ids or [])
 
     def query(self, query: VectorStoreQuery, **_kwargs: Any) -> VectorStoreQueryResult:
         """The chunks nearest to the query embedding by their best window, best first."""
-        if query.filters is not None:
-            raise NotImplementedError("metadata filters are not offered yet")
+        if query.filters is not None or query.node_ids or query.doc_ids:
+            raise NotImplementedError("filters, node_ids and doc_ids are not offered yet")
+        if query.mode != VectorStoreQueryMode.DEFAULT:
+            raise NotImplementedError(f"query mode {query.mode.value!r} is not offered: default is")
         if query.query_embedding is None:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
         best = self._dense.search(
@@ -133,7 +147,8 @@ class WindowedVectorIndex(VectorStoreIndex):
             embed_model=embed_model,
             storage_context=StorageContext.from_defaults(vector_store=self.store),
             callback_manager=CallbackManager([]),
-            transformations=[embed_model],  # an empty list would read LlamaIndex's globals
+            # An empty list would make LlamaIndex read its global settings.
+            transformations=[document_splitter()],
         )
 
     def windows(self, nodes: Sequence[BaseNode]) -> list[BaseNode]:
@@ -172,21 +187,30 @@ class WindowedVectorIndex(VectorStoreIndex):
             pieces.append(window)
         return pieces
 
-    def _get_node_with_embedding(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False
-    ) -> list[BaseNode]:
+    def _add_nodes_to_index(
+        self,
+        index_struct: IndexDict,
+        nodes: Sequence[BaseNode],
+        show_progress: bool = False,
+        **_insert_kwargs: Any,
+    ) -> None:
+        """Embed, then store all at once: a batch must not tear the windows of a chunk apart."""
         whole = [node for node in nodes if CHUNK_KEY not in node.metadata]
-        if whole:
-            with self._library.write() as connection:
-                put_chunks(connection, [chunk_of_node(node) for node in whole])
-        windows = self.windows(whole) + [n for n in nodes if CHUNK_KEY in n.metadata]
-        self.embed(windows)
-        return windows
+        pieces = self.windows(whole) + [node for node in nodes if CHUNK_KEY in node.metadata]
+        self.embed(pieces)
+        with self._library.write() as connection:
+            put_chunks(connection, [chunk_of_node(node) for node in whole])
+            if pieces:
+                self.store.add(pieces)
 
-    async def _aget_node_with_embedding(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False
-    ) -> list[BaseNode]:
-        return self._get_node_with_embedding(nodes, show_progress)
+    async def _async_add_nodes_to_index(
+        self,
+        index_struct: IndexDict,
+        nodes: Sequence[BaseNode],
+        show_progress: bool = False,
+        **_insert_kwargs: Any,
+    ) -> None:
+        await asyncio.to_thread(self._add_nodes_to_index, index_struct, nodes)
 
 
 def input_sha(text: str) -> str:

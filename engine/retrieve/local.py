@@ -7,6 +7,7 @@ from the best over the graph. Knows how to read the indexes, nothing of how answ
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from ..errors import QuestionError
 from ..index.dense import DenseIndex
 from ..index.door import Chunk, GraphView, derived_stamp, node_of_chunk, read_chunks, read_view
 from ..index.keyword import KeywordRetriever
@@ -78,8 +80,14 @@ class LocalRetriever(BaseRetriever):
     def search(
         self, question: str, *, top_k: int | None = None, min_relevance: float = 0.0
     ) -> Search:
-        """The passages for a question, best first, each with its lists' scores and its path."""
-        wanted = top_k or self._settings.top_k
+        """The passages for a question, best first, each with its lists' scores and its path.
+
+        Raises:
+            QuestionError: a `top_k` below 1.
+        """
+        wanted = self._settings.top_k if top_k is None else top_k
+        if wanted < 1:
+            raise QuestionError(f"top_k must be 1 or more, not {wanted}")
         steps = _Stopwatch()
         query = self._embed(question)
         steps.lap("embed", "question embedded" if query is not None else "no embedding")
@@ -117,6 +125,10 @@ class LocalRetriever(BaseRetriever):
             for p in found
             if p.chunk_id in held
         ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        # Embedding may wait for a server: the event loop must go on.
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _embed(self, question: str) -> NDArray[np.float32] | None:
         if self._embed_model is None or self._dense is None or not self._readable(question):

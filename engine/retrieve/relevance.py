@@ -122,7 +122,7 @@ def features(evidences: Sequence[Evidence]) -> npt.NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
-COEFFICIENTS = (-6.0, 3.0, 4.0, 1.0, 1.0, 2.0, 1.0, 0.3, 1.0, 1.0)
+COEFFICIENTS = (-7.84, 0.52, 2.0, 1.55, 2.89, 3.37, 2.39, -0.19, 1.63, 3.48)
 """Fitted; in the order of `FEATURES`."""
 
 

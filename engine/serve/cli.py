@@ -1,4 +1,7 @@
-"""The command line. Exit codes: 0 done, 1 an error (one line says which), 3 some of many failed.
+"""The command line.
+
+Exit codes: 0 done, 1 an error (one line says which), 2 a command that cannot be understood, 3 some
+of many failed, 130 interrupted.
 
 Only draws and parses: what commands do, `KnowledgeEngine` does. Heavy imports wait until a
 command needs them, so that `--help` is quick.
@@ -6,40 +9,82 @@ command needs them, so that `--help` is quick.
 
 from __future__ import annotations
 
+import errno
+import io
+import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import EngineError
+from ..errors import EngineError, LibraryNotFound, SourceError
 
 if TYPE_CHECKING:
     from ..facade import KnowledgeEngine
+    from ..settings import Settings
+    from ..types import IngestReport
 
 SOME_FAILED = 3
-_LIBRARY_HELP = "The library's folder."
+INTERRUPTED = 130
+DEFAULT_LIBRARY = Path("library")
+DEMO_QUESTIONS = (
+    "Who founded Tolland Marine Station, and when?",
+    "What conflicts run through these documents, and over what?",
+)
 
+
+class Mode(StrEnum):
+    """Which way a question takes."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+# Plain help: rich's boxes double the start-up time and break where lines are short.
 app = typer.Typer(
     name="loregraph",
-    help="Documents in, cited answers out: with no key and no network.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-graph_app = typer.Typer(help="The knowledge graph as a page or a file.", no_args_is_help=True)
-config_app = typer.Typer(help="The settings in force.", no_args_is_help=True)
-app.add_typer(graph_app, name="graph")
-app.add_typer(config_app, name="config")
+graph_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(graph_app, name="graph", help="The knowledge graph as a page or a file.")
+app.add_typer(config_app, name="config", help="The settings in force.")
 
-LibraryOption = Annotated[Path, typer.Option("--library", "-l", help=_LIBRARY_HELP)]
+LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
     Path | None,
     typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DEFAULT_LIBRARY = Path("library")
+Words = list[str]
+"""A question as the shell hands it over: whoever forgot the quotes is understood all the same."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"loregraph {version('loregraph')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Documents in, cited answers out: with no key and no network."""
 
 
 @app.command()
@@ -49,21 +94,19 @@ def add(
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Add files and folders; what is there unchanged already costs nothing."""
-    from .draw import progress_bars, show_report
-
-    with progress_bars() as progress, _open(library, profile, create=True) as engine:
+    """Add files and folders; unchanged ones cost nothing."""
+    with _writing(library, profile, create=True) as (engine, progress):
         report = engine.add(list(sources), progress=progress)
-    show_report(report, as_json=json_output)
-    if report.failed:
-        done = report.added or report.changed or report.unchanged
-        raise typer.Exit(SOME_FAILED if done else 1)
+    _conclude(report, as_json=json_output)
 
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
-    mode: Annotated[str, typer.Option(help="auto, local or global.")] = "auto",
+    question: Annotated[Words, typer.Argument(help="The question, best in quotes.")],
+    mode: Annotated[
+        Mode,
+        typer.Option(help="local: passages; global: the whole; auto: as it needs."),
+    ] = Mode.AUTO,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -72,14 +115,14 @@ def ask(
     """Ask a question; the answer names its sources."""
     from .draw import show_answer
 
-    with _open(library, profile) as engine:
-        answer = engine.ask(question, mode=mode)
+    with _reading(library, profile) as engine:
+        answer = engine.ask(" ".join(question), mode=mode.value)
     show_answer(answer, explain=explain, as_json=json_output)
 
 
 @app.command()
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    question: Annotated[Words, typer.Argument(help="What to look for.")],
     top: Annotated[int, typer.Option(help="How many passages.", min=1, max=1000)] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show each list's score.")] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -89,8 +132,8 @@ def search(
     """Show the passages that a question finds."""
     from .draw import show_passages
 
-    with _open(library, profile) as engine:
-        passages = engine.retrieve(question, top_k=top)
+    with _reading(library, profile) as engine:
+        passages = engine.retrieve(" ".join(question), top_k=top)
     show_passages(passages, explain=explain, as_json=json_output)
 
 
@@ -99,15 +142,12 @@ def remove(
     documents: Annotated[list[str], typer.Argument(help="Document ids (see `stats --documents`).")],
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
+    json_output: JsonOption = False,
 ) -> None:
     """Remove documents and all that only they said."""
-    from .draw import progress_bars, show_report
-
-    with progress_bars() as progress, _open(library, profile) as engine:
+    with _writing(library, profile) as (engine, progress):
         report = engine.remove(documents, progress=progress)
-    show_report(report, as_json=False)
-    if report.failed:
-        raise typer.Exit(SOME_FAILED if report.removed else 1)
+    _conclude(report, as_json=json_output)
 
 
 @graph_app.command()
@@ -117,8 +157,8 @@ def export(
     profile: ProfileOption = None,
     max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 2000,
 ) -> None:
-    """Write the graph as one offline page, as GraphML or as JSON."""
-    with _open(library, profile) as engine:
+    """Write the graph: an offline page, GraphML or JSON."""
+    with _reading(library, profile) as engine:
         engine.export_graph(target, max_nodes=max_nodes)
     typer.echo(f"{target} written ({target.stat().st_size / 1e6:.1f} MB)")
 
@@ -134,13 +174,13 @@ def stats(
     from .draw import show_stats
 
     with _open(library, profile) as engine:
-        listed = engine.documents() if documents else []
-        show_stats(engine.stats(), listed, as_json=json_output)
+        counts, listed = engine.stats(), engine.documents() if documents else None
+    show_stats(counts, listed, as_json=json_output)
 
 
 @app.command()
 def doctor(library: LibraryOption = DEFAULT_LIBRARY, profile: ProfileOption = None) -> None:
-    """Check what is installed, and the library if there is one."""
+    """Check what is installed, and the library."""
     from .doctor import examine
     from .draw import show_findings
 
@@ -152,7 +192,7 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, profile: ProfileOption = No
 
 @config_app.command("show")
 def config_show(profile: ProfileOption = None) -> None:
-    """Print the settings in force, as YAML; secrets are never part of them."""
+    """Print the settings in force as YAML, secrets left out."""
     import yaml
 
     typer.echo(yaml.safe_dump(_settings(profile).model_dump(), sort_keys=False), nl=False)
@@ -164,43 +204,98 @@ def demo(
     library: LibraryOption = Path("demo-library"),
     page: Annotated[Path, typer.Option(help="Where the graph page goes.")] = Path("graph.html"),
 ) -> None:
-    """Index the sample corpus, ask a local and a global question, write the graph page."""
-    from .draw import progress_bars, show_answer, show_report
+    """Index the sample corpus, ask two questions, draw the graph."""
+    from .draw import show_answer, show_question, show_report
 
-    with _open(library, None, create=True) as engine:
-        with progress_bars() as progress:
-            report = engine.add([corpus], progress=progress)
-        show_report(report, as_json=False)
+    if not corpus.exists():
+        raise SourceError(
+            f"no sample corpus at {str(corpus)!r}: run it in the folder of the loregraph sources, "
+            "or name a folder with --corpus"
+        )
+    with _writing(library, None, create=True) as (engine, progress):
+        report = engine.add([corpus], progress=progress)
+    show_report(report, as_json=False)
+    with _reading(library, None) as engine:
         for question in DEMO_QUESTIONS:
-            typer.secho(f"\n? {question}", bold=True)
+            show_question(question)
             show_answer(engine.ask(question), explain=False, as_json=False)
         engine.export_graph(page)
+    command = "loregraph" if shutil.which("loregraph") else sys.argv[0]
     typer.echo(f"\nThe graph of the sample corpus: {page.resolve()} (open it in a browser)")
-    typer.echo(f'Ask more: .venv/bin/loregraph ask "…" --library {library}')
-
-
-DEMO_QUESTIONS = (
-    "Who founded Tolland Marine Station, and when?",
-    "What conflicts run through these documents, and over what?",
-)
+    typer.echo(f'Ask more: {command} ask "…" --library {library}')
 
 
 def main() -> None:
     """The console script: errors that are meant to be read come out as one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Chinese shows question marks
     try:
         app()
     except EngineError as error:
-        typer.secho(f"loregraph: {error}", err=True, fg=typer.colors.RED)
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        place = f"{str(error.filename)!r}: " if error.filename else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; make room and run the same command again" if full else ""
+        _fail(f"{place}{error.strerror or error}{advice}")
 
 
-def _settings(profile: Path | None) -> Any:
+def _fail(message: str) -> None:
+    from .draw import show_error
+
+    show_error(message)
+    sys.exit(1)
+
+
+def _conclude(report: IngestReport, *, as_json: bool) -> None:
+    """Show what was done; the exit code tells whether all, some or nothing of it went well."""
+    from .draw import show_report
+
+    show_report(report, as_json=as_json)
+    if report.failed:
+        done = report.added or report.changed or report.unchanged or report.removed
+        raise typer.Exit(SOME_FAILED if done else 1)
+
+
+def _settings(profile: Path | None) -> Settings:
     from ..settings import Settings
 
     return Settings.load(profile)
 
 
 def _open(library: Path, profile: Path | None, *, create: bool = False) -> KnowledgeEngine:
+    settings = _settings(profile)  # before the slow imports: a typo in a profile shows at once
     from ..facade import KnowledgeEngine
 
-    return KnowledgeEngine.open(library, settings=_settings(profile), create=create)
+    return KnowledgeEngine.open(library, settings=settings, create=create)
+
+
+@contextmanager
+def _reading(library: Path, profile: Path | None) -> Iterator[KnowledgeEngine]:
+    """An engine to ask; a library without a document answers nothing, and says why."""
+    with _open(library, profile) as engine:
+        if not engine.stats()["documents"]:
+            raise LibraryNotFound(
+                f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
+            )
+        yield engine
+
+
+@contextmanager
+def _writing(
+    library: Path, profile: Path | None, *, create: bool = False
+) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
+    """An engine to write with, and bars that show how far it is."""
+    from .draw import progress_bars, show_error
+
+    try:
+        with _open(library, profile, create=create) as engine, progress_bars() as progress:
+            yield engine, progress
+    except KeyboardInterrupt:
+        show_error("interrupted; what was stored is kept: the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+if __name__ == "__main__":
+    main()

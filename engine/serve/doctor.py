@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import EngineError, LibraryNotFound
-from ..settings import Settings
+from ..settings import EmbeddingSettings, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ def examine(library: Path, settings: Settings) -> list[Finding]:
     """Everything worth knowing, the machine first, then the library."""
     findings = [_python(), *_models(settings), _reranker()]
     try:
-        findings += _library(library, settings)
+        findings += _library(library)
     except LibraryNotFound as error:
         findings.append(Finding(text=str(error), is_lack=True))
     except EngineError as error:
@@ -70,11 +70,16 @@ def _reranker() -> Finding:
     return Finding(text="reranker: FlagEmbedding is installed")
 
 
-def _library(path: Path, settings: Settings) -> list[Finding]:
+def _library(path: Path) -> list[Finding]:
     from ..facade import KnowledgeEngine
 
+    # Models have been looked at: a library is sound or not without them.
+    settings = Settings(embedding=EmbeddingSettings(kind="none"))
     with KnowledgeEngine.open(path, settings=settings, create=False) as engine:
         findings = [Finding(text=problem, is_problem=True) for problem in engine.problems()]
         counts = engine.stats()
+    if not counts["up_to_date"]:
+        text = "entities and communities are not up to date: the next add or question sees to it"
+        findings.append(Finding(text=text, is_lack=True))
     summary = f"library {str(path)!r}: {counts['documents']} documents, {counts['chunks']} chunks"
     return [*findings, Finding(text=summary)]

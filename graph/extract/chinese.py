@@ -36,7 +36,7 @@ class HanToken(NamedTuple):
 _TITLE = re.compile(r"《([^《》\n]{1,40})》")
 _QUOTED = re.compile(r"[“「『]([\u4e00-\u9fffA-Za-z0-9·—-]{2,12})[”」』]")
 _SYLLABLES = f"[{''.join(sorted(TRANSLITERATION))}]"
-_DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧]{_SYLLABLES}{{1,8}})+")
+_DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8}})+")
 _SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
 _NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
 _NAME_TAGS = {
@@ -215,7 +215,7 @@ def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
     length = run[-1].end - run[0].start
     if len(run) < 2 or not named or not 3 <= length <= 8:
         return []
-    kind = "PLACE" if all(t.tag == "ns" for t in run) else "NAME"
+    kind = "PLACE" if any(t.tag == "ns" for t in run) else "PERSON"
     return [Candidate(run[0].start, run[-1].end, kind)]
 
 

@@ -32,6 +32,8 @@ _MARKUP = re.compile(
 )
 _WRAPPED_LINE = 40
 """A line break behind a line of at least this many characters is wrapped prose, not layout."""
+_NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:)")
+"""An empty line, or one with a label ("Date: …"), goes on from no line."""
 MAX_SEGMENT_CHARACTERS = 20_000
 """Longer runs of one language are parsed in pieces, which keeps memory and parser times bounded."""
 
@@ -103,6 +105,6 @@ def shadow_of(text: str) -> str:
     lines = blanked.split("\n")
     joined = lines[0]
     for before, line in pairwise(lines):
-        wrapped = len(before.rstrip()) >= _WRAPPED_LINE and line.strip() != ""
+        wrapped = len(before.rstrip()) >= _WRAPPED_LINE and not _NEW_LINE.match(line)
         joined += (" " if wrapped else "\n") + line
     return joined

@@ -10,7 +10,8 @@ town sound isle isles
 _ORGANISATION_WORDS = """
 university college institute institution council committee commission ministry department agency
 company corporation association society foundation trust ltd inc gmbh llc plc bank party union
-academy authority consortium bureau laboratory school hospital group league federation office board
+academy authority consortium bureau laboratory school hospital group league federation office
+board
 """
 _EVENT_WORDS = """
 war battle festival olympics championship championships inquiry expedition conference referendum
@@ -33,8 +34,10 @@ VAGUE_NOUNS = frozenset(_VAGUE_NOUNS.split())
 """Nouns that make no noun phrase worth a concept."""
 
 _VAGUE_MODIFIERS = """
-other many same such several few more most own first last next new old great good different various
-certain whole entire only much little second third former latter recent early late current previous
+other many same such several few more most own first last next new old great good different
+various
+certain whole entire only much little second third former latter recent early late current
+previous
 following
 """
 VAGUE_MODIFIERS = frozenset(_VAGUE_MODIFIERS.split())
@@ -48,7 +51,8 @@ NEVER_FIRST = frozenset(_NEVER_FIRST.split())
 """Words that begin sentences and no names, whatever a tagger says."""
 
 _CLASS_NOUNS = """
-project programme program institute company station island river ship vessel team family school band
+project programme program institute company station island river ship vessel team family school
+band
 film novel book song album festival agency council committee university college group party bridge
 harbour museum system cable protocol expedition inquiry award prize
 """
@@ -58,7 +62,8 @@ CLASS_NOUNS = frozenset(_CLASS_NOUNS.split())
 _HAN_ORGANISATIONS = """
 大学 学院 研究所 研究院 研究中心 公司 集团 委员会 理事会 议会 银行 协会 学会 基金会 报社 出版社
 博物馆
-图书馆 医院 中学 小学 剧院 电台 电视台 俱乐部 联盟 联合会 工会 法院 警察局 海洋局 政府 事务所 实验室
+图书馆 医院 中学 小学 剧院 电台 电视台 俱乐部 联盟 联合会 工会 法院 警察局 海洋局 政府 事务所
+实验室
 工作室 乐队 球队 舰队 档案馆 观测站 测候站 气象站 工作站 研究站 水文站 站 局 厅 署 党 社 厂 队
 """
 _HAN_PLACES = """
@@ -91,7 +96,8 @@ _HAN_VAGUE = """
 母亲 儿子
 女儿 兄弟 同时 机会 关系 影响 活动 作用 历史 世界 社会 生活 身份 意思 样子 声音 站长 所长 部长
 火车站 车站
-欧元 美元 英镑 日元 人民币 中文 英文 汉语 英语 论文 顾问 加盟 出场 对阵 客场 主场 比赛 网站 官方网站 码头 政府 公司 大学 学院 本站 全市 全省 全县
+欧元 美元 英镑 日元 人民币 中文 英文 汉语 英语 论文 顾问 加盟 出场 对阵 客场 主场 比赛 网站
+官方网站 码头 政府 公司 大学 学院 本站 全市 全省 全县
 """
 HAN_VAGUE = frozenset(_HAN_VAGUE.split())
 
@@ -108,6 +114,6 @@ TRANSLITERATION = frozenset(
     "哈海汉豪赫亨胡华怀霍基吉加贾杰金卡凯坎康考科克肯库夸拉莱兰朗劳勒雷里理利丽莉莲良列林琳龙隆卢鲁露伦罗"
     "洛吕马玛迈麦曼毛梅门蒙孟米密蜜明莫默姆穆纳娜南内尼妮宁纽努诺欧帕潘庞佩彭皮平珀普齐奇恰乔切琼丘让热日"
     "荣茹瑞萨塞赛桑瑟森莎沙珊什圣施史舒斯丝司苏索塔泰坦汤唐特滕提廷图托瓦娃万旺威韦维魏温沃乌武伍西希锡"
-    "席夏香肖歇谢辛休逊雅亚延扬耶叶伊依因英尤约宰泽扎詹珍芝朱兹佐"
+    "席夏香肖歇谢辛休逊雅亚延扬耶叶伊依因英尤约宰泽扎詹珍芝朱兹佐派登敦堡津勃策察杜嘉捷瑙佳廖缅契松厄危瓜"
 )
 """Characters with which Chinese writes foreign names."""

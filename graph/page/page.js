@@ -14,6 +14,7 @@
     neighbours[link.from].push(link);
     neighbours[link.to].push(link);
   }
+  const outside = { title: "In no community", members: data.groups.filter((group) => !data.communities[group]) };
   let theme = {};
   let focus = null; // { members: Set of node ids, strong: Set of node ids, links: [link] }
 
@@ -32,8 +33,10 @@
     element.style.background = data.colours[group];
     return element;
   }
-  function entityButton(id, name) {
-    if (id < 0) return make("span", { className: "name", dir: "auto", textContent: name });
+  // The end of a relation is the number of an entity, or the name of one that is not shown.
+  const nameOf = (end) => (typeof end === "number" ? data.entities[end].name : end);
+  function entityButton(id) {
+    if (typeof id !== "number") return make("span", { dir: "auto", textContent: id });
     return make("button", {
       type: "button", className: "link", dir: "auto", textContent: data.entities[id].name,
       onclick: () => showEntity(id, true),
@@ -89,16 +92,19 @@
         ? "Click a community for its report, an entity for what is said of it."
         : "There are no entities to draw yet." }),
       list,
-      alone > 0 ? make("p", { className: "meta", textContent: `${count(alone, "entity", "entities")} linked with no other.` }) : null,
+      alone > 0 ? make("p", { className: "meta", textContent: `${count(alone, "entity stands", "entities stand")} in no community.` }) : null,
     );
   }
   function showCommunity(group, part, move) {
     const whole = data.communities[group];
     if (!whole) return clear();
     const community = part === null ? whole : whole.parts[part];
-    setFocus(new Set(community.members), new Set(community.members.slice(0, 30)));
+    setFocus(new Set(community.members), new Set(community.members.slice(0, 8)));
     const names = community.members.slice(0, 8).map((id) => data.entities[id].name);
-    const findings = community.findings.flat().map((sentence) => quote(sentence, names));
+    const said = community.findings.flat();
+    const findings = said.map((sentence) => quote(sentence, names));
+    const starts = said.slice(0, 2).map((sentence) => data.sentences[sentence][0].slice(0, 80));
+    const repeats = starts.length > 0 && starts.every((start) => community.summary.includes(start));
     const parts = part === null ? whole.parts : [];
     show(
       back(),
@@ -106,7 +112,7 @@
       make("p", { className: "meta" }, dot(group), ` ${count(community.size, "entity", "entities")}`
         + (community.members.length < community.size ? `, ${community.members.length} shown` : "")
         + (community.rating ? ` · weight ${community.rating.toFixed(1)} of 10` : "")),
-      community.summary ? make("p", { dir: "auto", textContent: community.summary }) : null,
+      community.summary && !repeats ? make("p", { dir: "auto", textContent: community.summary }) : null,
       findings.length ? make("h3", { textContent: "What the documents say" }) : null,
       ...findings.filter((one) => one !== null).map((one) => make("div", { className: "fact" }, one)),
       parts.length ? make("h3", { textContent: "Parts" }) : null,
@@ -122,18 +128,16 @@
     if (move) network.fit({ nodes: community.members, animation: animation(), maxZoomLevel: 1.4 });
   }
   function relationRow(number, self) {
-    const relation = data.relations[number];
-    const outward = relation.ends[0] === self;
-    const other = outward ? 1 : 0;
-    const loose = relation.predicate === "occurs with";
-    const names = relation.ends.map((id, end) => (id < 0 ? relation.names[end] : data.entities[id].name));
+    const [ends, predicate, times, places] = data.relations[number];
+    const outward = ends[0] === self;
+    const loose = predicate === "occurs with";
     return make("div", { className: "fact" },
       make("span", { className: "way", dir: "auto",
-        textContent: loose ? "with " : outward ? `${relation.predicate} → ` : "← " }),
-      entityButton(relation.ends[other], relation.names[other]),
-      !loose && !outward ? make("span", { className: "way", dir: "auto", textContent: ` ${relation.predicate} this` }) : null,
-      relation.count > 1 ? make("span", { className: "meta", textContent: `  ${relation.count}×` }) : null,
-      ...relation.places.map((sentence) => quote(sentence, names)));
+        textContent: loose ? "with " : outward ? `${predicate} → ` : "← " }),
+      entityButton(ends[outward ? 1 : 0]),
+      !loose && !outward ? make("span", { className: "way", dir: "auto", textContent: ` ${predicate} this` }) : null,
+      times > 1 ? make("span", { className: "meta", textContent: `  ${times}×` }) : null,
+      ...places.map((sentence) => quote(sentence, ends.map(nameOf))));
   }
   function showEntity(id, move) {
     const entity = data.entities[id], group = data.groups[id], home = data.communities[group];
@@ -161,12 +165,12 @@
     const ends = [link.from, link.to];
     setFocus(new Set(ends), new Set(ends), null, [link]);
     const both = data.relations.map((relation, number) => ({ relation, number }))
-      .filter(({ relation }) => ends.every((id) => relation.ends.includes(id)));
+      .filter(({ relation }) => ends.every((id) => relation[0].includes(id)));
     show(
       back(),
       make("h2", {}, entityButton(link.from), " – ", entityButton(link.to)),
       both.length ? null : make("p", { className: "meta", textContent: "One of many weaker links of both." }),
-      ...both.map(({ number, relation }) => relationRow(number, relation.ends[0])),
+      ...both.map(({ number, relation }) => relationRow(number, relation[0][0])),
     );
   }
   function clear() {
@@ -228,14 +232,14 @@
     context.textBaseline = "bottom";
     context.lineWidth = 4 / scale;
     data.discs.forEach(([x, y, radius], group) => {
-      const community = data.communities[group], width = radius * 2.9;
-      if (!community || community.members.length < 3 || width * scale < 60) return;
+      const community = data.communities[group] || outside, width = radius * 2.9;
+      if (community.members.length < 3 || width * scale < 60) return;
       const size = Math.min(17, 10.5 + width * scale / 90) / scale;
       context.font = `650 ${size}px system-ui, sans-serif`;
       const title = fitted(context, community.title, Math.max(width, 110 / scale));
       const half = context.measureText(title).width / 2, bottom = y - radius - 3 / scale;
       const box = [x - half, bottom - size, x + half, bottom];
-      if (title && place(taken, box)) text(context, title, x, bottom, theme.ink);
+      if (title && place(taken, box)) text(context, title, x, bottom, community === outside ? theme.soft : theme.ink);
     });
   }
   function place(taken, box) {

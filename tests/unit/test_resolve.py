@@ -84,6 +84,11 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
             id="hyphen",
         ),
         pytest.param([name("林若溪"), name("林博士")], ("林博士", "林若溪"), id="chinese-title"),
+        pytest.param(
+            [name("苏妮娃·布雷"), name("布雷")],
+            ("布雷", "苏妮娃·布雷"),
+            id="foreign-name-in-chinese",
+        ),
     ],
 )
 def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, ...]) -> None:

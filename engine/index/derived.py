@@ -1,0 +1,80 @@
+"""Files that can be thrown away: a folder for each structure, whole and sound or not taken.
+
+A folder is named `<kind>-<stamp>`, the stamp telling what it was made from, so a stale one is
+never opened. It is written beside its place and moved there, with the hash of every file in it;
+one that is missing, damaged or cut short is written anew. Knows nothing of what the files hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+MANIFEST = "manifest.json"
+T = TypeVar("T")
+logger = logging.getLogger("loregraph.index")
+
+
+def opened(folder: Path, *, write: Callable[[Path], None], load: Callable[[Path], T]) -> T | None:
+    """What `load` makes of the folder, after `write` filled it if it was not there and sound.
+
+    None where the disk refuses (full, read-only, or another process cleared it away just now):
+    whoever asks must then work from memory; the log tells why.
+    """
+    try:
+        if not is_sound(folder):
+            _write(folder, write)
+        return load(folder)
+    except OSError as error:
+        logger.warning("%s cannot be kept (%s): working from memory", folder.name, error)
+        return None
+
+
+def is_sound(folder: Path) -> bool:
+    """Whether the folder holds exactly the files that its manifest lists, unchanged."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
+        return bool(listed == _hashes(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def forget(parent: Path, kind: str) -> None:
+    """Delete all folders of this kind: a text that was removed must not live on in a file."""
+    for folder in sorted(parent.glob(f"{kind}-*")):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(folder: Path, write: Callable[[Path], None]) -> None:
+    folder.parent.mkdir(exist_ok=True)
+    # The name is nobody else's: two processes may write the same folder at the same time.
+    temporary = Path(f"{folder}.{os.getpid()}-{threading.get_ident()}.part")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        write(temporary)
+        hashes = json.dumps(_hashes(temporary), sort_keys=True)
+        (temporary / MANIFEST).write_text(hashes, encoding="utf8")
+        for old in sorted(folder.parent.glob(f"{folder.name.partition('-')[0]}-*")):
+            if old != temporary:
+                shutil.rmtree(old, ignore_errors=True)
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    hashes = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != MANIFEST:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            hashes[path.relative_to(folder).as_posix()] = digest
+    return hashes

@@ -1,0 +1,250 @@
+"""What the files promise: equal graphs give equal bytes, and nothing in a name can do harm."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import networkx
+import pytest
+
+from graph.communities import communities
+from graph.errors import GraphInputError
+from graph.exports import to_graphml, to_json
+from graph.layout import layout, pack
+from graph.model import (
+    Chunk,
+    Entity,
+    Evidence,
+    Finding,
+    GraphExport,
+    Relation,
+    Report,
+    content_id,
+)
+from graph.visualise import to_html
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"></script><img src=x onerror=alert(1)>',
+    "</title><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "{{DATA}} {% raw %} ${1} \\u003c",
+    "line\u2028separator\u2029 \x00\x0b\ud800 end",
+    "__proto__",
+    "林若溪 & 海燕站",
+    "-->",
+)
+
+
+def example(count: int = 12, names: tuple[str, ...] = ()) -> GraphExport:
+    """A ring of entities; a third of the links are stated relations."""
+    chosen = [names[i] if i < len(names) else f"Name {i}" for i in range(count)]
+    ids = [content_id("e", str(number)) for number in range(count)]
+    text = " ".join(f"{name} stands here." for name in chosen)
+    chunk = Chunk(id="k1", document_id="d1", title=chosen[0], text=text, end=len(text))
+    place = Evidence(chunk_id="k1", start=0, end=min(200, len(text)))
+    relations = [
+        Relation(
+            id=content_id("r", str(number)),
+            source_id=ids[number],
+            predicate="occurs with" if number % 3 else f"knows {chosen[0]}",
+            target_id=ids[(number + 1) % count],
+            weight=1.0 + number % 5,
+            evidences=(place,),
+        )
+        for number in range(count)
+    ]
+    entities = [
+        Entity(
+            id=ids[number],
+            name=chosen[number],
+            type="PERSON",
+            keys=(chosen[number].lower(),),
+            aliases=(chosen[number], f"alias {chosen[number]}"),
+            mention_count=number,
+            document_count=1,
+        )
+        for number in range(count)
+    ]
+    found = communities(
+        ids, [(r.source_id, r.target_id, r.weight) for r in relations], max_size=5, seed=1
+    )
+    reports = [
+        Report(
+            community_id=community.id,
+            level=community.level,
+            title=chosen[0],
+            summary=chosen[0],
+            rating=5.0,
+            findings=(Finding(text=chosen[0], evidences=(place,)),),
+            fingerprint=community.id,
+        )
+        for community in found
+    ]
+    return GraphExport(
+        entities=tuple(entities),
+        relations=tuple(relations),
+        communities=tuple(found),
+        reports=tuple(reports),
+        chunks={"k1": chunk},
+    )
+
+
+def shuffled(export: GraphExport) -> GraphExport:
+    chance = random.Random(5)  # noqa: S311 - a fixed shuffle
+    return GraphExport(
+        entities=tuple(chance.sample(export.entities, len(export.entities))),
+        relations=tuple(chance.sample(export.relations, len(export.relations))),
+        communities=tuple(chance.sample(export.communities, len(export.communities))),
+        reports=tuple(chance.sample(export.reports, len(export.reports))),
+        chunks=export.chunks,
+    )
+
+
+@pytest.mark.parametrize("write", [to_json, to_graphml, to_html])
+def test_equal_graphs_give_equal_text_in_any_order(write: object) -> None:
+    assert callable(write)
+    export = example(30, HOSTILE)
+    assert write(shuffled(export)) == write(export)
+
+
+@pytest.mark.parametrize("write", [to_json, to_graphml, to_html])
+def test_every_export_can_be_written_as_utf8(write: object) -> None:
+    assert callable(write)
+    assert write(example(12, HOSTILE)).encode("utf8")
+
+
+@pytest.mark.parametrize("write", [to_json, to_graphml, to_html])
+def test_an_empty_graph_can_be_exported(write: object) -> None:
+    assert callable(write)
+    assert write(GraphExport())
+
+
+def test_json_holds_the_graph_with_places_but_without_texts() -> None:
+    export = example(12, ("林若溪",))
+    read = json.loads(to_json(export))
+    assert [entity["name"] for entity in read["entities"]] == [
+        entity.name for entity in sorted(export.entities, key=lambda e: e.id)
+    ]
+    assert {relation["id"] for relation in read["relations"]} == {r.id for r in export.relations}
+    assert read["relations"][0]["evidences"][0]["chunk_id"] == "k1"
+    assert {one["id"] for one in read["communities"]} == {c.id for c in export.communities}
+    assert read["reports"][0]["findings"][0]["evidences"][0]["start"] == 0
+    assert read["chunks"][0].keys() == {"id", "document_id", "title", "start", "end"}
+    assert "林若溪" in to_json(export)
+    assert "stands here" not in to_json(export)
+
+
+def test_graphml_reads_back_as_the_same_graph() -> None:
+    export = example(12, HOSTILE)
+    read = networkx.parse_graphml(to_graphml(export), force_multigraph=True)
+    assert set(read) == {entity.id for entity in export.entities}
+    assert {(a, b) for a, b in read.edges()} == {
+        (r.source_id, r.target_id) for r in export.relations
+    }
+    first = export.entities[0]
+    assert read.nodes[first.id]["name"] == first.name
+    assert read.nodes[first.id]["community_0"] in {c.id for c in export.communities if c.level == 0}
+
+
+def test_graphml_is_well_formed_whatever_the_names_hold() -> None:
+    text = to_graphml(example(12, HOSTILE))
+    assert ElementTree.fromstring(text) is not None  # noqa: S314
+    assert "\x00" not in text
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "href", "action", "data")
+        ]
+
+
+def tags_of(page: str) -> _Tags:
+    tags = _Tags()
+    tags.feed(page)
+    return tags
+
+
+def test_hostile_names_add_no_element_to_the_page() -> None:
+    calm = tags_of(to_html(example(12), title="Calm"))
+    hostile = tags_of(to_html(example(12, HOSTILE), title=HOSTILE[1]))
+    assert hostile.tags == calm.tags
+
+
+def test_the_page_points_nowhere_and_forbids_requests() -> None:
+    page = to_html(example(12, HOSTILE))
+    assert tags_of(page).addresses == ["data:,"]
+    assert "default-src &#x27;none&#x27;" in page
+    assert "cdn" not in page.split("<script", 1)[0]
+    assert "cdnjs" not in page
+    assert "bootstrap" not in page
+
+
+def test_what_documents_say_stands_in_the_page_as_ascii_json() -> None:
+    page = to_html(example(12, HOSTILE))
+    (data,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert data.isascii()
+    assert not re.search(r"[<>&']", data)
+    read = json.loads(data)
+    assert HOSTILE[0] in [entity["name"] for entity in read["entities"]]
+
+
+def test_a_larger_graph_is_cut_to_the_heaviest_and_says_so() -> None:
+    export = example(300)
+    page = to_html(export, max_nodes=50)
+    (data,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    totals = json.loads(data)["totals"]
+    assert (totals["entities"], totals["shown_entities"]) == (300, 50)
+    assert len(json.loads(data)["entities"]) == 50
+
+
+def test_a_graph_without_communities_is_drawn() -> None:
+    page = to_html(replace(example(9), communities=(), reports=()))
+    assert page.count("Name 8") >= 1
+
+
+def test_no_room_for_a_node_is_refused() -> None:
+    with pytest.raises(GraphInputError, match="max_nodes"):
+        to_html(example(3), max_nodes=0)
+
+
+def overlaps(positions: list[tuple[float, float]], radii: list[float]) -> int:
+    count = 0
+    for one, ((x, y), r) in enumerate(zip(positions, radii, strict=True)):
+        for (u, v), s in zip(positions[:one], radii[:one], strict=True):
+            count += (x - u) ** 2 + (y - v) ** 2 < (r + s - 0.1) ** 2
+    return count
+
+
+def test_no_two_nodes_overlap_and_groups_stand_apart() -> None:
+    chance = random.Random(2)  # noqa: S311 - a fixed example
+    radii = [5 + 20 * chance.random() ** 3 for _ in range(240)]
+    paths = [(number % 7, number % 21) for number in range(240)]
+    pairs = {tuple(sorted(chance.sample(range(240), 2))) for _ in range(500)}
+    placed = layout(radii, paths, edges=dict.fromkeys(sorted(pairs), 1.0))
+    assert overlaps(placed.positions, radii) == 0
+    discs = [disc for key, disc in sorted(placed.discs.items()) if len(key) == 1]
+    assert overlaps([(x, y) for x, y, _ in discs], [radius for _, _, radius in discs]) == 0
+    for (x, y), radius, path in zip(placed.positions, radii, paths, strict=True):
+        u, v, room = placed.discs[path[:1]]
+        assert ((x - u) ** 2 + (y - v) ** 2) ** 0.5 + radius <= room + 0.1
+
+
+@pytest.mark.parametrize("count", [1, 2, 95, 300])
+def test_discs_of_any_number_are_packed_without_overlap(count: int) -> None:
+    sizes = [10.0 + number % 9 for number in range(count)]
+    names = [(number,) for number in range(count)]
+    links = {(names[0], name): 1.0 for name in names[1:]}
+    assert overlaps(pack(sizes, links, names=names), sizes) == 0
