@@ -274,38 +274,32 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     def entities(self) -> list[Entity]:
         """Every entity, sorted by id."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_entities(connection)
 
     def relations(self) -> list[Relation]:
         """Every relation with its evidences, sorted by id."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_relations(connection)
 
     def merges(self) -> list[Merge]:
         """Which entity each name means, and why; sorted by name."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_merges(connection)
 
     def communities(self) -> list[Community]:
         """Every community, sorted by level (0 is the coarsest) and id."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_communities(connection)
 
     def reports(self) -> list[Report]:
         """The report of every community that has one, sorted by level and community."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_reports(connection)
 
     def export(self) -> GraphExport:
         """The whole graph as values, every collection sorted."""
-        self.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             return read_export(connection)
 
     def view(self) -> GraphView:

@@ -31,8 +31,7 @@ class GraphRetriever(BaseRetriever):
         super().__init__(callback_manager=CallbackManager([]))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        self._store.refresh()
-        with self._store.database.read() as connection:
+        with self._store.reading() as connection:
             view = read_view(connection)
             labels = view.labels_in(connection, query_bundle.query_str)
             ranked = view.from_labels(labels)[: self._top_k]

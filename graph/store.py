@@ -8,7 +8,8 @@ and all that rests on them are derived (see `derive`) before anything derived is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +36,9 @@ from .extract.llama import read_back
 from .facts import (
     delete_chunks,
     delete_document,
+    derived_generation,
     forget_titles,
+    generation,
     one_a_place,
     put_chunks,
     put_extractions,
@@ -84,6 +87,18 @@ class SqlGraphStore(PropertyGraphStore):
         """Bring entities, relations, communities and reports up to the facts."""
         return derive(self.database, options=self.options, progress=progress)
 
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent view in which all that is derived rests on the facts as they are."""
+        self.refresh()
+        with self.database.read() as connection:
+            if derived_generation(connection) == generation(connection):
+                yield connection
+                return
+        with self.database.write() as connection:  # facts came in between: now none can
+            self.refresh()
+            yield connection
+
     # --- facts in -------------------------------------------------------------------------
 
     def upsert_llama_nodes(self, llama_nodes: Sequence[BaseNode]) -> None:
@@ -123,8 +138,8 @@ class SqlGraphStore(PropertyGraphStore):
             GraphInputError: a relation without `triplet_source_id`, or with an end that does not
                 stand in that chunk.
         """
-        self.refresh()
         with self.database.write() as connection:
+            self.refresh()
             entities = {entity.id: entity for entity in read_entities(connection)}
             sources = [_source_of(relation) for relation in relations]
             found = read_extractions(connection, sources)
@@ -153,11 +168,11 @@ class SqlGraphStore(PropertyGraphStore):
 
         An entity goes by deleting every mention, statement and title of its names.
         """
-        self.refresh()
         wanted = {node.id for node in self.get(properties=properties)} if properties else set()
         wanted |= set(ids or [])
         named = {name_key(name) for name in entity_names or []}
         with self.database.write() as connection:
+            self.refresh()
             keys: set[str] = set(named)
             for entity in read_entities(connection):
                 if entity.id in wanted or named.intersection(entity.keys):
@@ -204,9 +219,8 @@ class SqlGraphStore(PropertyGraphStore):
         Entities come first, each sorted by id. What is no id but a name gives the entity of that
         name: LlamaIndex's own retrievers take names for ids.
         """
-        self.refresh()
         wanted = None if ids is None else {*ids, *(name_key(name) for name in ids)}
-        with self.database.read() as connection:
+        with self.reading() as connection:
             found: list[LabelledNode] = [
                 entity_node(entity)
                 for entity in read_entities(connection)
@@ -235,8 +249,7 @@ class SqlGraphStore(PropertyGraphStore):
         """Relations with both ends, sorted by relation id; nothing asked for is nothing given."""
         if not (entity_names or relation_names or properties or ids):
             return []
-        self.refresh()
-        with self.database.read() as connection:
+        with self.reading() as connection:
             by_id = {entity.id: entity for entity in read_entities(connection)}
             relations = read_relations(connection)
         keys = {name_key(name) for name in entity_names or []}
@@ -291,8 +304,7 @@ class SqlGraphStore(PropertyGraphStore):
 
     def get_schema(self, refresh: bool = False) -> dict[str, list[str]]:
         """Entity types and predicates that occur, sorted."""
-        self.refresh()
-        with self.database.read() as connection:
+        with self.reading() as connection:
             return {
                 "entity_types": sorted({entity.type for entity in read_entities(connection)}),
                 "predicates": sorted({r.predicate for r in read_relations(connection)}),

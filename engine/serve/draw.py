@@ -14,16 +14,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from ..index.library import DocumentRow
     from ..types import Answer, Citation, IngestReport, Passage
     from .doctor import Finding
 
 # Long lines are left to the terminal: a pipe gets them whole.
-_out = Console(highlight=False, emoji=False, soft_wrap=True)
-_err = Console(highlight=False, emoji=False, soft_wrap=True, stderr=True)
+_out = Console(soft_wrap=True)
+_err = Console(soft_wrap=True, stderr=True)
 
 STAGES = {
     "read": "Reading files",
@@ -36,16 +38,15 @@ STAGES = {
 }
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
-_CONTROL = {code: "�" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-_LINE = _CONTROL | {ord("\n"): "�", ord("\t"): "�"}
+_CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}")
+_CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code) not in "\n\t"}
 
 
-def _text(text: str) -> str:
-    return escape(text.translate(_CONTROL))
-
-
-def _line(text: str) -> str:
-    return escape(text.translate(_LINE))
+def _print(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
+    """Print texts, each alone or with a style; on one line, or with the lines that they have."""
+    kept = _CONTROL_BUT_LINES if lines else _CONTROL
+    pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+    to.print(Text.assemble(*((text.translate(kept), style) for text, style in pairs)))
 
 
 @contextmanager
@@ -57,33 +58,42 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=_err) as bars:
-        tasks: dict[str, Any] = {}
-        before = ""
+    bars = Progress(*columns, TimeElapsedColumn(), console=_err)
+    tasks: dict[str, TaskID] = {}
+    before = ""
 
-        def complete(stage: str) -> None:
-            if stage in tasks:
-                bars.update(tasks[stage], completed=bars.tasks[tasks[stage]].total)
+    def complete(stage: str) -> None:
+        if stage in tasks:
+            bars.update(tasks[stage], completed=bars.tasks[tasks[stage]].total)
 
-        def progress(stage: str, done: int, total: int) -> None:
-            nonlocal before
-            if stage != before and before != "read":  # files are read while others are worked on
-                complete(before)
-            before = stage
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
-            bars.update(tasks[stage], completed=done, total=max(total, done))
+    def progress(stage: str, done: int, total: int) -> None:
+        nonlocal before
+        if not tasks:
+            bars.start()
+        if stage != before and before != "read":  # files are read while others are worked on
+            complete(before)
+        before = stage
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
+        bars.update(tasks[stage], completed=done, total=max(total, done))
 
+    try:
         yield progress
         for stage in tasks:
             complete(stage)
+    finally:
+        if tasks:
+            bars.stop()
 
 
 def print_json(value: object) -> None:
     """A value as JSON on standard output; escaped where the output cannot hold all characters."""
-    is_unicode = "utf" in (sys.stdout.encoding or "").lower()
-    text = json.dumps(value, ensure_ascii=not is_unicode, indent=2, default=_plain)
+    text = json.dumps(value, ensure_ascii=not _holds_unicode(), indent=2, default=_plain)
     sys.stdout.write(text + "\n")
+
+
+def _holds_unicode() -> bool:
+    return "utf" in (sys.stdout.encoding or "").lower()
 
 
 def _plain(value: object) -> object:
@@ -94,7 +104,7 @@ def _plain(value: object) -> object:
 
 def show_error(message: str) -> None:
     """One line on standard error, whatever the message holds."""
-    _err.print(f"[red]loregraph: {escape(' '.join(message.split()).translate(_LINE))}[/red]")
+    _print((f"loregraph: {' '.join(message.split())}", "red"), to=_err)
 
 
 def show_report(report: IngestReport, *, as_json: bool) -> None:
@@ -105,19 +115,20 @@ def show_report(report: IngestReport, *, as_json: bool) -> None:
     words = ("added", "changed", "unchanged", "removed", "failed")
     counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
     if report.chunks:
-        counts.append(f"{report.chunks} chunks")
+        counts.append("1 chunk" if report.chunks == 1 else f"{report.chunks} chunks")
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
     times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
-    _out.print(f"[bold]{', '.join(counts) or 'nothing to do'}[/bold]{f' ({times})' * bool(times)}")
+    _print((", ".join(counts) or "nothing to do", "bold"), f" ({times})" if times else "")
     for note in report.notes:
-        _out.print(f"  note: {_line(note)}")
+        _print(f"  note: {note}")
     for failure in report.failed:
-        _err.print(f"  [red]failed[/red] {_line(failure.source)}: {_line(failure.reason)}")
+        _print("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=_err)
 
 
 def show_question(question: str) -> None:
     """A question that was not typed by who reads the answer."""
-    _out.print(f"\n[bold]? {_line(question)}[/bold]")
+    _print("")
+    _print((f"? {question}", "bold"))
 
 
 def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
@@ -125,21 +136,27 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
-    _out.print(_text(answer.text))
+    _print(answer.text, lines=True)
     if answer.citations:
-        _out.print("\n[bold]Sources[/bold]")
+        _heading("Sources")
     for citation in answer.citations:
-        mark = escape(f"[{citation.number}]")
-        _out.print(f"  {mark} {_line(citation.title)} ({_place(citation)})")
-    _out.print(f"[dim]{_line(_route(answer))}[/dim]")
+        _print(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+    _print((_route(answer), "dim"))
     if explain:
         _show_trace(answer)
-        show_passages(answer.passages, explain=True, as_json=False)
+        if answer.passages:
+            _heading("Passages")
+            show_passages(answer.passages, explain=True, as_json=False)
+
+
+def _heading(text: str) -> None:
+    _print("")
+    _print((text, "bold"))
 
 
 def _place(source: Citation | Passage) -> str:
     page = f", p. {source.page}" if source.page else ""
-    return f"{_line(source.document_id)}{page}:{source.start}-{source.end}"
+    return f"{source.document_id}{page}:{source.start}-{source.end}"
 
 
 def _route(answer: Answer) -> str:
@@ -148,13 +165,11 @@ def _route(answer: Answer) -> str:
 
 
 def _show_trace(answer: Answer) -> None:
-    _out.print("\n[bold]How it was found[/bold]")
+    _heading("How it was found")
     for step in answer.trace:
         figures = ", ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
-        detail = _line(step.detail) + f" ({figures})" * bool(figures)
-        _out.print(f"  {_line(step.stage):<14}{step.seconds * 1000:>7.0f} ms  {detail}")
-    if answer.passages:
-        _out.print("\n[bold]Passages[/bold]")
+        detail = f"{step.detail} ({figures})" if figures else step.detail
+        _print(f"  {step.stage:<14}{step.seconds * 1000:>7.0f} ms  {detail}")
 
 
 def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) -> None:
@@ -163,19 +178,17 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
         print_json(list(passages))
         return
     if not passages:
-        _out.print("nothing found")
+        _print("nothing found")
     for number, passage in enumerate(passages, 1):
-        _out.print(
-            f"[bold]{number}. {_line(passage.title)}[/bold] ({_place(passage)})  "
-            f"relevance {passage.relevance:.2f}"
-        )
+        title, place = f"{number}. {passage.title}", f" ({_place(passage)})"
+        _print((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
         excerpt = " ".join(passage.text.split())
-        cut = "…" * (len(excerpt) > EXCERPT_CHARACTERS)
-        _out.print(f"   {_line(excerpt[:EXCERPT_CHARACTERS])}{cut}")
+        cut = "…" if len(excerpt) > EXCERPT_CHARACTERS else ""
+        _print(f"   {excerpt[:EXCERPT_CHARACTERS]}{cut}")
         if explain:
             lists = ", ".join(f"{name} {value:.3f}" for name, value in passage.scores.items())
-            _out.print(f"   [dim]{lists}[/dim]")
-            _out.print(f"   [dim]{_line(' '.join(passage.path))}[/dim]")
+            _print((f"   {lists}", "dim"))
+            _print((f"   {' '.join(passage.path)}", "dim"))
 
 
 def show_stats(
@@ -186,24 +199,23 @@ def show_stats(
         listed = {} if documents is None else {"documents_listed": list(documents)}
         print_json(stats | listed)
         return
-    shown = {name: f"{value:,}" for name, value in stats.items() if type(value) is int}
-    shown["size"] = f"{stats['size_bytes'] / 1e6:.1f} MB"
-    shown["up to date"] = (
-        "yes" if stats["up_to_date"] else "no: the next add or question sees to it"
-    )
-    del shown["size_bytes"]
+    shown = {name: f"{value:,}" for name, value in stats.items()} | {
+        "size_bytes": f"{stats['size_bytes'] / 1e6:.1f} MB",
+        "up_to_date": "yes" if stats["up_to_date"] else NOT_UP_TO_DATE,
+    }
     for name, value in shown.items():
-        _out.print(f"{name:<13}{value}")
+        _print(f"{name.removesuffix('_bytes').replace('_', ' '):<13}{value}")
     for document in documents or ():
-        _out.print(f"  {_line(document.id)}  [dim]{_line(document.title)}[/dim]")
+        _print(f"  {document.id}", (f"  {document.title}", "dim"))
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
     """What `doctor` found, a line each."""
+    sound, problem = ("✓", "✗") if _holds_unicode() else ("+", "x")
     for finding in findings:
-        mark = "[green]✓[/green]"
+        mark = (sound, "green")
         if finding.is_lack:
-            mark = "[yellow]![/yellow]"
+            mark = ("!", "yellow")
         if finding.is_problem:
-            mark = "[red]✗[/red]"
-        _out.print(f"{mark} {_line(finding.text)}")
+            mark = (problem, "red")
+        _print(mark, f" {finding.text}")

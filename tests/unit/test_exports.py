@@ -26,6 +26,7 @@ from graph.model import (
     Report,
     content_id,
 )
+from graph.picture import readable
 from graph.visualise import to_html
 
 HOSTILE = (
@@ -248,3 +249,19 @@ def test_discs_of_any_number_are_packed_without_overlap(count: int) -> None:
     names = [(number,) for number in range(count)]
     links = {(names[0], name): 1.0 for name in names[1:]}
     assert overlaps(pack(sizes, links, names=names), sizes) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("The **Tolland Station** is old.", "The Tolland Station is old.", id="bold"),
+        pytest.param("The ship *Ursula* sank.", "The ship Ursula sank.", id="italics"),
+        pytest.param(
+            "- See [the log](notes.md)\n today.", "See the log today.", id="list and link"
+        ),
+        pytest.param("3 * 4 and 2 * 6", "3 * 4 and 2 * 6", id="times"),
+        pytest.param("海燕站（**旧**）很小。", "海燕站（旧）很小。", id="Chinese"),
+    ],
+)
+def test_sentences_are_shown_without_marks_of_markdown(text: str, expected: str) -> None:
+    assert readable(text) == expected
