@@ -9,34 +9,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Table,
-    and_,
-    bindparam,
-    delete,
     func,
-    insert,
     select,
-    tuple_,
-    update,
 )
 
 from .communities import communities as cluster
 from .database import Database
 from .facts import (
-    batches,
     chunk_of,
     derived_generation,
     generation,
     write_state,
 )
+from .linking import Progress, mark_unlinked, write_links
 from .model import (
+    ALSO_KNOWN_AS,
     NAMED_TYPES,
+    OCCURS_WITH,
     Community,
     Entity,
     Evidence,
@@ -46,15 +40,14 @@ from .model import (
     Report,
     content_id,
 )
-from .names import NameMatcher
-from .read import ORDERLESS_PREDICATE, read_reports, write_findings
+from .read import read_reports, write_findings
 from .reports import EntityMention, ReportInput, write_reports
 from .resolve import resolve
+from .rows import replace_rows
 from .schema import (
     chunks,
     communities,
     entities,
-    links,
     members,
     mentions,
     names,
@@ -63,11 +56,8 @@ from .schema import (
     statements,
 )
 
-ALSO_KNOWN_AS = "also known as"
 TYPED_WEIGHT = 2.0
 """A stated relation binds its two ends more than standing in one sentence, which weighs 1."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +97,8 @@ def derive(
         options: clustering parameters.
         progress: called with a stage's name, steps done and steps in all.
     """
+    if is_fresh(database):  # without waiting for whoever writes
+        return Derived()
     report = progress or (lambda _stage, _done, _total: None)
     with database.write() as connection:
         current = generation(connection)
@@ -118,7 +110,7 @@ def derive(
         written = _write_entities(connection, found)
         written += _write_names(connection, known, merges)
         report("link", 0, 1)
-        _write_links(connection, report)
+        write_links(connection, report)
         entity_of = {merge.key: merge.entity_id for merge in merges}
         edges = _relations(connection, entity_of)
         written += _write_relations(connection, edges)
@@ -175,6 +167,7 @@ def _all_names(connection: Connection) -> list[Name]:
         surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
         titles[row.title_key].add(row.document_id)
         documents[row.title_key].add(row.document_id)
+    spoken_of = _keys_of_statements(connection)
     return [
         Name(
             key=key,
@@ -184,7 +177,18 @@ def _all_names(connection: Connection) -> list[Name]:
             titles=frozenset(titles[key]),
         )
         for key in sorted(surfaces)
+        # A noun phrase of one document of which nothing is said would only be noise.
+        if key in spoken_of
+        or len(documents[key]) > 1
+        or NAMED_TYPES & types[key].keys()
+        or titles[key]
     ]
+
+
+def _keys_of_statements(connection: Connection) -> set[str]:
+    subjects = connection.execute(select(statements.c.subject).distinct()).scalars()
+    objects = connection.execute(select(statements.c.object).distinct()).scalars()
+    return {*subjects, *objects}
 
 
 def _stated_aliases(connection: Connection) -> list[tuple[str, str]]:
@@ -221,7 +225,7 @@ def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence
         }
         for merge in merges
     ]
-    _mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
+    mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
     return replace_rows(connection, names, rows)
 
 
@@ -229,51 +233,6 @@ def _kind(name: Name) -> str:
     if name.titles:
         return "title"
     return "name" if NAMED_TYPES & name.types.keys() else "concept"
-
-
-def _mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
-    """Chunks in which a name that came or went may occur are matched again; no others.
-
-    What a chunk's longest matches are depends only on the names that occur in it.
-    """
-    before = {(row.key, row.kind) for row in connection.execute(select(names.c.key, names.c.kind))}
-    changed = sorted((key, kind) for key, kind in now ^ before if kind != "concept")
-    if len(changed) * 5 > len(now):
-        connection.execute(update(chunks).values(linked=False))
-        return
-    if not changed:
-        return
-    matcher = _matcher(changed)
-    texts = connection.execute(select(chunks.c.id, chunks.c.text))
-    for batch in batches(row.id for row in texts if matcher.match(row.text)):
-        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
-
-
-def _matcher(kinds: Iterable[tuple[str, str]]) -> NameMatcher:
-    named = [(key, kind) for key, kind in kinds if kind != "concept"]
-    return NameMatcher(
-        titles=[key for key, kind in named if kind == "title"], names=[key for key, _ in named]
-    )
-
-
-def _write_links(connection: Connection, progress: Progress) -> None:
-    query = select(chunks.c.id, chunks.c.text).where(chunks.c.linked.is_(False))
-    waiting = connection.execute(query.order_by(chunks.c.id)).all()
-    if not waiting:
-        return
-    known = connection.execute(select(names.c.key, names.c.kind))
-    matcher = _matcher((row.key, row.kind) for row in known)
-    rows: list[dict[str, Any]] = []
-    for number, row in enumerate(waiting):
-        keys = sorted({match.key for match in matcher.match(row.text)})
-        rows.extend({"chunk_id": row.id, "key": key} for key in keys)
-        if number % 500 == 0:
-            progress("link", number, len(waiting))
-    for batch in batches(row.id for row in waiting):
-        connection.execute(delete(links).where(links.c.chunk_id.in_(batch)))
-        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=True))
-    if rows:
-        connection.execute(insert(links), rows)
 
 
 def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Relation]:
@@ -284,7 +243,7 @@ def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Rel
         source, target = entity_of.get(row.subject), entity_of.get(row.object)
         if source is None or target is None or source == target:
             continue
-        if row.predicate == ORDERLESS_PREDICATE and target < source:
+        if row.predicate == OCCURS_WITH and target < source:
             source, target = target, source
         evidences[source, row.predicate, target].add(
             Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
@@ -295,7 +254,7 @@ def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Rel
             source_id=source,
             predicate=predicate,
             target_id=target,
-            weight=len(places) * (1.0 if predicate == ORDERLESS_PREDICATE else TYPED_WEIGHT),
+            weight=len(places) * (1.0 if predicate == OCCURS_WITH else TYPED_WEIGHT),
             evidences=tuple(sorted(places)),
         )
         for (source, predicate, target), places in evidences.items()
@@ -383,45 +342,3 @@ def _write_reports(connection: Connection, values: Sequence[Report]) -> int:
         for value in values
     ]
     return replace_rows(connection, reports, rows)
-
-
-def replace_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Make the table hold exactly these rows, writing only the difference; how many changed."""
-    key_columns = list(table.primary_key.columns)
-    columns = [column.name for column in table.columns]
-    wanted = {
-        tuple(row[c.name] for c in key_columns): tuple(row[c] for c in columns) for row in rows
-    }
-    held = {
-        tuple(getattr(row, c.name) for c in key_columns): tuple(row)
-        for row in connection.execute(select(table))
-    }
-    gone = sorted(held.keys() - wanted.keys())
-    come = [
-        dict(zip(columns, wanted[key], strict=True)) for key in sorted(wanted.keys() - held.keys())
-    ]
-    changed = sorted(key for key in wanted.keys() & held.keys() if wanted[key] != held[key])
-    for start in range(0, len(gone), 200):
-        part = gone[start : start + 200]
-        where = (
-            key_columns[0].in_([key[0] for key in part])
-            if len(key_columns) == 1
-            else tuple_(*key_columns).in_(part)
-        )
-        connection.execute(delete(table).where(where))
-    if changed:
-        same_key = and_(*(column == bindparam(f"key_{column.name}") for column in key_columns))
-        values: dict[str, Any] = {
-            c.name: bindparam(f"new_{c.name}") for c in table.columns if not c.primary_key
-        }
-        connection.execute(
-            update(table).where(same_key).values(values),
-            [
-                {f"key_{c.name}": part for c, part in zip(key_columns, key, strict=True)}
-                | {f"new_{name}": v for name, v in zip(columns, wanted[key], strict=True)}
-                for key in changed
-            ],
-        )
-    if come:
-        connection.execute(insert(table), come)
-    return len(gone) + len(come) + len(changed)

@@ -204,15 +204,29 @@ def map_points(
         return []
     generic = not content_terms(question, tokens=tokens)
     own = np.ones(len(drafts)) if generic else _matched(drafts, question, match)
-    own *= [1.0 if _mostly_han(f.text) == _asks_in_han(question) else OTHER_LANGUAGE for _, _, f in drafts]
+    own = (own / max(float(own.max()), 1e-9)) ** POW
+    own *= [
+        1.0 if _mostly_han(f.text) == _asks_in_han(question) else OTHER_LANGUAGE
+        for _, _, f in drafts
+    ]
     topical = salience(
-        [finding.text for _, _, finding in drafts], own,
-        groups=[_group(finding, document_of) for _, _, finding in drafts], tokens=tokens,
+        [finding.text for _, _, finding in drafts],
+        own,
+        groups=[_group(finding, document_of) for _, _, finding in drafts],
+        tokens=tokens,
     )
     weights = _weights(drafts)
     values = [
-        relevance * (S_W * weight + S_I * informativeness(finding.text) + S_T * says + S_Q * quality(finding.text))
-        for relevance, weight, says, (_, _, finding) in zip(own.tolist(), weights, topical, drafts, strict=True)
+        relevance
+        * (
+            S_W * weight
+            + S_I * informativeness(finding.text)
+            + S_T * says
+            + S_Q * quality(finding.text)
+        )
+        for relevance, weight, says, (_, _, finding) in zip(
+            own.tolist(), weights, topical, drafts, strict=True
+        )
     ]
     best: dict[str, Point] = {}
     for (report, _, finding), value in zip(drafts, values, strict=True):
@@ -362,17 +376,22 @@ def salience(texts, relevance, *, groups, tokens):
             d[t] = max(d.get(t, 0.0), rel)
             total[t] += 1
     n = len(by_doc)
-    df = Counter(); mass = Counter()
+    df = Counter()
+    mass = Counter()
     for d in by_doc.values():
         for t, r in d.items():
-            df[t] += 1; mass[t] += r
-    weight = {t: mass[t] * math.log((n + 1) / df[t]) * (total[t] / df[t]) ** S_B for t in df if df[t] >= 2}
+            df[t] += 1
+            mass[t] += r
+    weight = {
+        t: mass[t] * math.log((n + 1) / df[t]) * (total[t] / df[t]) ** S_B for t in df if df[t] >= 2
+    }
     raw = [sum(weight.get(t, 0.0) for t in bag) / (len(bag) + 4) ** S_P for bag in bags]
     top = max(raw, default=0.0) or 1.0
     return [r / top for r in raw]
 
 
-S_W, S_I, S_T, S_Q, S_B, S_P = 0.1, 0.1, 0.7, 0.1, 1.0, 0.7
+POW = 2.0
+S_W, S_I, S_T, S_Q, S_B, S_P = 0.1, 0.2, 0.4, 0.3, 1.0, 0.7
 
 
 def _weights(drafts: Sequence[_Draft]) -> list[float]:

@@ -36,11 +36,12 @@ from llama_index.core.storage.storage_context import StorageContext
 from sqlalchemy import select
 
 from .database import Database
-from .derive import Derived, DeriveOptions, Progress
+from .derive import Derived, DeriveOptions
 from .errors import GraphInputError
 from .extract.language import LanguageExtractor
 from .extract.llama import ExtractionTransform, attach, extraction_of
 from .facts import chunk_of, extractions_by_text, text_sha
+from .linking import Progress
 from .model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
 from .nodes import chunk_of_node, document_splitter
 from .read import (

@@ -26,6 +26,13 @@ NAMED_TYPES = frozenset(ENTITY_TYPES) - {"CONCEPT"}
 """Types of things that carry a proper name; CONCEPT is a noun phrase."""
 
 
+OCCURS_WITH = "occurs with"
+"""The predicate of two names in one sentence. It has no direction: its ends are in sorted order."""
+
+ALSO_KNOWN_AS = "also known as"
+"""The predicate by which a text itself says that two names mean one thing."""
+
+
 def content_id(prefix: str, *parts: str) -> str:
     """A stable id: `prefix` and 16 hex digits of SHA-256 over the parts, in their order."""
     digest = hashlib.sha256("\x1f".join(parts).encode("utf8", "surrogatepass")).hexdigest()

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, select
 
 from .facts import batches, chunk_of
 from .model import (
+    OCCURS_WITH,
     Chunk,
     Community,
     Entity,
@@ -30,9 +31,6 @@ from .schema import (
     reports,
     statements,
 )
-
-ORDERLESS_PREDICATE = "occurs with"
-"""The one predicate that has no direction; its ends are stored in the order of their ids."""
 
 
 def read_chunks(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Chunk]:
@@ -86,7 +84,7 @@ def read_relations(connection: Connection) -> list[Relation]:
         ends = entity_of.get(row.subject), entity_of.get(row.object)
         if ends[0] is None or ends[1] is None:
             continue
-        source, target = sorted(ends) if row.predicate == ORDERLESS_PREDICATE else ends  # type: ignore[type-var]
+        source, target = sorted(ends) if row.predicate == OCCURS_WITH else ends  # type: ignore[type-var]
         evidence = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
         places[str(source), row.predicate, str(target)].add(evidence)
     return [

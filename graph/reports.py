@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .model import (
+    OCCURS_WITH,
     Chunk,
     Community,
     Entity,
@@ -29,7 +30,6 @@ from .passages import Sentence, is_near_duplicate, sentences_with_entities, toke
 FORMAT = "reports/1"
 """Part of every fingerprint: a change in how reports are written makes all of them anew."""
 
-ORDERLESS_PREDICATE = "occurs with"
 MAX_FINDINGS = 8
 MAX_SUMMARY_SENTENCES = 3
 MAX_TITLE_NAMES = 3
@@ -116,7 +116,7 @@ def _bases(graph: ReportInput) -> Iterator[_Basis]:
         statements=(
             (evidence.chunk_id, evidence.start, relation.source_id, relation.target_id, typed)
             for relation in graph.relations
-            for typed in (relation.predicate != ORDERLESS_PREDICATE,)
+            for typed in (relation.predicate != OCCURS_WITH,)
             for evidence in relation.evidences
         ),
     )

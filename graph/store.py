@@ -30,7 +30,7 @@ from sqlalchemy import Connection, select
 
 from . import model
 from .database import Database
-from .derive import Derived, DeriveOptions, Progress, derive
+from .derive import Derived, DeriveOptions, derive
 from .errors import GraphInputError
 from .extract.llama import read_back
 from .facts import (
@@ -44,6 +44,7 @@ from .facts import (
     put_extractions,
     read_extractions,
 )
+from .linking import Progress
 from .names import name_key
 from .nodes import (
     chunk_node,

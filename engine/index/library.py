@@ -36,8 +36,9 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from ..errors import LibraryBusy, LibraryNotFound, LibraryUnusable
+from ..errors import LibraryNotFound
 from ..types import SourceText
+from . import refusals
 from .door import (
     Database,
     batches,
@@ -135,42 +136,39 @@ class Library:
         )
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
         try:
-            self._prepare_schema()
+            self._prepare_schema(create=create)
         except BaseException:
             self.database.close()
             raise
 
     def _prepare_folder(self, *, create: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
-            raise LibraryUnusable(f"{str(self.path)!r} is a file; a library is a folder")
+            raise refusals.is_file(self.path)
         if (self.path / DATABASE_NAME).exists():
             return
         if not create:
-            raise LibraryNotFound(
-                f"no library at {str(self.path)!r}; `loregraph add <files>` makes one"
-            )
+            raise refusals.none_there(self.path)
         if self.path.exists() and any(self.path.iterdir()):
-            raise LibraryUnusable(
-                f"{str(self.path)!r} is a folder with other files in it; "
-                "give an empty or a new folder with --library"
-            )
+            raise refusals.other_files(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise LibraryUnusable(
-                f"cannot make a library at {str(self.path)!r}: {error.strerror}"
-            ) from error
+            raise refusals.not_made(self.path, error) from error
 
-    def _prepare_schema(self) -> None:
+    def _prepare_schema(self, *, create: bool) -> None:
         with self.read() as connection:
             held = _schema_version(connection)
+            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
         if held == SCHEMA:
             return
         if held > SCHEMA:
-            raise LibraryUnusable(
-                f"the library at {str(self.path)!r} has schema {held}, this loregraph reads "
-                f"{SCHEMA}: upgrade loregraph, or build a new library"
-            )
+            raise refusals.newer_schema(self.path, held=held, known=SCHEMA)
+        if tables:
+            raise refusals.other_database(self.path / DATABASE_NAME)
+        if (self.path / "derived").exists():
+            raise refusals.lost_database(self.path / DATABASE_NAME)
+        if not create:
+            raise refusals.none_there(self.path)
         with self.write() as connection:
             metadata.create_all(connection)
             if _schema_version(connection) == 0:
@@ -182,13 +180,16 @@ class Library:
     def writer(self) -> Iterator[None]:
         """Hold the writer's lock over a whole run; the system drops it when the process dies."""
         try:
-            with self._lock:
-                yield
+            self._lock.acquire()
         except Timeout as error:
-            raise LibraryBusy(
-                f"another process is writing to {str(self.path)!r} "
-                f"(waited {self._lock.timeout:g} s); try again when it is done"
-            ) from error
+            seconds = self._lock.timeout
+            raise refusals.busy(self.path, waited_seconds=seconds) from error
+        except OSError as error:
+            raise refusals.not_locked(self.path, error) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -207,7 +208,7 @@ class Library:
         try:
             yield
         except (DBAPIError, sqlite3.Error) as error:
-            raise _mapped(error, self.path) from error
+            raise refusals.refused(error, self.path / DATABASE_NAME) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -336,7 +337,7 @@ class Library:
 
     def size_bytes(self) -> int:
         """What the library takes on disk, derived files included."""
-        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        return sum(_size_of(file) for file in self.path.rglob("*") if file.is_file())
 
     def problems(self) -> list[str]:
         """What a damaged library would show, one line each; empty when it is sound."""
@@ -385,22 +386,12 @@ def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:
     return (values / length).astype("<f4")
 
 
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the database's side files go when another process closes it
+        return 0
+
+
 def _schema_version(connection: Connection) -> int:
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-
-
-def _mapped(error: Exception, path: Path) -> LibraryBusy | LibraryUnusable:
-    text = " ".join(str(getattr(error, "orig", None) or error).split())
-    if "locked" in text or "busy" in text:
-        return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
-    if "full" in text:
-        return LibraryUnusable(
-            f"the disk of {str(path)!r} is full: make room and run the same command again; "
-            "what was stored before is kept"
-        )
-    if "not a database" in text or "malformed" in text:
-        return LibraryUnusable(
-            f"{str(path / DATABASE_NAME)!r} is not a usable library ({text}): "
-            "restore it from a copy, or build a new library"
-        )
-    return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")

@@ -122,7 +122,7 @@ def features(evidences: Sequence[Evidence]) -> npt.NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
-COEFFICIENTS = (-7.84, 0.52, 2.0, 1.55, 2.89, 3.37, 2.39, -0.19, 1.63, 3.48)
+COEFFICIENTS = (-7.58, 0.75, 1.67, 1.38, 2.8, 3.34, 2.45, -0.19, 1.15, 3.18)
 """Fitted; in the order of `FEATURES`."""
 
 

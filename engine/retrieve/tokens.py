@@ -19,19 +19,20 @@ _STOP_WORDS = frozenset(_STOP.split())
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-/._'’&][^\W_{_CJK}]+)*")
 _IS_CJK = re.compile(rf"[{_CJK}]")
-_PARTS = re.compile(r"\d+|[^\W\d_]+")
+_MARKS = re.compile(r"[-/._'’&]+")
+_DECIMAL = re.compile(r"\d+(?:\.\d+)+")
+_LETTERS_NUMBER = re.compile(r"([^\W\d_]{2,})(\d{3,})")
 _CODE = re.compile(r"\b([A-Z]{2,})[ ](\d+)\b")
 _POSSESSIVE = re.compile(r"['’]s?\b(?![\w'’])")
-_JOINERS = re.compile(r"[-/_'’&]|(?<!\d)\.|\.(?!\d)")
 
 
 def tokens(text: str) -> list[str]:
     """The tokens of `text`, in order, with repeats.
 
     Words are folded (width, case, accents), stemmed (Snowball English), and left out if they are
-    among a few dozen function words. What is joined by marks or mixes letters and digits
-    ("KMI-2031/7", "IL-6") gives its parts and the whole; so does "ISO 27001". Chinese gives
-    overlapping pairs of characters, which need no dictionary.
+    among a few dozen function words. What marks join ("KMI-2031/7", "IL-6") gives its parts and the
+    whole; so do "ISO27001" and "ISO 27001". Chinese gives overlapping pairs of characters, which
+    need no dictionary.
     """
     wide = text if text.isascii() else unicodedata.normalize("NFKC", text)
     found: list[str] = []
@@ -63,9 +64,15 @@ def _pairs(run: str) -> list[str]:
 
 def _joined_and_parts(piece: str) -> list[str]:
     bare = _POSSESSIVE.sub("", piece)
-    whole = _JOINERS.sub("", bare)
-    parts = [part for part in _PARTS.findall(bare) if len(part) > 1 or part.isdigit()]
-    return [whole] if parts in ([whole], []) else [whole, *parts]
+    if _DECIMAL.fullmatch(bare):
+        return [bare]
+    parts = [part for part in _MARKS.split(bare) if part]
+    if len(parts) == 1:
+        code = _LETTERS_NUMBER.fullmatch(bare)
+        return [bare, code[1], code[2]] if code else parts
+    whole = "".join(parts)
+    initials = whole.isalpha() and len(whole) == len(parts)  # U.S. is one word
+    return [whole] if initials else [*parts, whole]
 
 
 @lru_cache(maxsize=1)

@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from ..model import Mention, Statement
+from ..model import ALSO_KNOWN_AS, Mention, Statement
 from ..name_parts import initials_match
 from .candidates import Candidate
 from .cooccurrence import named_by_sentence
 from .segments import Layout, Segment, has_han
 
-ALSO_KNOWN_AS = "also known as"
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
 _ENGLISH = re.compile(

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from ..model import NAMED_TYPES, Mention, Statement
+from ..model import NAMED_TYPES, OCCURS_WITH, Mention, Statement
 from .segments import Layout
 
-OCCURS_WITH = "occurs with"
 NEIGHBOURS = 2
 """Each name is tied to so many different names that follow it in its sentence."""
 

@@ -1,0 +1,96 @@
+"""Why a library cannot be opened, read or written, each in one line that says what to do.
+
+Knows the messages of SQLite; opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import LibraryBusy, LibraryNotFound, LibraryUnusable
+
+_ANOTHER_FOLDER = "give an empty or a new folder with --library"
+
+
+def none_there(path: Path) -> LibraryNotFound:
+    """No library at this path."""
+    return LibraryNotFound(f"no library at {str(path)!r}; `loregraph add <files>` makes one")
+
+
+def is_file(path: Path) -> LibraryUnusable:
+    """The path is a file."""
+    return LibraryUnusable(f"{str(path)!r} is a file; a library is a folder")
+
+
+def other_files(path: Path) -> LibraryUnusable:
+    """The folder is in use for something else."""
+    return LibraryUnusable(f"{str(path)!r} is a folder with other files in it; {_ANOTHER_FOLDER}")
+
+
+def not_made(path: Path, error: OSError) -> LibraryUnusable:
+    """The folder cannot be made."""
+    return LibraryUnusable(f"cannot make a library at {str(path)!r}: {error.strerror}")
+
+
+def not_locked(path: Path, error: OSError) -> LibraryUnusable:
+    """The writer's lock cannot be had, for another reason than another writer."""
+    return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")
+
+
+def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
+    """A later version of the product made it."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} has schema {held}, this loregraph reads {known}: "
+        "upgrade loregraph, or build a new library"
+    )
+
+
+def other_database(database: Path) -> LibraryUnusable:
+    """A database of this name that is not ours."""
+    return LibraryUnusable(f"{str(database)!r} is a database of something else; {_ANOTHER_FOLDER}")
+
+
+def lost_database(database: Path) -> LibraryUnusable:
+    """A library that was in use, and whose database holds nothing any more."""
+    return LibraryUnusable(
+        f"{str(database)!r} is empty, though the library was in use: restore it from a copy, "
+        "or remove the folder and add the documents again"
+    )
+
+
+def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
+    """Another writer did not finish in time."""
+    return LibraryBusy(
+        f"another process is writing to {str(path)!r} (waited {waited_seconds:g} s); "
+        "try again when it is done"
+    )
+
+
+def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
+    """What the database said, as an error of ours."""
+    path = database.parent
+    text = " ".join(str(getattr(error, "orig", None) or error).split())
+    kept = "what was stored before is kept"
+    if "locked" in text or "busy" in text:
+        return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
+    if ("readonly" in text or "unable to open" in text) and not os.access(path, os.W_OK):
+        return LibraryUnusable(
+            f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
+            "where it can be written (questions write there too)"
+        )
+    if "disk I/O error" in text:
+        return LibraryUnusable(
+            f"the disk of {str(path)!r} refuses ({text}): if it is full, make room and run the "
+            f"same command again; {kept}"
+        )
+    if "full" in text:
+        return LibraryUnusable(
+            f"the disk of {str(path)!r} is full: make room and run the same command again; {kept}"
+        )
+    if "not a database" in text or "malformed" in text:
+        return LibraryUnusable(
+            f"{str(database)!r} is not a usable library ({text}): "
+            "restore it from a copy, or build a new library"
+        )
+    return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")
