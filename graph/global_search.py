@@ -17,52 +17,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .global_match import HAN, Scores, Tokens, content_terms, informativeness, mostly_han
 from .model import Chunk, Community, Evidence, Finding, Report
 from .passages import quality
 from .sentences import sentence_spans
 
-Tokens = Callable[[str], list[str]]
-Scores = NDArray[np.float64]
 _Draft = tuple[Report, int, Finding]
 """A finding with its report and its place in it."""
 
 OTHER_LANGUAGE = 0.4
 """What a point in another script than the question's keeps of its score: nobody translates it."""
 
-LIKENESS = 0.7
-DOCUMENT_AGAIN = 0.6
-COMMUNITY_AGAIN = 0.8
+RATING, SPREAD, SUBSTANCE, READS_WELL = 0.15, 0.1, 0.15, 0.6
+"""What the report's rating, the number of documents, substance and good reading make of a score."""
+
+LIKENESS = 0.5
+DOCUMENT_AGAIN = 0.85
+COMMUNITY_AGAIN = 0.95
 """What is taken from a point for likeness to a chosen one, and what is left of its value for every
 chosen point of the same document, or of the same community."""
 
 WELL_READ = 0.5
 """The least `passages.quality` of a sentence that is added to a report."""
 
-_CANDIDATES = 300
+_CANDIDATES = 120
 """Only so many points, the best by score, are compared with one another."""
 
 _FLOOR = 0.15
 """A finding that matches less than this share of the best match says nothing to the question."""
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_SCOPE_EN = re.compile(
-    r"\b(?:main|major|key|central|common|overall|general(?:ly)?|important|most|biggest|principal|whole"
-    r"|entire|all|everything|across|throughout|themes?|topics?|subjects?|ideas?|points?|issues?"
-    r"|matters?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
-    r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|material|records"
-    r"|dataset|data|knowledge|summar\w+|overview|outline|describe|discuss\w*|about|contain\w*|cover\w*"
-    r"|deal\w*|give|tell|list|what|which|who|how|why|where|when|is|are|was|were|do|does|did|the|these"
-    r"|this|those|of|in|on|an?|and|to|for|from|me|us|please|can|you|there|be|here|it|its|they|together"
-    r"|picture|big|gist|content|contents|recur\w*|run|shared?|as|by)\b",
-    re.IGNORECASE,
-)
-_SCOPE_ZH = re.compile(
-    r"主要|总体|整体|所有|全部|整个|这些|这批|各个?|共同|核心|重要|主题|内容|话题|议题|问题|观点|要点|思想|结论"
-    r"|趋势|线索|文档|文件|资料库?|材料|文章|文库|语料|来源|报告|总结|概括|概述|归纳|综述|介绍|说明|反映|涉及|讨论"
-    r"|讲述?|描述|包含|关于|什么|哪些|哪|如何|怎样?|请|一下|是|的|了|吗|呢|有|在|中|里|和|与|对|从|来看|上|出"
-)
+_LENGTH, _SHORT = 0.6, 4
+"""A point's new concepts are shared among `(its tokens + _SHORT) ** _LENGTH`."""
+
+_Draft = tuple[Report, Finding]
+"""A finding with its report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,14 +161,6 @@ def focus_reports(reports: Sequence[Report], chunks: Sequence[Chunk]) -> list[Re
     ]
 
 
-def content_terms(question: str, *, tokens: Tokens) -> list[str]:
-    """What a question asks about once the words that only ask about "the whole" are gone.
-
-    Empty for a generic question ("What are the main themes across these documents?").
-    """
-    return list(dict.fromkeys(tokens(_SCOPE_ZH.sub(" ", _SCOPE_EN.sub(" ", question)))))
-
-
 def map_points(
     question: str,
     reports: Sequence[Report],
@@ -190,49 +171,30 @@ def map_points(
 ) -> list[Point]:
     """Every finding that bears on the question as a point, best first; zeros are dropped.
 
-    `match(question, texts)` gives the likeness of each text to the question, 0–1 (lexical, dense
-    and names together, as the caller can). `document_of` maps chunk ids to document ids. A generic
-    question is scored by the rating of a report, by how many documents a finding rests on, by its
-    place in the report and by how much it says. The same statement in two reports is one point.
+    `match(question, texts)` gives the likeness of each text to the question, 0–1 (see
+    `global_match.chunk_match`); a generic question matches everything alike and does not call it.
+    What is alike is told apart by the report's rating, by how many documents say it, by how much it
+    says and how well it reads. The same statement in two reports is one point.
     """
-    drafts = [
-        (report, place, finding)
-        for report in reports
-        for place, finding in enumerate(report.findings)
-    ]
+    drafts = [(report, finding) for report in reports for finding in report.findings]
     if not drafts:
         return []
     generic = not content_terms(question, tokens=tokens)
     own = np.ones(len(drafts)) if generic else _matched(drafts, question, match)
-    own = (own / max(float(own.max()), 1e-9)) ** POW
-    own *= [
-        1.0 if _mostly_han(f.text) == _asks_in_han(question) else OTHER_LANGUAGE
-        for _, _, f in drafts
-    ]
-    topical = salience(
-        [finding.text for _, _, finding in drafts],
-        own,
-        groups=[_group(finding, document_of) for _, _, finding in drafts],
-        tokens=tokens,
-    )
-    weights = _weights(drafts)
-    values = [
-        relevance
-        * (
-            S_W * weight
-            + S_I * informativeness(finding.text)
-            + S_T * says
-            + S_Q * quality(finding.text)
-        )
-        for relevance, weight, says, (_, _, finding) in zip(
-            own.tolist(), weights, topical, drafts, strict=True
-        )
-    ]
+    top_rating = max(report.rating for report in reports) or 1.0
+    in_han = HAN.search(question) is not None
     best: dict[str, Point] = {}
-    for (report, _, finding), value in zip(drafts, values, strict=True):
+    for (report, finding), relevance in zip(drafts, own.tolist(), strict=True):
+        value = (
+            RATING * report.rating / top_rating
+            + SPREAD * min(len(_documents(finding.evidences, document_of)), 3) / 3
+            + SUBSTANCE * informativeness(finding.text)
+            + READS_WELL * quality(finding.text)
+        )
+        language = 1.0 if mostly_han(finding.text) == in_han else OTHER_LANGUAGE
         point = Point(
             text=finding.text,
-            score=round(100 * min(max(value, 0.0), 1.0), 3),
+            score=round(100 * min(max(relevance * value * language, 0.0), 1.0), 3),
             evidences=finding.evidences,
             community_id=report.community_id,
         )
@@ -240,24 +202,6 @@ def map_points(
         if point.score > 0 and (known is None or _rank(point) < _rank(known)):
             best[finding.text] = point
     return sorted(best.values(), key=_rank)
-
-
-def informativeness(text: str) -> float:
-    """0–1: how many names, numbers and words of substance a statement holds for its length.
-
-    Statements too short to stand alone and very long ones get less.
-    """
-    han = _HAN.findall(text)
-    words = re.findall(r"[^\W\d_]{2,}", _HAN.sub(" ", text))
-    names = [word for word in words if word[0].isupper()]
-    facts = len(set(names)) + 1.5 * len(re.findall(r"\d[\d.,:/]*", text))
-    facts += len(re.findall(r"《[^》]+》|“[^”]+”|「[^」]+」", text))
-    length = len(words) + len(han) / 1.7
-    if length < 1:
-        return 0.0
-    density = min(1.0, (facts + 0.12 * length) / 8)
-    fits = min(1.0, length / 10) * min(1.0, 45 / length)
-    return density * fits
 
 
 def reduce_points(
@@ -268,35 +212,37 @@ def reduce_points(
     count: Callable[[str], int],
     similarity: Callable[[Sequence[str]], Scores],
     document_of: Mapping[str, str],
+    concepts: Tokens | None = None,
 ) -> list[Point]:
     """Points that are relevant, unlike one another, and from many documents and communities.
 
     Greedy, in the order chosen: a point's score is lowered by its likeness to those chosen
     (maximal marginal relevance, Carbonell & Goldstein 1998) and by how often its documents and its
-    community were used. `similarity(texts)` gives an (n, n) matrix, 0–1. A point that does not fit
-    what is left of the budget is passed over.
+    community were used. `similarity(texts)` gives an (n, n) matrix, 0–1. With `concepts`, which
+    gives a text's terms, a score also counts for as much as the point adds of what recurs across
+    the documents (concept coverage, Gillick & Favre 2009). A point that does not fit what is left
+    of the budget is passed over.
     """
     candidates = sorted(points, key=_rank)[:_CANDIDATES]
     if not candidates:
         return []
     likeness = np.clip(similarity([point.text for point in candidates]), 0.0, 1.0)
+    news = _News(candidates, concepts, document_of)
     nearest = np.zeros(len(candidates))
-    used_documents: Counter[str] = Counter()
-    used_communities: Counter[str] = Counter()
+    documents: Counter[str] = Counter()
+    communities: Counter[str] = Counter()
     open_places = list(range(len(candidates)))
     chosen: list[Point] = []
     left = budget_tokens
+
+    def value(place: int) -> float:
+        point = candidates[place]
+        again = DOCUMENT_AGAIN ** _uses(point, documents, document_of)
+        again *= COMMUNITY_AGAIN ** communities[point.community_id]
+        return point.score * (1 - LIKENESS * float(nearest[place])) * news.of(place) * again
+
     while open_places and len(chosen) < limit:
-        best = max(
-            open_places,
-            key=lambda place: (
-                candidates[place].score
-                * (1 - LIKENESS * nearest[place])
-                * DOCUMENT_AGAIN ** _uses(candidates[place], used_documents, document_of)
-                * COMMUNITY_AGAIN ** used_communities[candidates[place].community_id],
-                -place,
-            ),
-        )
+        best = max(open_places, key=lambda place: (value(place), -place))
         open_places.remove(best)
         size = count(candidates[best].text)
         if size > left:
@@ -304,9 +250,64 @@ def reduce_points(
         left -= size
         chosen.append(candidates[best])
         nearest = np.maximum(nearest, likeness[best])
-        used_documents.update(_documents(candidates[best], document_of))
-        used_communities[candidates[best].community_id] += 1
+        news.tell(best)
+        documents.update(_documents(candidates[best].evidences, document_of))
+        communities[candidates[best].community_id] += 1
     return chosen
+
+
+class _News:
+    """How much each point says of what recurs across the documents and is not told yet."""
+
+    def __init__(
+        self, points: Sequence[Point], concepts: Tokens | None, document_of: Mapping[str, str]
+    ) -> None:
+        self._terms = [frozenset(concepts(point.text) if concepts else ()) for point in points]
+        self._weights = _concept_weights(points, self._terms, document_of) if concepts else None
+        self._told: set[str] = set()
+
+    def of(self, place: int) -> float:
+        """The weight of the point's concepts that are new, for its length; 1 without concepts."""
+        if self._weights is None:
+            return 1.0
+        terms = self._terms[place]
+        new = sum(self._weights.get(term, 0.0) for term in sorted(terms - self._told))
+        return float(new / (len(terms) + _SHORT) ** _LENGTH)
+
+    def tell(self, place: int) -> None:
+        """The point's concepts are told now."""
+        self._told |= self._terms[place]
+
+
+def _concept_weights(
+    points: Sequence[Point], terms: Sequence[frozenset[str]], document_of: Mapping[str, str]
+) -> dict[str, float]:
+    """Terms of at least two documents, by the scores of the points that hold them.
+
+    What every document says weighs nothing, what many points of few documents say weighs more.
+    """
+    top = points[0].score or 1.0
+    by_document: dict[str, dict[str, float]] = {}
+    points_with: Counter[str] = Counter()
+    for point, held in zip(points, terms, strict=True):
+        points_with.update(held)
+        for document in _documents(point.evidences, document_of)[:1]:
+            best = by_document.setdefault(document, {})
+            for term in held:
+                best[term] = max(best.get(term, 0.0), point.score / top)
+    mass: Counter[str] = Counter()
+    documents_with: Counter[str] = Counter()
+    for document in sorted(by_document):
+        for term, score in by_document[document].items():
+            mass[term] += score
+            documents_with[term] += 1
+    return {
+        term: mass[term]
+        * math.log((len(by_document) + 1) / found)
+        * math.sqrt(points_with[term] / found)
+        for term, found in documents_with.items()
+        if found >= 2
+    }
 
 
 def token_similarity(tokens: Tokens) -> Callable[[Sequence[str]], Scores]:
@@ -345,72 +346,20 @@ def _by_rating(reports: Sequence[Report]) -> tuple[Report, ...]:
 def _matched(
     drafts: Sequence[_Draft], question: str, match: Callable[[str, Sequence[str]], Scores]
 ) -> Scores:
-    """Likeness to the question, mostly the finding's, a little its report's; 0 below `_FLOOR`."""
-    own = np.asarray(match(question, [finding.text for _, _, finding in drafts]), np.float64)
-    reports = list({report.community_id: report for report, _, _ in drafts}.values())
-    about = match(question, [f"{report.title}. {report.summary}" for report in reports])
-    of_report = {
-        report.community_id: value
-        for report, value in zip(reports, np.asarray(about).tolist(), strict=True)
-    }
-    context = np.array([of_report[report.community_id] for report, _, _ in drafts])
-    heard = (own > 0) & (own >= _FLOOR * own.max(initial=0.0))
-    return np.where(heard, 0.85 * own + 0.15 * context, 0.0)
-
-
-def _group(finding, document_of):
-    return min((document_of.get(e.chunk_id, e.chunk_id) for e in finding.evidences), default="")
-
-
-def _asks_in_han(question: str) -> bool:
-    return bool(_HAN.search(question))
-
-
-def salience(texts, relevance, *, groups, tokens):
-    bags = [Counter(tokens(t)) for t in texts]
-    by_doc = {}
-    total = Counter()
-    for bag, rel, group in zip(bags, relevance, groups):
-        d = by_doc.setdefault(group, {})
-        for t, n in bag.items():
-            d[t] = max(d.get(t, 0.0), rel)
-            total[t] += 1
-    n = len(by_doc)
-    df = Counter()
-    mass = Counter()
-    for d in by_doc.values():
-        for t, r in d.items():
-            df[t] += 1
-            mass[t] += r
-    weight = {
-        t: mass[t] * math.log((n + 1) / df[t]) * (total[t] / df[t]) ** S_B for t in df if df[t] >= 2
-    }
-    raw = [sum(weight.get(t, 0.0) for t in bag) / (len(bag) + 4) ** S_P for bag in bags]
-    top = max(raw, default=0.0) or 1.0
-    return [r / top for r in raw]
-
-
-POW = 2.0
-S_W, S_I, S_T, S_Q, S_B, S_P = 0.1, 0.2, 0.4, 0.3, 1.0, 0.7
-
-
-def _weights(drafts: Sequence[_Draft]) -> list[float]:
-    top = max(report.rating for report, _, _ in drafts) or 1.0
-    return [report.rating / top for report, _, _ in drafts]
-
-
-def _mostly_han(text: str) -> bool:
-    return len(_HAN.findall(text)) > len(re.findall(r"[A-Za-z]+", text))
+    """Likeness to the question, the best one made 1; 0 below `_FLOOR` of it."""
+    own = np.asarray(match(question, [finding.text for _, finding in drafts]), np.float64)
+    top = float(own.max(initial=0.0))
+    return np.where(own >= _FLOOR * top, own / top, 0.0) if top > 0 else np.zeros(len(drafts))
 
 
 def _rank(point: Point) -> tuple[float, str, str]:
     return (-point.score, point.text, point.community_id)
 
 
-def _documents(point: Point, document_of: Mapping[str, str]) -> set[str]:
-    return {document_of.get(evidence.chunk_id, evidence.chunk_id) for evidence in point.evidences}
+def _documents(evidences: Sequence[Evidence], document_of: Mapping[str, str]) -> list[str]:
+    return sorted({document_of.get(one.chunk_id, one.chunk_id) for one in evidences})
 
 
 def _uses(point: Point, used: Counter[str], document_of: Mapping[str, str]) -> int:
     """How often the least used of a point's documents was used: one new document makes it new."""
-    return min((used[document] for document in sorted(_documents(point, document_of))), default=0)
+    return min((used[key] for key in _documents(point.evidences, document_of)), default=0)

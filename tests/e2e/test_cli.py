@@ -1,0 +1,360 @@
+"""Every command as a newcomer types it: what it prints, where, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import resource
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+COMMANDS = (
+    "add",
+    "ask",
+    "search",
+    "remove",
+    "stats",
+    "doctor",
+    "demo",
+    "graph export",
+    "config show",
+)
+FIRST_LINE = "3 added, 3 chunks"
+TOO_MUCH_FOR_A_MOMENT = "Captain Ada Brine met Orrin Vale at Gull Quay on day {}. It rained.\n\n"
+
+
+@pytest.fixture(scope="module")
+def filled(notes: Path, loregraph) -> Path:
+    """The folder of the notes with a library beside them, that no test may change."""
+    done = loregraph(notes, "add", "docs")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(FIRST_LINE)
+    return notes
+
+
+# --- help ---------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_comes_before_anything_heavy(
+    loregraph, tmp_path: Path
+) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = loregraph(tmp_path, "--help", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0
+    assert {name.split()[0] for name in COMMANDS} <= set(
+        re.findall(r"^  (\w+)  ", done.stdout, re.M)
+    )
+    imported = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"llama_index", "pydantic", "numpy", "spacy", "sqlalchemy", "rich"}
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_every_option(
+    loregraph, tmp_path: Path, name: str
+) -> None:
+    done = loregraph(tmp_path, *name.split(), "--help", env={"COLUMNS": "120"})
+    assert done.returncode == 0
+    usage, rest = done.stdout.split("\n\n", 1)
+    assert usage.startswith("Usage: ")
+    assert re.match(r"  [A-Z].+\.\n", rest), "a sentence on what it does"
+    entries = re.findall(r"^  (-.+|\S+ <.+)$", rest, re.M)
+    assert entries
+    assert all(re.search(r"\S  +\S", entry) for entry in entries), "each with a word on it"
+    assert "..." not in re.sub(r"\w\.\.\.", "", rest), "nothing is cut off"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_readme_shows_every_command(name: str) -> None:
+    assert f"loregraph {name}" in (REPOSITORY / "README.md").read_text(encoding="utf8")
+
+
+def test_the_version_is_that_of_the_package(loregraph, tmp_path: Path) -> None:
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf8")
+    version = re.search(r'^version = "(.+)"$', project, re.M)
+    assert version is not None
+    assert loregraph(tmp_path, "--version").stdout == f"loregraph {version[1]}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["serach", "x"], "Did you mean 'search'?", id="a wrong command"),
+        pytest.param(["ask", "x", "--nosuch"], "No such option: --nosuch", id="a wrong option"),
+        pytest.param(
+            ["ask", "x", "--mode", "both"], "'auto', 'local', 'global'", id="a wrong mode"
+        ),
+        pytest.param(["search", "x", "--top", "0"], "--top", id="a number out of range"),
+        pytest.param(["add"], "Missing argument", id="nothing to add"),
+        pytest.param(["ask"], "Missing argument", id="nothing to ask"),
+    ],
+)
+def test_a_command_that_cannot_be_understood_ends_with_2(
+    loregraph, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = loregraph(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr.splitlines()[-1]
+    assert "--help" in done.stderr or "-h" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- adding and removing ------------------------------------------------------------------------
+
+
+def test_adding_again_finds_all_unchanged_and_progress_stays_off_standard_output(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "add", "docs")
+    assert (done.returncode, done.stdout) == (0, "3 unchanged\n")
+    assert len(re.findall("Reading files .* 3/3 ", done.stderr)) == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_where_some_of_many_fail_the_rest_is_added_and_the_exit_code_is_3(
+    loregraph, notes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.md").touch()
+    (tmp_path / "good.md").write_text("Ada Brine wrote this note.", encoding="utf8")
+    done = loregraph(tmp_path, "add", "good.md", "empty.md", "missing.md", "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert report["added"] == ["good.md"]
+    assert [failure["source"] for failure in report["failed"]] == ["empty.md", "missing.md"]
+    done = loregraph(tmp_path, "add", ".", "missing.md")
+    assert done.returncode == 3
+    assert done.stdout.startswith("1 unchanged, 2 failed")
+    bars, failures = done.stderr.split("  failed ", 1)
+    assert "Reading files" in bars
+    assert failures.startswith("empty.md: is empty")
+    assert "  failed missing.md: does not exist: check the path\n" in done.stderr
+    done = loregraph(tmp_path, "add", "missing.md")
+    assert done.returncode == 1
+
+
+def test_a_removed_document_is_gone_and_an_unknown_id_is_a_failure(
+    loregraph, notes: Path, tmp_path: Path
+) -> None:
+    assert loregraph(notes, "add", "docs", "--library", tmp_path / "l").returncode == 0
+    done = loregraph(notes, "remove", "docs/lamp.md", "lamp.md", "--library", tmp_path / "l")
+    assert done.returncode == 3
+    assert done.stdout.startswith("1 removed, 1 failed")
+    assert "  failed lamp.md: is not in the library: `loregraph stats --documents`" in done.stderr
+    done = loregraph(notes, "stats", "--documents", "--json", "--library", tmp_path / "l")
+    held = [document["id"] for document in json.loads(done.stdout)["documents_listed"]]
+    assert held == ["docs/petrel.txt", "docs/灯塔.md"]
+
+
+def test_ctrl_c_says_what_is_kept_and_a_terminal_sees_bars(
+    loregraph, start, tmp_path: Path
+) -> None:
+    (tmp_path / "first.md").write_text("Ada Brine wrote this note.", encoding="utf8")
+    assert loregraph(tmp_path, "add", "first.md").returncode == 0
+    days = "".join(TOO_MUCH_FOR_A_MOMENT.format(day) for day in range(60_000))
+    (tmp_path / "second.md").write_text(days, encoding="utf8")
+    terminal, end = pty.openpty()
+    process = start(tmp_path, "add", "second.md", stdout=subprocess.PIPE, stderr=end)
+    os.close(end)
+    shown = read_until(terminal, b"Reading files")
+    process.send_signal(signal.SIGINT)
+    shown += read_until(terminal, b"from there")
+    assert process.wait(timeout=60) == 130
+    os.close(terminal)
+    assert process.stdout is not None
+    assert process.stdout.read() == b""
+    process.stdout.close()
+    assert "Traceback" not in shown.decode()
+    assert "interrupted; what was stored is kept" in shown.decode()
+    counts = json.loads(loregraph(tmp_path, "stats", "--json").stdout)
+    assert (counts["documents"], counts["up_to_date"]) == (1, True)
+
+
+def read_until(terminal: int, wanted: bytes) -> bytes:
+    """What is written to a terminal up to these bytes, or to its end."""
+    seen = b""
+    while wanted not in seen:
+        assert select.select([terminal], [], [], 120)[0], f"{wanted!r} never came: {seen!r}"
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    return seen
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def test_an_answer_comes_with_its_sources_and_the_reason_of_its_route(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "ask", 'Who lit the "lamp" at Gull Quay?')
+    assert (done.returncode, done.stderr) == (0, "")
+    text, sources = done.stdout.split("\n\nSources\n")
+    assert "Captain Ada Brine lit the lamp at Gull Quay in 1901. [1]" in text
+    assert re.match(r"  \[1\] The lamp at Gull Quay \(docs/lamp\.md:\d+-\d+\)\n", sources)
+    assert done.stdout.splitlines()[-1].startswith("local: ")
+
+
+def test_a_question_without_quotes_and_one_in_chinese_are_understood(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "ask", *"Who owned the Vale Line ?".split(), "--mode", "local")
+    assert "Orrin Vale owned the Vale Line" in done.stdout
+    assert done.stdout.splitlines()[-1] == "local: asked for"
+    done = loregraph(filled, "ask", "谁点亮了鸥港灯塔？", env={"LC_ALL": "C", "LANG": "C"})
+    assert "艾达·布莱恩" in done.stdout
+
+
+def test_a_terminal_without_chinese_shows_question_marks_and_json_stays_whole(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "search", "鸥港灯塔", env={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1. ????? (docs/??.md:" in done.stdout
+    done = loregraph(filled, "search", "鸥港灯塔", "--json", env={"PYTHONIOENCODING": "ascii"})
+    assert json.loads(done.stdout)[0]["document_id"] == "docs/灯塔.md"
+
+
+def test_a_global_answer_as_json_cites_what_stands_in_the_files(loregraph, filled: Path) -> None:
+    done = loregraph(filled, "ask", "--mode", "global", "What is this about?", "--json")
+    answer = json.loads(done.stdout)
+    assert (answer["mode"], answer["abstained"]) == ("global", False)
+    assert answer["citations"]
+    for citation in answer["citations"]:
+        text = (filled / citation["document_id"]).read_text(encoding="utf8")
+        assert text[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_explaining_a_search_shows_what_each_list_gave(loregraph, filled: Path) -> None:
+    done = loregraph(filled, "search", "oil", "--top", "1", "--explain")
+    headline, excerpt, lists, path = done.stdout.splitlines()
+    assert re.fullmatch(r"1\. .+ \(docs/.+:\d+-\d+\)  relevance [01]\.\d\d", headline)
+    assert "oil" in excerpt
+    assert re.search(r"keyword \d\.\d+", lists)
+    assert path.strip()
+
+
+def test_explaining_an_answer_shows_every_stage(loregraph, filled: Path) -> None:
+    done = loregraph(filled, "ask", "Who lit the lamp at Gull Quay?", "--explain")
+    trace = done.stdout.split("How it was found\n")[1].split("\n\nPassages\n")[0].splitlines()
+    assert all(re.match(r"  \S.+ \d+ ms  \S", line) for line in trace)
+    assert "route" in trace[0]
+
+
+def test_a_reader_that_closes_the_pipe_sees_no_error(start, filled: Path) -> None:
+    process = start(filled, "search", "oil", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) in (0, 1)
+
+
+# --- looking in ---------------------------------------------------------------------------------
+
+
+def test_stats_count_and_list(loregraph, filled: Path) -> None:
+    done = loregraph(filled, "stats", "--documents")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"documents +3", lines[0])
+    assert "  docs/lamp.md  The lamp at Gull Quay" in lines
+    assert re.search(r"^up to date +yes$", done.stdout, re.M)
+
+
+def test_the_graph_is_written_where_it_was_asked_for(
+    loregraph, filled: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "a graph.json"
+    done = loregraph(filled, "graph", "export", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{target} written (")
+    assert "Gull Quay" in json.dumps(json.loads(target.read_text(encoding="utf8")))
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_doctor_finds_a_sound_library_and_says_what_is_lacking(loregraph, filled: Path) -> None:
+    done = loregraph(filled, "doctor")
+    assert done.returncode == 0
+    assert "! embedding: none (keyword and graph only)\n" in done.stdout
+    assert "✓ library 'library': 3 documents, 3 chunks\n" in done.stdout
+
+
+def test_config_shows_every_setting_in_force(loregraph, tmp_path: Path) -> None:
+    import yaml
+
+    from engine import Settings
+
+    secret = {"OPENAI_API_KEY": "sk-not-to-be-shown", "LOREGRAPH_CHUNK__SIZE_TOKENS": "99"}
+    done = loregraph(tmp_path, "config", "show", models=True, env=secret)
+    shown = yaml.safe_load(done.stdout)
+    assert shown == Settings.load(environment={"LOREGRAPH_CHUNK__SIZE_TOKENS": "99"}).model_dump()
+    assert "sk-not-to-be-shown" not in done.stdout
+
+
+# --- odd names and the whole, with models -------------------------------------------------------
+
+
+def test_names_and_texts_that_look_like_markup_are_shown_as_they_are(
+    loregraph, tmp_path: Path
+) -> None:
+    name = "[x] [bold]小 记[/bold] :key:.md"
+    body = "Ada Brine said [red]stop[/red] at 10:cat:20 [/] and \x1b[31mleft\x1b[0m C:\\dir\\"
+    (tmp_path / name).write_text(f"# [link=x]Note[/link]\n\n{body}\n", encoding="utf8")
+    (tmp_path / "[red].md").touch()
+    done = loregraph(tmp_path, "add", ".", env={"FORCE_COLOR": "1", "NO_COLOR": "1"})
+    assert "[red].md: is empty" in done.stderr
+    done = loregraph(tmp_path, "ask", "Who said stop?")
+    visible = body.replace("\x1b", "�")
+    assert visible in done.stdout
+    assert "\x1b" not in done.stdout
+    assert f"  [1] [link=x]Note[/link] ({name}:" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def with_models(
+    notes: Path, tmp_path_factory: pytest.TempPathFactory, loregraph
+) -> Callable[..., str]:
+    """The default profile: what a command on its library prints, when all goes well."""
+    library = tmp_path_factory.mktemp("with-models") / "library"
+
+    def run(*arguments: str) -> str:
+        done = loregraph(notes, *arguments, "--library", library, models=True)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    assert run("add", "docs").startswith(FIRST_LINE)
+    return run
+
+
+def test_the_default_profile_embeds_extracts_and_answers(with_models) -> None:
+    counts = json.loads(with_models("stats", "--json"))
+    assert counts["vectors"] >= counts["chunks"] == 3
+    assert min(counts["entities"], counts["relations"], counts["communities"]) > 0
+    answer = json.loads(with_models("ask", "Who mended the lamp after the storm?", "--json"))
+    assert "Orrin Vale repaired it with Tomas Reed" in answer["text"]
+    assert any("dense" in passage["scores"] for passage in answer["passages"])
+
+
+def test_python_m_engine_serve_is_the_same_program_as_the_console_script(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("loregraph")
+    if not script.exists():
+        pytest.skip("the package is not installed in this environment: pip install -e .")
+    done = subprocess.run([script, "--help"], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.startswith(b"Usage: loregraph ")

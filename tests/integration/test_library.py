@@ -1,0 +1,476 @@
+"""The library: one writer, consistent views, and derived files that may go at any time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import select, text, update
+
+from engine import KnowledgeEngine
+from engine.errors import LibraryBusy, LibraryUnusable
+from engine.index import dense, derived
+from engine.index.dense import DenseIndex
+from engine.index.door import Chunk, put_chunks
+from engine.index.keyword import KeywordRetriever
+from engine.index.library import Library, WindowVector, documents, unit_length, vectors
+from graph.schema import chunks
+
+OpenEngine = Callable[..., KnowledgeEngine]
+NOTES = {
+    f"note-{number}": f"# Lamp {number}\n\nCaptain Ada Brine lit Lamp {number} at Gull Quay. "
+    f"Orrin Vale{number} repaired it. The number is word{number}."
+    for number in range(6)
+}
+
+
+@pytest.fixture
+def library(tmp_path: Path):
+    held = Library(tmp_path / "library")
+    yield held
+    held.close()
+
+
+@pytest.fixture
+def engine(open_engine: OpenEngine, tmp_path: Path):
+    with open_engine(tmp_path / "library") as opened:
+        for name, content in NOTES.items():
+            opened.add_text(content, document_id=name)
+        yield opened
+
+
+# --- one writer, consistent views -------------------------------------------------------------
+
+
+def test_the_writers_lock_is_taken_again_by_who_holds_it(library: Library) -> None:
+    with library.writer(), library.writer(), library.write() as outer, library.write() as inner:
+        assert inner is outer
+
+
+def test_who_waits_too_long_for_the_writer_is_told_what_to_do(tmp_path: Path) -> None:
+    first = Library(tmp_path / "library")
+    second = Library(tmp_path / "library", lock_timeout_seconds=0.1)
+    with first.writer(), pytest.raises(LibraryBusy, match=r"waited 0\.1 s\); try again"):
+        with second.writer():
+            pass
+    with second.writer():
+        pass
+
+
+def test_another_thread_waits_for_the_writer_too(library: Library) -> None:
+    order: list[str] = []
+    inside = threading.Event()
+
+    def late() -> None:
+        inside.wait()
+        with library.writer():
+            order.append("late")
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    with library.writer():
+        inside.set()
+        thread.join(timeout=0.3)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "late"]
+
+
+def test_a_failed_transaction_leaves_nothing(library: Library) -> None:
+    with pytest.raises(KeyError), library.write() as connection:
+        put_chunks(connection, [_chunk(1)])
+        with library.write() as joined:
+            put_chunks(joined, [_chunk(2)])
+        raise KeyError
+    assert library.counts()["chunks"] == 0
+    with library.write() as connection:
+        put_chunks(connection, [_chunk(3)])
+    assert library.counts()["chunks"] == 1
+
+
+def test_a_view_stays_one_picture_while_another_thread_commits(engine: KnowledgeEngine) -> None:
+    library = engine._library
+
+    def titles() -> list[str]:
+        with library.read() as connection:
+            return sorted(connection.execute(select(documents.c.title)).scalars())
+
+    with library.read():
+        before = titles()
+        adding = threading.Thread(
+            target=lambda: engine.add_text("# A new one\n\nText.", document_id="new")
+        )
+        adding.start()
+        adding.join()
+        assert titles() == before
+    assert titles() == sorted([*before, "A new one"])
+
+
+def test_threads_retrieve_while_another_adds(engine: KnowledgeEngine) -> None:
+    errors: list[BaseException] = []
+    done = threading.Event()
+    answered = [0] * 8
+
+    def ask(number: int) -> None:
+        try:
+            while not done.is_set() or not answered[number]:
+                found = engine.as_retriever().search(f"Who lit Lamp {number % 6}?").passages
+                assert found
+                assert all(p.text in engine.document_text(p.document_id) for p in found)
+                assert [n.score for n in engine._keyword.retrieve("Lamp")]
+                answered[number] += 1
+        except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for number in range(6):
+        engine.add_text(f"Lamp {number} went out at Port{number}.", document_id=f"late-{number}")
+        engine.add_text(NOTES["note-1"] + f" Changed {number}.", document_id="note-1")
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert min(answered) > 0
+    assert engine.problems() == []
+
+
+# --- what is wrong is told --------------------------------------------------------------------
+
+
+def test_a_sound_library_has_no_problems(engine: KnowledgeEngine) -> None:
+    assert engine.problems() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("UPDATE chunks SET text = replace(text, 'Brine', 'Bryne')", id="a chunk"),
+        pytest.param("UPDATE chunks SET text = substr(text, 1, 10)", id="a chunk cut short"),
+        pytest.param("UPDATE chunks SET start = start + 1", id="an offset"),
+        pytest.param("UPDATE documents SET text = upper(text)", id="a document"),
+        pytest.param("DELETE FROM documents", id="no document"),
+    ],
+)
+def test_tampering_with_what_is_cited_is_noticed(engine: KnowledgeEngine, statement: str) -> None:
+    with engine._library.write() as connection:
+        connection.execute(text(statement))
+    found = engine.problems()
+    assert len(found) >= len(NOTES)
+    assert all("does not stand in its document" in line for line in found)
+
+
+def test_rows_without_their_chunk_are_noticed(engine: KnowledgeEngine) -> None:
+    raw = engine._library.database._engine.raw_connection()
+    raw.execute("PRAGMA foreign_keys = OFF")
+    raw.execute("DELETE FROM chunks WHERE document_id = 'note-1'")
+    raw.commit()
+    raw.execute("PRAGMA foreign_keys = ON")
+    raw.close()
+    assert any("has lost what it belongs to" in line for line in engine.problems())
+
+
+def test_a_damaged_database_is_named(engine: KnowledgeEngine, tmp_path: Path) -> None:
+    engine.close()
+    (tmp_path / "library" / "library.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(LibraryUnusable, match=r"library\.db.*is not a usable library"):
+        Library(tmp_path / "library")
+
+
+# --- keyword arrays in files ------------------------------------------------------------------
+
+
+def kept(engine: KnowledgeEngine) -> list[Path]:
+    return sorted((engine._library.path / "derived").glob("bm25-*"))
+
+
+def ranked(engine: KnowledgeEngine) -> list[tuple[str, float | None]]:
+    """By a retriever that has nothing in memory yet."""
+    keyword = KeywordRetriever(
+        engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0
+    )
+    return [(node.node_id, node.score) for node in keyword.retrieve("word3 Lamp")]
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def _cut(folder: Path) -> None:
+    path = folder / "body" / "data.csc.index.npy"
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def _flip(folder: Path) -> None:
+    path = folder / "body" / "data.csc.index.npy"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 0xFF
+    path.write_bytes(content)
+
+
+def _empty(folder: Path) -> None:
+    (folder / "title" / "vocab.index.json").write_text("")
+
+
+def _lose(folder: Path) -> None:
+    (folder / "body" / "params.index.json").unlink()
+
+
+def _add(folder: Path) -> None:
+    (folder / "title" / "more.npy").write_bytes(b"1")
+
+
+def _unlist(folder: Path) -> None:
+    (folder / derived.MANIFEST).write_text("{")
+
+
+@pytest.mark.parametrize("damage", [_remove, _cut, _flip, _empty, _lose, _add, _unlist])
+def test_damaged_keyword_files_are_written_anew(
+    engine: KnowledgeEngine, damage: Callable[[Path], None]
+) -> None:
+    expected = ranked(engine)
+    assert expected
+    (folder,) = kept(engine)
+    damage(folder)
+    assert not derived.is_sound(folder)
+    assert ranked(engine) == expected
+    assert kept(engine) == [folder]
+    assert derived.is_sound(folder)
+
+
+def test_sound_keyword_files_are_taken_as_they_are(engine: KnowledgeEngine) -> None:
+    expected = ranked(engine)
+    (folder,) = kept(engine)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert ranked(engine) == expected
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_keyword_files_of_an_older_state_are_not_read_and_go(engine: KnowledgeEngine) -> None:
+    engine.retrieve("word3")
+    (old,) = kept(engine)
+    engine.add_text("A lamp called Zanzibar.", document_id="more")
+    assert kept(engine) == [], "they hold words of texts that may have been removed"
+    assert [p.document_id for p in engine.retrieve("Zanzibar", top_k=1)] == ["more"]
+    (new,) = kept(engine)
+    assert new != old
+
+
+def test_keyword_search_works_where_nothing_can_be_kept(
+    engine: KnowledgeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = ranked(engine)
+    shutil.rmtree(engine._library.path / "derived")
+    (engine._library.path / "derived").write_text("in the way")
+    assert ranked(engine) == expected
+    assert "working from memory" in caplog.text
+
+
+def test_two_engines_may_build_the_same_files_at_once(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as first, open_engine(tmp_path / "library") as second:
+        for name, content in NOTES.items():
+            first.add_text(content, document_id=name)
+        found: list[list[str]] = []
+        start = threading.Barrier(2)
+
+        def ask(engine: KnowledgeEngine) -> None:
+            start.wait()
+            found.append([p.chunk_id for p in engine.retrieve("word3 Lamp")])
+
+        threads = [threading.Thread(target=ask, args=(engine,)) for engine in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 2
+        assert found[0] == found[1]
+
+
+def test_a_token_of_every_chunk_weighs_least(engine: KnowledgeEngine) -> None:
+    keyword = engine._keyword
+    assert keyword.document_frequency("lamp") == len(keyword.chunk_ids) == len(NOTES)
+    assert keyword.document_frequency("word3") == 1
+    assert 0 < keyword.idf("lamp") < keyword.idf("word3") < keyword.idf("nowhere")
+
+
+# --- vectors ----------------------------------------------------------------------------------
+
+
+def _chunk(number: int) -> Chunk:
+    name = f"{number:06d}"
+    return Chunk(id=name, document_id="d", title="", text=name, end=6, position=number)
+
+
+def _clustered(count: int, dimension: int = 48) -> NDArray[np.float32]:
+    """Unit vectors around 200 centres, as texts on the same subjects lie; always the same."""
+    random = np.random.default_rng(7)
+    centres = random.standard_normal((200, dimension))
+    around = centres[random.integers(200, size=count)]
+    points = around + 0.7 * random.standard_normal((count, dimension))
+    return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _fill(library: Library, matrix: NDArray[np.float32], *, windows: int = 1) -> None:
+    """Chunk 000000, 000001 …, each with `windows` of the vectors."""
+    values = [
+        WindowVector(
+            chunk_id=f"{row // windows:06d}",
+            window=row % windows,
+            input_sha=str(row),
+            vector=vector,
+        )
+        for row, vector in enumerate(matrix)
+    ]
+    with library.write() as connection:
+        put_chunks(connection, [_chunk(number) for number in range(len(matrix) // windows)])
+        library.put_vectors(values, model="m")
+
+
+def _recall(index: DenseIndex, matrix: NDArray[np.float32], questions: range) -> float:
+    """The share of the ten nearest, by brute force, that the index finds."""
+    hits = 0
+    for number in questions:
+        query = unit_length(matrix[number] + np.float32(0.05))
+        truth = np.argsort(-(matrix @ query), kind="stable")[:10]
+        found = {int(chunk_id) for chunk_id, _ in index.search(query, top_k=10)}
+        hits += len(found & set(truth.tolist()))
+    return hits / (10 * len(questions))
+
+
+def test_exact_search_is_brute_force(library: Library) -> None:
+    matrix = _clustered(600)
+    _fill(library, matrix, windows=3)
+    index = DenseIndex(library, model="m")
+    for query in _clustered(20)[:20] * np.float32(1.3):
+        cosines = (matrix @ unit_length(query)).reshape(-1, 3).max(axis=1)
+        order = np.lexsort((np.arange(200), -cosines))
+        found = index.search(query, top_k=15)
+        assert [int(chunk_id) for chunk_id, _ in found] == order[:15].tolist()
+        np.testing.assert_allclose([s for _, s in found], cosines[order[:15]], atol=1e-5)
+        some = {f"{row:06d}": cosines[row] for row in order[-5:]}
+        assert index.cosines(query, sorted(some)) == pytest.approx(some, abs=1e-5)
+
+
+def test_one_byte_a_dimension_finds_what_brute_force_finds(library: Library) -> None:
+    matrix = _clustered(25_000)
+    _fill(library, matrix)
+    index = DenseIndex(library, model="m")
+    assert len(matrix) > dense.EXACT_LIMIT
+    assert _recall(index, matrix, range(0, 25_000, 250)) >= 0.99
+    assert type(index._built.index).__name__ == "IndexScalarQuantizer"
+
+
+@pytest.mark.parametrize("damage", [None, "cut", "flipped", "gone"])
+def test_a_graph_of_vectors_is_kept_in_a_file_and_mended(
+    library: Library, monkeypatch: pytest.MonkeyPatch, damage: str | None
+) -> None:
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 500)
+    monkeypatch.setattr(dense, "SCALAR_LIMIT", 1_000)
+    matrix = _clustered(3_000)
+    _fill(library, matrix)
+    assert _recall(DenseIndex(library, model="m"), matrix, range(0, 3_000, 60)) >= 0.95
+    (folder,) = (library.path / "derived").glob("hnsw-*")
+    path = folder / dense.FILE_NAME
+    content = path.read_bytes()
+    match damage:
+        case "cut":
+            path.write_bytes(content[:1_000])
+        case "flipped":
+            path.write_bytes(content[:5_000] + bytes(64) + content[5_064:])
+        case "gone":
+            path.unlink()
+    again = DenseIndex(library, model="m")
+    assert _recall(again, matrix, range(0, 3_000, 60)) >= 0.95
+    assert derived.is_sound(folder)
+    with library.write() as connection:
+        connection.execute(vectors.delete().where(vectors.c.chunk_id == "000000"))
+        library.put_vectors([], model="m")
+    _recall(again, matrix, range(1))
+    (newer,) = (library.path / "derived").glob("hnsw-*")
+    assert newer != folder
+
+
+def test_vectors_that_come_and_go_without_their_chunks_are_seen(library: Library) -> None:
+    matrix = _clustered(30)
+    _fill(library, matrix[:20])
+    index = DenseIndex(library, model="m")
+    assert index.search(matrix[3], top_k=1)[0][0] == "000003"
+    library.put_vectors(
+        [WindowVector(chunk_id="000005", window=0, input_sha="new", vector=matrix[25])], model="m"
+    )
+    assert index.search(matrix[25], top_k=1)[0][0] == "000005"
+    library.delete_vectors(["000003"])
+    assert "000003" not in dict(index.search(matrix[3], top_k=20))
+
+
+def test_a_chunk_of_many_windows_does_not_fill_the_list_alone(library: Library) -> None:
+    near = _clustered(1)[0]
+    with library.write() as connection:
+        put_chunks(connection, [_chunk(1), _chunk(2)])
+        windows = [
+            WindowVector(chunk_id="000001", window=n, input_sha=f"w{n}", vector=near)
+            for n in range(50)
+        ]
+        far = WindowVector(chunk_id="000002", window=0, input_sha="far", vector=-near)
+        library.put_vectors([*windows, far], model="m")
+    index = DenseIndex(library, model="m")
+    assert [chunk_id for chunk_id, _ in index.search(near, top_k=2)] == ["000001", "000002"]
+
+
+def test_vectors_are_kept_at_unit_length_and_come_back_bit_for_bit(library: Library) -> None:
+    with library.write() as connection:
+        put_chunks(connection, [_chunk(1), _chunk(2)])
+    long = WindowVector(
+        chunk_id="000001", window=0, input_sha="a", vector=np.array([3, 4], np.float32)
+    )
+    library.put_vectors([long], model="m")
+    stored = library.vectors_by_input(["a"], model="m")["a"]
+    np.testing.assert_allclose(stored, [0.6, 0.8], rtol=1e-6)
+    again = WindowVector(chunk_id="000002", window=0, input_sha="b", vector=stored)
+    library.put_vectors([again], model="m")
+    assert library.vectors_by_input(["b"], model="m")["b"].tobytes() == stored.tobytes()
+
+
+def test_another_models_vectors_are_not_compared(library: Library) -> None:
+    _fill(library, _clustered(5))
+    assert DenseIndex(library, model="other").search(_clustered(1)[0], top_k=3) == []
+
+
+# --- derived files themselves -----------------------------------------------------------------
+
+
+def test_what_a_killed_writer_left_behind_is_cleared_away(tmp_path: Path) -> None:
+    parent = tmp_path / "derived"
+    (parent / "kind-0.1-1.part").mkdir(parents=True)
+    (parent / "kind-old").mkdir()
+    (parent / "other-1").mkdir()
+    found = derived.opened(
+        parent / "kind-new",
+        write=lambda folder: (folder / "x").write_text("1") and None,
+        load=lambda folder: (folder / "x").read_text(),
+    )
+    assert found == "1"
+    assert sorted(path.name for path in parent.iterdir()) == ["kind-new", "other-1"]
+    assert list(json.loads((parent / "kind-new" / derived.MANIFEST).read_text())) == ["x"]
+
+
+def test_a_write_that_fails_leaves_nothing_half_done(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "x").write_text("1")
+        raise OSError(28, "No space left on device")
+
+    assert derived.opened(tmp_path / "derived" / "kind-1", write=fail, load=lambda _: 1) is None
+    assert list((tmp_path / "derived").iterdir()) == []
+
+
+def test_chunks_of_the_schema_are_what_the_tests_tamper_with() -> None:
+    assert {"text", "start", "end"} <= set(update(chunks).table.c.keys())
