@@ -11,8 +11,7 @@ documents' texts or answers.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,13 +22,10 @@ from .model import Chunk, Community, Evidence, Finding, Report
 from .passages import quality
 from .sentences import sentence_spans
 
-_Draft = tuple[Report, int, Finding]
-"""A finding with its report and its place in it."""
-
-OTHER_LANGUAGE = 0.4
+OTHER_LANGUAGE = 0.3
 """What a point in another script than the question's keeps of its score: nobody translates it."""
 
-RATING, SPREAD, SUBSTANCE, READS_WELL = 0.15, 0.1, 0.15, 0.6
+RATING, SPREAD, SUBSTANCE, READS_WELL = 0.2, 0.1, 0.3, 0.4
 """What the report's rating, the number of documents, substance and good reading make of a score."""
 
 LIKENESS = 0.5
@@ -41,7 +37,7 @@ chosen point of the same document, or of the same community."""
 WELL_READ = 0.5
 """The least `passages.quality` of a sentence that is added to a report."""
 
-_CANDIDATES = 120
+_CANDIDATES = 200
 """Only so many points, the best by score, are compared with one another."""
 
 _FLOOR = 0.15
@@ -237,8 +233,8 @@ def reduce_points(
 
     def value(place: int) -> float:
         point = candidates[place]
-        again = DOCUMENT_AGAIN ** _uses(point, documents, document_of)
-        again *= COMMUNITY_AGAIN ** communities[point.community_id]
+        again = float(DOCUMENT_AGAIN ** _uses(point, documents, document_of))
+        again *= float(COMMUNITY_AGAIN ** communities[point.community_id])
         return point.score * (1 - LIKENESS * float(nearest[place])) * news.of(place) * again
 
     while open_places and len(chosen) < limit:
@@ -295,7 +291,7 @@ def _concept_weights(
             best = by_document.setdefault(document, {})
             for term in held:
                 best[term] = max(best.get(term, 0.0), point.score / top)
-    mass: Counter[str] = Counter()
+    mass: defaultdict[str, float] = defaultdict(float)
     documents_with: Counter[str] = Counter()
     for document in sorted(by_document):
         for term, score in by_document[document].items():

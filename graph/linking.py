@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from .facts import batches
-from .names import NameMatcher
+from .names import NameMatcher, opening_name
 from .schema import chunks, links, names
 
 Progress = Callable[[str, int, int], None]
@@ -54,8 +54,10 @@ def write_links(connection: Connection, progress: Progress) -> None:
     matcher = _matcher((row.key, row.kind) for row in known)
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(waiting):
-        keys = sorted({match.key for match in matcher.match(row.text)})
-        rows.extend({"chunk_id": row.id, "key": key} for key in keys)
+        matches = matcher.match(row.text)
+        first = opening_name(row.text, matches)
+        keys = sorted({match.key for match in matches})
+        rows.extend({"chunk_id": row.id, "key": key, "opens": key == first} for key in keys)
         if number % 500 == 0:
             progress("link", number, len(waiting))
     for batch in batches(row.id for row in waiting):

@@ -33,7 +33,7 @@ class GraphRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with self._store.reading() as connection:
             view = read_view(connection)
-            labels = view.labels_in(connection, query_bundle.query_str)
+            labels = view.names_in(connection, query_bundle.query_str).labels
             ranked = view.from_labels(labels)[: self._top_k]
             held = read_chunks(connection, [chunk_id for chunk_id, _ in ranked])
         return [

@@ -101,6 +101,7 @@ links = Table(
     metadata,
     Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
     Column("key", Text, primary_key=True),
+    Column("opens", Boolean, nullable=False),  # the text begins with it: a title for the untitled
     Index("links_by_key", "key"),
 )
 """Every name of the library that occurs in a chunk, whichever document it was first read in."""

@@ -18,14 +18,22 @@ import numpy.typing as npt
 from sqlalchemy import Connection, and_, select
 
 from .facts import batches
-from .local_search import WalkGraph, WalkResult, rank
-from .names import NameMatcher, name_key
+from .local_search import WalkGraph, WalkResult, explain, rank
+from .names import NameMatcher, capitalised_names, is_matchable, name_key
 from .schema import chunks, entities, links, names
 
 MAX_QUESTION_CHARACTERS = 2_000
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionNames:
+    """Labels of the names in a question, and keys of capitalised ones that no document knows."""
+
+    labels: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,8 @@ class GraphView:
         """The graph of the walk, built when first used."""
         return WalkGraph.build(self.titles, self.labels)
 
-    def labels_in(self, connection: Connection, question: str) -> frozenset[str]:
-        """Labels of the names that stand in a question, in any case of letters."""
+    def names_in(self, connection: Connection, question: str) -> QuestionNames:
+        """The names that stand in a question, in any case of letters."""
         question = question[:MAX_QUESTION_CHARACTERS]
         rows: list[Any] = []
         for batch in batches(_possible_keys(question)):
@@ -56,7 +64,11 @@ class GraphView:
             names=[row.key for row in rows],
         )
         label_of = {row.key: row.entity_id for row in rows}
-        return frozenset(label_of[m.key] for m in matcher.match(question, any_case=True))
+        runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
+        return QuestionNames(
+            labels=frozenset(label_of[m.key] for m in matcher.match(question, any_case=True)),
+            unknown=frozenset(key for key in runs - label_of.keys() if is_matchable(key)),
+        )
 
     def rank(
         self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
@@ -80,49 +92,39 @@ class GraphView:
         ]
 
     def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
-        """How a row was reached: as a seed, or by the link to the best seed that has one."""
-        if row in seeds:
-            return ("found by the words of the question",)
-        here = set(self.labels[row])
-        for seed in seeds:
-            there = set(self.labels[seed])
-            if self.titles[row] and self.titles[row] in there:
-                return (self._title(seed), "mentions", self._title(row))
-            if self.titles[seed] and self.titles[seed] in here:
-                return (self._title(row), "mentions", self._title(seed))
-        for seed in seeds:
-            shared = sorted(here & set(self.labels[seed]), key=lambda label: self.display[label])
-            if shared:
-                return (
-                    self._title(seed),
-                    f"shares {self.display[shared[0]]!r} with",
-                    self._title(row),
-                )
-        return ("reached over several links",) if here else ()
-
-    def _title(self, row: int) -> str:
-        title = self.titles[row]
-        return repr(self.display[title]) if title else f"chunk {self.chunk_ids[row]}"
+        """How a row was reached from the seeds of a walk (see `local_search.explain`)."""
+        return explain(
+            self.walk_graph, row, seeds, display=lambda label: self.display.get(label, label)
+        )
 
 
 def read_view(connection: Connection) -> GraphView:
     """The view of the library as it is now; what is dirty is left out, nothing is derived."""
     query = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
     label_of = {row.key: row.entity_id for row in connection.execute(query)}
+    named = select(entities.c.id, entities.c.name).where(entities.c.dirty.is_(False))
+    display = {row.id: row.name for row in connection.execute(named)}
     found: dict[str, set[str]] = defaultdict(set)
+    opening: dict[str, str] = {}
     for row in connection.execute(select(links)):
         if row.key in label_of:
             found[row.chunk_id].add(label_of[row.key])
+            if row.opens:
+                opening[row.chunk_id] = _clean(label_of[row.key], display)
     ordered = connection.execute(
         select(chunks.c.id, chunks.c.title_key).order_by(
             chunks.c.document_id, chunks.c.position, chunks.c.id
         )
     ).all()
-    named = select(entities.c.id, entities.c.name).where(entities.c.dirty.is_(False))
-    display = {row.id: row.name for row in connection.execute(named)}
     return GraphView(
         chunk_ids=tuple(row.id for row in ordered),
-        titles=tuple(_clean(label_of.get(row.title_key, ""), display) for row in ordered),
+        titles=tuple(
+            _clean(
+                label_of.get(row.title_key, "") if row.title_key else opening.get(row.id, ""),
+                display,
+            )
+            for row in ordered
+        ),
         labels=tuple(
             tuple(sorted(label for label in found[row.id] if label in display)) for row in ordered
         ),

@@ -149,9 +149,17 @@ def _write(
 ) -> str:
     named = list(dict.fromkeys(title for title, _ in themes if title))[:_LEAD_THEMES]
     blocks = [_lead(named, documents=documents, language=language)]
-    for title, lines in themes:
-        colon = "：" if language == "zh" else ":"
-        blocks.append("\n".join((*([f"{title}{colon}"] if title else []), *lines)))
+    colon = "：" if language == "zh" else ":"
+    blocks.extend(
+        "\n".join((f"{title}{colon}", *lines))
+        for title, lines in themes
+        if title and len(lines) > 1
+    )
+    # A heading for a single point would take more room than it gives order.
+    single = [line for title, lines in themes if not title or len(lines) == 1 for line in lines]
+    if single and len(blocks) > 1:
+        single.insert(0, "此外：" if language == "zh" else "Further:")
+    blocks.extend(["\n".join(single)] if single else [])
     return "\n\n".join(blocks)
 
 

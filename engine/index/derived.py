@@ -25,16 +25,20 @@ logger = logging.getLogger("loregraph.index")
 def opened(folder: Path, *, write: Callable[[Path], None], load: Callable[[Path], T]) -> T | None:
     """What `load` makes of the folder, after `write` filled it if it was not there and sound.
 
-    None where the disk refuses (full, read-only, or another process cleared it away just now):
-    whoever asks must then work from memory; the log tells why.
+    None where the disk refuses (full, read-only): whoever asks must then work from memory; the log
+    tells why. `load` must raise an OSError for a file that is not there: another process that reads
+    an older or a newer state of the library may clear the folder away at any moment.
     """
-    try:
-        if not is_sound(folder):
-            _write(folder, write)
-        return load(folder)
-    except OSError as error:
-        logger.warning("%s cannot be kept (%s): working from memory", folder.name, error)
-        return None
+    attempts = 3
+    for attempt in range(1, attempts + 1):
+        try:
+            if not is_sound(folder):
+                _write(folder, write)
+            return load(folder)
+        except OSError as error:
+            if attempt == attempts:
+                logger.warning("%s cannot be kept (%s): working from memory", folder.name, error)
+    return None
 
 
 def is_sound(folder: Path) -> bool:

@@ -48,7 +48,7 @@ from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import read_chunks, read_communities, read_reports
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
-from graph.search_view import GraphView, read_view
+from graph.search_view import GraphView, QuestionNames, read_view
 from graph.sentences import sentence_spans
 from graph.store import SqlGraphStore
 from graph.visualise import to_html
@@ -65,6 +65,7 @@ __all__ = [
     "GraphView",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
+    "QuestionNames",
     "Report",
     "SqlGraphStore",
     "batches",

@@ -162,10 +162,13 @@ class KeywordRetriever(BM25Retriever):
             titles, bodies = [row[1] for row in rows], [row[2] for row in rows]
             return {"title": _indexed(titles), "body": _indexed(bodies)}
 
+        filled = {"title": any(row[1] for row in rows), "body": any(row[2] for row in rows)}
         fields = derived.opened(
             self._library.path / "derived" / f"{KIND}-{digest.hexdigest()[:32]}",
             write=lambda folder: _save(fresh(), folder),
-            load=lambda folder: {field: _load(folder / field) for field in FIELDS},
+            load=lambda folder: {
+                field: _load(folder / field) if filled[field] else None for field in FIELDS
+            },
         )
         readable = np.array([share for *_, share in rows], dtype=np.float32)
         return _Built(now, ids, readable, fresh() if fields is None else fields)
@@ -220,5 +223,5 @@ def _save(fields: dict[str, bm25s.BM25 | None], folder: Path) -> None:
             field.save(str(folder / name), show_progress=False)
 
 
-def _load(folder: Path) -> bm25s.BM25 | None:
-    return bm25s.BM25.load(str(folder), mmap=True) if folder.exists() else None
+def _load(folder: Path) -> bm25s.BM25:
+    return bm25s.BM25.load(str(folder), mmap=True)

@@ -23,7 +23,15 @@ from sqlalchemy import Connection
 
 from ..errors import QuestionError
 from ..index.dense import DenseIndex
-from ..index.door import Chunk, GraphView, derived_stamp, node_of_chunk, read_chunks, read_view
+from ..index.door import (
+    Chunk,
+    GraphView,
+    QuestionNames,
+    derived_stamp,
+    node_of_chunk,
+    read_chunks,
+    read_view,
+)
 from ..index.keyword import KeywordRetriever
 from ..index.library import Library
 from ..settings import RetrieveSettings
@@ -34,7 +42,6 @@ from .tokens import tokens
 
 DENSE_DEPTH = 400
 """How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
-EXPLAINED_SEEDS = 20
 
 
 @dataclass(slots=True)
@@ -93,11 +100,11 @@ class LocalRetriever(BaseRetriever):
         steps.lap("embed", "question embedded" if query is not None else "no embedding")
         with self._library.read() as connection:  # one view of the library for all lists
             view = self._current_view(connection)
-            labels = view.labels_in(connection, question)
-            steps.lap("view", f"{len(view.chunk_ids)} chunks", names=len(labels))
-            ranking = self._rank(question, query, view, labels, steps)
+            asked = view.names_in(connection, question)
+            steps.lap("view", f"{len(view.chunk_ids)} chunks", names=len(asked.labels))
+            ranking = self._rank(question, query, view, asked.labels, steps)
             rows = [int(row) for row in ranking.order[:wanted] if ranking.scores[row] > 0]
-            passages = self._passages(connection, question, query, view, labels, ranking, rows)
+            passages = self._passages(connection, question, query, view, asked, ranking, rows)
         kept = [passage for passage in passages if passage.relevance >= min_relevance]
         steps.lap(
             "read", f"{len(kept)} passages", relevance=max((p.relevance for p in kept), default=0.0)
@@ -114,7 +121,7 @@ class LocalRetriever(BaseRetriever):
     def labels_in(self, question: str) -> frozenset[str]:
         """The entities whose names stand in a question."""
         with self._library.read() as connection:
-            return self._current_view(connection).labels_in(connection, question)
+            return self._current_view(connection).names_in(connection, question).labels
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self.search(query_bundle.query_str).passages
@@ -188,14 +195,12 @@ class LocalRetriever(BaseRetriever):
         question: str,
         query: NDArray[np.float32] | None,
         view: GraphView,
-        labels: frozenset[str],
+        asked: QuestionNames,
         ranking: Ranking,
         rows: Sequence[int],
     ) -> list[Passage]:
         held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
-        seeds = [int(row) for row in np.argsort(-ranking.lists["fused"], kind="stable")]
-        seeds = [row for row in seeds[:EXPLAINED_SEEDS] if ranking.lists["fused"][row] > 0]
-        judged = self._relevances(question, query, view, labels, ranking, rows, held)
+        judged = self._relevances(question, query, view, asked, ranking, rows, held)
         return [
             Passage(
                 text=held[chunk_id].text,
@@ -208,7 +213,7 @@ class LocalRetriever(BaseRetriever):
                 end=held[chunk_id].end,
                 page=held[chunk_id].page,
                 headings=held[chunk_id].headings,
-                path=view.path(row, seeds),
+                path=view.path(row, ranking.seeds.tolist()),
                 scores={name: float(values[row]) for name, values in ranking.lists.items()},
             )
             for row in rows
@@ -220,7 +225,7 @@ class LocalRetriever(BaseRetriever):
         question: str,
         query: NDArray[np.float32] | None,
         view: GraphView,
-        labels: frozenset[str],
+        asked: QuestionNames,
         ranking: Ranking,
         rows: Sequence[int],
         held: Mapping[str, Chunk],
@@ -248,7 +253,7 @@ class LocalRetriever(BaseRetriever):
                     share=float(ranking.scores[row]) / best,
                     cosine=cosines.get(chunk_id),
                     readable=float(readable[row]),
-                    names=_share(labels, {view.titles[row], *view.labels[row]}),
+                    names=_share(asked, {view.titles[row], *view.labels[row]}),
                 )
                 for place, (row, chunk_id) in enumerate(zip(places, ids, strict=True))
             ]
@@ -256,9 +261,10 @@ class LocalRetriever(BaseRetriever):
         return dict(zip(ids, judged, strict=True))
 
 
-def _share(labels: frozenset[str], present: set[str]) -> float | None:
+def _share(asked: QuestionNames, present: set[str]) -> float | None:
     """How many of the question's names a passage has; None where the question has none."""
-    return len(labels & present) / len(labels) if labels else None
+    count = len(asked.labels) + len(asked.unknown)
+    return len(asked.labels & present) / count if count else None
 
 
 class _Stopwatch:

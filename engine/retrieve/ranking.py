@@ -22,11 +22,16 @@ TITLE_SHARE = 0.3
 
 
 class WalkOutcome(Protocol):
-    """What a walk gives back: the mass of each row (n) and all rows, best first."""
+    """What a walk gives back: the mass of each row (n), all rows, best first, and its seeds."""
 
     @property
     def mass(self) -> npt.NDArray[np.float32]:
         """What the walk leaves at each row."""
+
+    @property
+    def seeds(self) -> Rows:
+        """Rows that the walk began at, best first."""
+        ...
 
     @property
     def order(self) -> Rows:
@@ -42,12 +47,13 @@ class Ranking:
     """All rows, best first; the score that orders them; and each list's scores by its name.
 
     `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`,
-    `fused` and `walk`, each (n).
+    `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best first.
     """
 
     order: Rows
     scores: Scores
     lists: Mapping[str, Scores] = field(default_factory=dict)
+    seeds: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def rank_passages(
@@ -86,7 +92,7 @@ def rank_passages(
     outcome = walk(fused)
     mass = np.asarray(outcome.mass, dtype=np.float64)
     lists["walk"] = mass
-    return Ranking(order=outcome.order, scores=mass, lists=lists)
+    return Ranking(order=outcome.order, scores=mass, lists=lists, seeds=outcome.seeds)
 
 
 def _lists(

@@ -213,7 +213,7 @@ def test_an_answer_comes_with_its_sources_and_the_reason_of_its_route(
 def test_a_question_without_quotes_and_one_in_chinese_are_understood(
     loregraph, filled: Path
 ) -> None:
-    done = loregraph(filled, "ask", *"Who owned the Vale Line ?".split(), "--mode", "local")
+    done = loregraph(filled, "ask", "Who", "owned", "the", "Vale", "Line", "--mode", "local")
     assert "Orrin Vale owned the Vale Line" in done.stdout
     assert done.stdout.splitlines()[-1] == "local: asked for"
     done = loregraph(filled, "ask", "谁点亮了鸥港灯塔？", env={"LC_ALL": "C", "LANG": "C"})
@@ -314,7 +314,7 @@ def test_config_shows_every_setting_in_force(loregraph, tmp_path: Path) -> None:
 def test_names_and_texts_that_look_like_markup_are_shown_as_they_are(
     loregraph, tmp_path: Path
 ) -> None:
-    name = "[x] [bold]小 记[/bold] :key:.md"
+    name = "[x] [bold]小 记 [bold] :key:.md"
     body = "Ada Brine said [red]stop[/red] at 10:cat:20 [/] and \x1b[31mleft\x1b[0m C:\\dir\\"
     (tmp_path / name).write_text(f"# [link=x]Note[/link]\n\n{body}\n", encoding="utf8")
     (tmp_path / "[red].md").touch()
@@ -347,7 +347,7 @@ def test_the_default_profile_embeds_extracts_and_answers(with_models) -> None:
     counts = json.loads(with_models("stats", "--json"))
     assert counts["vectors"] >= counts["chunks"] == 3
     assert min(counts["entities"], counts["relations"], counts["communities"]) > 0
-    answer = json.loads(with_models("ask", "Who mended the lamp after the storm?", "--json"))
+    answer = json.loads(with_models("ask", "Who repaired the lamp at Gull Quay?", "--json"))
     assert "Orrin Vale repaired it with Tomas Reed" in answer["text"]
     assert any("dense" in passage["scores"] for passage in answer["passages"])
 

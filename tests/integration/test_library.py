@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import select, text, update
+from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
@@ -20,7 +20,6 @@ from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
 from engine.index.keyword import KeywordRetriever
 from engine.index.library import Library, WindowVector, documents, unit_length, vectors
-from graph.schema import chunks
 
 OpenEngine = Callable[..., KnowledgeEngine]
 NOTES = {
@@ -56,9 +55,9 @@ def test_the_writers_lock_is_taken_again_by_who_holds_it(library: Library) -> No
 def test_who_waits_too_long_for_the_writer_is_told_what_to_do(tmp_path: Path) -> None:
     first = Library(tmp_path / "library")
     second = Library(tmp_path / "library", lock_timeout_seconds=0.1)
-    with first.writer(), pytest.raises(LibraryBusy, match=r"waited 0\.1 s\); try again"):
-        with second.writer():
-            pass
+    waited = pytest.raises(LibraryBusy, match=r"waited 0\.1 s\); try again")
+    with first.writer(), waited, second.writer():
+        pass
     with second.writer():
         pass
 
@@ -104,7 +103,7 @@ def test_a_view_stays_one_picture_while_another_thread_commits(engine: Knowledge
     with library.read():
         before = titles()
         adding = threading.Thread(
-            target=lambda: engine.add_text("# A new one\n\nText.", document_id="new")
+            target=lambda: engine.add_text("Text.", document_id="new", title="A new one")
         )
         adding.start()
         adding.join()
@@ -122,7 +121,8 @@ def test_threads_retrieve_while_another_adds(engine: KnowledgeEngine) -> None:
             while not done.is_set() or not answered[number]:
                 found = engine.as_retriever().search(f"Who lit Lamp {number % 6}?").passages
                 assert found
-                assert all(p.text in engine.document_text(p.document_id) for p in found)
+                for p in (p for p in found if p.document_id != "note-1"):  # that one changes
+                    assert engine.document_text(p.document_id)[p.start : p.end] == p.text
                 assert [n.score for n in engine._keyword.retrieve("Lamp")]
                 answered[number] += 1
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
@@ -297,9 +297,10 @@ def test_two_engines_may_build_the_same_files_at_once(
 
 def test_a_token_of_every_chunk_weighs_least(engine: KnowledgeEngine) -> None:
     keyword = engine._keyword
+    idf = keyword.idf()
     assert keyword.document_frequency("lamp") == len(keyword.chunk_ids) == len(NOTES)
     assert keyword.document_frequency("word3") == 1
-    assert 0 < keyword.idf("lamp") < keyword.idf("word3") < keyword.idf("nowhere")
+    assert 0 < idf("lamp") < idf("word3") < idf("nowhere")
 
 
 # --- vectors ----------------------------------------------------------------------------------
@@ -470,7 +471,3 @@ def test_a_write_that_fails_leaves_nothing_half_done(tmp_path: Path) -> None:
 
     assert derived.opened(tmp_path / "derived" / "kind-1", write=fail, load=lambda _: 1) is None
     assert list((tmp_path / "derived").iterdir()) == []
-
-
-def test_chunks_of_the_schema_are_what_the_tests_tamper_with() -> None:
-    assert {"text", "start", "end"} <= set(update(chunks).table.c.keys())

@@ -158,7 +158,11 @@ def test_a_generic_question_prefers_weight_and_substance() -> None:
 
 def test_points_in_the_language_of_the_question_come_first() -> None:
     reports = [
-        report("a", "The station closed in 2011 after the storm.", "维岛站在2011年风暴后关闭。")
+        report(
+            "a",
+            "The station closed in 2011 after the storm.",
+            "维岛海洋研究站在2011年2月的那场大风暴之后永久关闭。",
+        )
     ]
     options = {"match": by_tokens, "tokens": tokens, "document_of": DOCUMENT_OF}
 
@@ -224,7 +228,7 @@ def test_a_new_document_wins_over_a_used_one() -> None:
 def test_a_used_community_counts_less() -> None:
     first = point("Alpha beta gamma.", 90, "c1", "a")
     same = point("Delta epsilon zeta.", 80, "c2", "a")
-    new = point("Eta theta iota.", 75, "c3", "b")
+    new = point("Eta theta iota.", 78, "c3", "b")
 
     assert reduced([first, same, new], limit=2) == [first, new]
 
