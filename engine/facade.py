@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .answer.global_answers import GlobalAnswers
 from .answer.local_answers import LocalAnswers
+from .answer.parts import AnswerParts, embedder
 from .answer.route import ScopeSelector
 from .answer.router import answer_of, build_router
 from .chunk import chunk
@@ -99,15 +100,16 @@ class KnowledgeEngine:
             readable=readable,
             settings=settings.retrieve,
         )
-        parts: dict[str, Any] = {
-            "idf": self._keyword.idf,
-            "settings": settings.answer,
-            "llm": llm,
-            "embed_model": embed_model,
-            "tokeniser": self._tokeniser,
-        }
-        self._local = LocalAnswers(self._retriever, **parts)
-        self._global = GlobalAnswers(library, retriever=self._retriever, **parts)
+        parts = AnswerParts(
+            retriever=self._retriever,
+            idf=self._keyword.idf,
+            settings=settings.answer,
+            llm=llm,
+            embed=embedder(embed_model),
+            tokeniser=self._tokeniser,
+        )
+        self._local = LocalAnswers(parts)
+        self._global = GlobalAnswers(library, parts)
         selector = ScopeSelector(
             embed_model, known_names=lambda question: len(self._retriever.labels_in(question))
         )

@@ -1,26 +1,30 @@
 """A global answer: choose community reports, score what they say, keep what differs, cite.
 
-Without a language model a finding is compared with the question by its words, by the names in
-both, and by the vectors of the chunks it rests on, which are there already; with one, the model
-maps and reduces. Either way every point keeps its evidence.
+Without a language model a finding is compared with the question by its words and by the chunks it
+rests on, whose vectors are there already; with one, the model maps and reduces. Either way every
+point keeps its evidence.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
-from numpy.typing import NDArray
+from sqlalchemy import Connection
 
 from ..index.door import (
     Chunk,
     Community,
     Report,
+    Selection,
+    chunk_match,
     content_terms,
+    derived_stamp,
+    focus_reports,
     graph_errors,
     map_points,
     read_chunks,
@@ -32,79 +36,42 @@ from ..index.door import (
     token_similarity,
 )
 from ..index.library import Library
-from ..models.tokeniser import Tokeniser
 from ..models.usage import UsageMeter
-from ..retrieve.local import LocalRetriever
 from ..retrieve.tokens import tokens
-from ..settings import AnswerSettings
 from ..types import Answer, TraceStep
 from .draft import Draft
-from .local_answers import embedder
 from .overview import overview
 from .overview_model import overview_with_model
-
-WORDS, VECTORS = 0.6, 0.4
-"""How much words and vectors count when a finding is compared with a question."""
+from .parts import AnswerParts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Material:
-    communities: Sequence[Community]
     reports: Sequence[Report]
     chunks: Mapping[str, Chunk]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shelf:
+    stamp: str
+    communities: Sequence[Community]
+    reports: Sequence[Report]
+    count: Callable[[str], int]
+
+
 class GlobalAnswers:
-    """Answers questions about the whole from the community reports.
+    """Answers questions about the whole from the community reports of a library."""
 
-    Args:
-        library: where reports are read.
-        retriever: knows the question's vector and how near chunks are to it.
-        idf: gives the weights of tokens in the library as it is now.
-        settings: budgets.
-        llm: maps and reduces; None scores and chooses without one.
-        embed_model: compares claims with sources where a model wrote them.
-        tokeniser: counts what fits.
-    """
-
-    def __init__(
-        self,
-        library: Library,
-        *,
-        retriever: LocalRetriever,
-        idf: Callable[[], Callable[[str], float]],
-        settings: AnswerSettings,
-        llm: LLM | None,
-        embed_model: BaseEmbedding | None,
-        tokeniser: Tokeniser,
-    ) -> None:
+    def __init__(self, library: Library, parts: AnswerParts) -> None:
         self._library = library
-        self._retriever = retriever
-        self._idf = idf
-        self._settings = settings
-        self._llm = llm
-        self._embed = embedder(embed_model)
-        self._tokeniser = tokeniser
+        self._parts = parts
+        self._guard = threading.Lock()
+        self._shelf: _Shelf | None = None
 
     def answer(self, question: str) -> Answer:
         """The overview with its citations, or an abstention where no report bears on it."""
         started = time.perf_counter()
-        with self._library.read() as connection, graph_errors():
-            communities, everything = read_communities(connection), read_reports(connection)
-            selection = select_reports(
-                communities,
-                everything,
-                budget_tokens=self._settings.global_budget_tokens,
-                count=self._tokeniser.count,
-            )
-            wanted = {
-                evidence.chunk_id
-                for report in selection.reports
-                for finding in report.findings
-                for evidence in finding.evidences
-            }
-            chunks = read_chunks(connection, wanted)
-        material = _Material(communities=communities, reports=selection.reports, chunks=chunks)
+        material, selection = self._material(question)
         selecting = TraceStep(
             stage="select",
             detail=selection.detail,
@@ -116,7 +83,10 @@ class GlobalAnswers:
             },
         )
         started = time.perf_counter()
-        draft = self._draft(question, material)
+        if self._parts.llm is None:
+            draft = self._chosen(question, material)
+        else:
+            draft = self._written(self._parts.llm, question, material)
         return Answer(
             question=question,
             text=draft.text,
@@ -135,63 +105,89 @@ class GlobalAnswers:
             abstained=draft.abstained,
         )
 
-    def _draft(self, question: str, material: _Material) -> Draft:
-        if self._llm is not None:
-            return self._written(self._llm, question, material)
+    def _material(self, question: str) -> tuple[_Material, Selection]:
+        """The reports to read, with what the passages for this question add, and their chunks."""
+        settings = self._parts.settings
+        free = self._parts.llm is None
+        with self._library.read() as connection, graph_errors():
+            selection = select_reports(
+                read_communities(connection),
+                read_reports(connection),
+                budget_tokens=settings.global_scan_tokens
+                if free
+                else settings.global_budget_tokens,
+                count=self._parts.tokeniser.count,
+            )
+            reports: Sequence[Report] = selection.reports
+            if free and settings.global_focus_passages and content_terms(question, tokens=tokens):
+                found = self._parts.retriever.search(question, top_k=settings.global_focus_passages)
+                near = read_chunks(connection, [passage.chunk_id for passage in found.passages])
+                reports = focus_reports(reports, list(near.values()))
+            wanted = {
+                evidence.chunk_id
+                for report in reports
+                for finding in report.findings
+                for evidence in finding.evidences
+            }
+            return _Material(reports=reports, chunks=read_chunks(connection, wanted)), selection
+
+    def _current_shelf(self, connection: Connection) -> _Shelf:
+        """All reports as they are now, read and counted once for as long as they stay."""
+        stamp = derived_stamp(connection)
+        with self._guard:
+            if self._shelf is None or self._shelf.stamp != stamp:
+                self._shelf = _Shelf(
+                    stamp=stamp,
+                    communities=read_communities(connection),
+                    reports=read_reports(connection),
+                    count=cache(self._parts.tokeniser.count),
+                )
+            return self._shelf
+
+    def _chosen(self, question: str, material: _Material) -> Draft:
+        """Without a model: findings scored by their chunks and words, then those that differ."""
+        settings = self._parts.settings
         document_of = {key: chunk.document_id for key, chunk in material.chunks.items()}
+        match = chunk_match(
+            question,
+            places={
+                finding.text: [evidence.chunk_id for evidence in finding.evidences]
+                for report in material.reports
+                for finding in report.findings
+            },
+            chunks=material.chunks,
+            near=self._parts.retriever.cosines(question, sorted(material.chunks)),
+            tokens=tokens,
+            weight=self._parts.idf(),
+        )
+        points = map_points(
+            question, material.reports, match=match, tokens=tokens, document_of=document_of
+        )
         points = reduce_points(
-            map_points(
-                question,
-                material.reports,
-                match=self._matcher(material),
-                tokens=tokens,
-                document_of=document_of,
-            ),
-            limit=self._settings.global_points,
-            budget_tokens=self._settings.budget_tokens,
-            count=self._tokeniser.count,
+            points,
+            limit=settings.global_points,
+            budget_tokens=settings.budget_tokens,
+            count=self._parts.tokeniser.count,
             similarity=token_similarity(tokens),
             document_of=document_of,
+            concepts=tokens,
         )
         titles = {report.community_id: report.title for report in material.reports}
         return overview(question, points, titles=titles, chunks=material.chunks)
 
     def _written(self, llm: LLM, question: str, material: _Material) -> Draft:
-        meter = UsageMeter(self._tokeniser)
+        """With a model: it maps reports to points and writes the answer from the best."""
+        settings = self._parts.settings
+        meter = UsageMeter(self._parts.tokeniser)
         return overview_with_model(
             question,
             material.reports,
             complete=lambda messages: meter.complete(llm, messages),
             chunks=material.chunks,
-            budget_tokens=self._settings.global_budget_tokens,
-            count=self._tokeniser.count,
-            limit=self._settings.global_points * 4,
+            budget_tokens=settings.global_budget_tokens,
+            count=self._parts.tokeniser.count,
+            limit=settings.global_points * 2,
             tokens=tokens,
             sentence_spans=sentence_spans,
-            embed=self._embed,
+            embed=self._parts.embed,
         )
-
-    def _matcher(self, material: _Material) -> Callable[[str, Sequence[str]], NDArray[np.float64]]:
-        """Likeness of findings to a question, 0–1: weighted words, and the vectors of chunks."""
-        chunks_of = {
-            finding.text: [evidence.chunk_id for evidence in finding.evidences]
-            for report in material.reports
-            for finding in report.findings
-        }
-
-        def match(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-            wanted = content_terms(question, tokens=tokens)
-            weight = self._idf()
-            weights = {term: weight(term) for term in wanted}
-            total = sum(weights.values()) or 1.0
-            held = [frozenset(tokens(text)) for text in texts]
-            words = np.array([sum(weights[t] for t in wanted if t in h) / total for h in held])
-            near = self._retriever.cosines(question, sorted(material.chunks))
-            if not near:
-                return words
-            vectors = [
-                max((near.get(c, 0.0) for c in chunks_of.get(t, ())), default=0.0) for t in texts
-            ]
-            return WORDS * words + VECTORS * np.clip(vectors, 0.0, 1.0)
-
-        return match

@@ -1,8 +1,8 @@
 """Nearest vectors by FAISS, derived from the library's vectors and built anew when they change.
 
-Exact inner product up to 20,000 vectors; one byte a dimension above (recall about 1.0 at a quarter
-of the memory); HNSW above 200,000, kept in a file because it is slow to build (see `derived`).
-Rows are chunks in the order of document, position and id.
+Exact inner product up to 20,000 vectors; one byte a dimension above (a quarter of the memory);
+HNSW above 200,000, kept in a file because it is slow to build (see `derived`). What these two find
+is weighed again with the exact vectors. Rows are chunks in the order of document, position and id.
 """
 
 from __future__ import annotations
@@ -47,16 +47,21 @@ class DenseIndex:
 
     def search(self, query: NDArray[np.float32], *, top_k: int) -> list[tuple[str, float]]:
         """`(chunk id, cosine)` of the nearest chunks by their best window, best first."""
-        built = self._current()
-        scores = self._row_scores(built, query, top_k)
-        order = sorted(scores, key=lambda row: (-scores[row], built.chunk_ids[row]))
-        return [(built.chunk_ids[row], scores[row]) for row in order[:top_k]]
+        found = self.scores(query, depth=top_k)
+        order = sorted(found, key=lambda chunk_id: (-found[chunk_id], chunk_id))
+        return [(chunk_id, found[chunk_id]) for chunk_id in order[:top_k]]
 
     def scores(self, query: NDArray[np.float32], *, depth: int) -> dict[str, float]:
-        """Cosine by chunk id of at least the `depth` nearest chunks (fewer if there are fewer)."""
-        built = self._current()
-        found = self._row_scores(built, query, depth)
-        return {built.chunk_ids[row]: score for row, score in found.items()}
+        """Cosine by chunk id of at least the `depth` nearest chunks (fewer if there are fewer).
+
+        The cosines are exact; what a structure that only comes near them may miss is a chunk.
+        """
+        with self._library.read():  # one picture for both steps
+            built = self._current()
+            found = _nearest(built, unit_length(query), depth)
+            if len(built.rows) > EXACT_LIMIT:
+                return self.cosines(query, list(found))
+        return found
 
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
         """Exact cosine of these chunks by their best window, whether or not they are near."""
@@ -72,27 +77,9 @@ class DenseIndex:
                     best[row.chunk_id] = max(best.get(row.chunk_id, -1.0), cosine)
         return best
 
-    def _row_scores(
-        self, built: _Built, query: NDArray[np.float32], depth: int
-    ) -> dict[int, float]:
-        if built.index is None or depth < 1:
-            return {}
-        question = unit_length(query).reshape(1, -1)
-        count = len(built.rows)
-        wanted = min(count, depth * 3)  # most chunks have few windows: this holds enough of them
-        while True:
-            distances, numbers = built.index.search(question, wanted)
-            best: dict[int, float] = {}
-            for number, score in zip(numbers[0], distances[0], strict=True):
-                if number >= 0:
-                    row = int(built.rows[number])
-                    best[row] = max(best.get(row, -1.0), float(score))
-            if len(best) >= depth or wanted == count:
-                return best
-            wanted = min(count, wanted * 4)
-
     def _current(self) -> _Built:
-        with self._lock, self._library.read() as connection:
+        # First a connection, then the lock, as where a reader is inside a view already.
+        with self._library.read() as connection, self._lock:
             now = vector_stamp(connection)
             if self._built is None or self._built.stamp != now:
                 self._built = self._build(connection, now)
@@ -154,3 +141,20 @@ class DenseIndex:
         index = fresh() if index is None else index
         index.hnsw.efSearch = 256
         return index
+
+
+def _nearest(built: _Built, query: NDArray[np.float32], depth: int) -> dict[str, float]:
+    if built.index is None or depth < 1:
+        return {}
+    count = len(built.rows)
+    wanted = min(count, depth * 3)  # most chunks have few windows: this holds enough of them
+    while True:
+        scores, numbers = built.index.search(query.reshape(1, -1), wanted)
+        best: dict[str, float] = {}
+        for number, score in zip(numbers[0], scores[0], strict=True):
+            if number >= 0:
+                chunk_id = built.chunk_ids[built.rows[number]]
+                best[chunk_id] = max(best.get(chunk_id, -1.0), float(score))
+        if len(best) >= depth or wanted == count:
+            return best
+        wanted = min(count, wanted * 4)

@@ -142,7 +142,8 @@ class KeywordRetriever(BM25Retriever):
         ]
 
     def _current(self) -> _Built:
-        with self._guard, self._library.read() as connection:
+        # First a connection, then the guard, as where a reader is inside a view already.
+        with self._library.read() as connection, self._guard:
             now = generation(connection)
             if self._built is None or self._built.generation != now:
                 self._built = self._build(connection, now)

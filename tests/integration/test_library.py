@@ -374,11 +374,11 @@ def test_one_byte_a_dimension_finds_what_brute_force_finds(library: Library) -> 
 def test_a_graph_of_vectors_is_kept_in_a_file_and_mended(
     library: Library, monkeypatch: pytest.MonkeyPatch, damage: str | None
 ) -> None:
-    monkeypatch.setattr(dense, "EXACT_LIMIT", 500)
-    monkeypatch.setattr(dense, "SCALAR_LIMIT", 1_000)
-    matrix = _clustered(3_000)
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 200)
+    monkeypatch.setattr(dense, "SCALAR_LIMIT", 500)
+    matrix = _clustered(1_200)
     _fill(library, matrix)
-    assert _recall(DenseIndex(library, model="m"), matrix, range(0, 3_000, 60)) >= 0.95
+    assert _recall(DenseIndex(library, model="m"), matrix, range(0, 1_200, 60)) >= 0.95
     (folder,) = (library.path / "derived").glob("hnsw-*")
     path = folder / dense.FILE_NAME
     content = path.read_bytes()
@@ -390,7 +390,7 @@ def test_a_graph_of_vectors_is_kept_in_a_file_and_mended(
         case "gone":
             path.unlink()
     again = DenseIndex(library, model="m")
-    assert _recall(again, matrix, range(0, 3_000, 60)) >= 0.95
+    assert _recall(again, matrix, range(0, 1_200, 60)) >= 0.95
     assert derived.is_sound(folder)
     with library.write() as connection:
         connection.execute(vectors.delete().where(vectors.c.chunk_id == "000000"))

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.retrieve.tokens import tokens
+from graph.global_match import chunk_match, content_terms, informativeness
 from graph.global_search import (
     Point,
-    content_terms,
     cover,
-    informativeness,
+    focus_reports,
     map_points,
     reduce_points,
     report_text,
     select_reports,
     token_similarity,
 )
-from graph.model import Community, Evidence, Finding, Report
+from graph.model import Chunk, Community, Evidence, Finding, Report
 
 COMMUNITIES = [
     Community(id="a", level=0, parent_id=None, entity_ids=("1", "2", "3")),
@@ -264,3 +264,75 @@ def test_substance_is_names_and_figures_in_a_sentence_of_readable_length() -> No
     assert informativeness("So it went.") < full
     assert informativeness("word " * 400) < full
     assert 0 < informativeness("临澜海洋大学在2014年为海缆出资610万欧元。") <= 1
+
+
+def chunk(number: int, text: str) -> Chunk:
+    return Chunk(id=f"c{number}", document_id=f"d{number}", title="Notes", text=text, end=len(text))
+
+
+CABLE = "The cable broke off the cape in March 2016. It took four years to find the cause again."
+CHOIR = "The choir of the northern quay sang for the widows of the storm on Sunday evening."
+
+
+def test_what_a_question_found_joins_the_report_that_rests_on_it() -> None:
+    reports = [report("a", "The cable broke."), report("b")]
+    focused = focus_reports(reports, [chunk(0, CABLE), chunk(9, CHOIR)])
+
+    assert [len(one.findings) for one in focused] == [3, 0]
+    for finding in focused[0].findings[1:]:
+        (place,) = finding.evidences
+        assert CABLE[place.start : place.end] == finding.text
+    assert focus_reports(reports, []) == reports
+
+
+def test_focusing_twice_adds_nothing() -> None:
+    found = [chunk(0, CABLE)]
+    once = focus_reports([report("a", "The cable broke.")], found)
+
+    assert focus_reports(once, found) == once
+
+
+def matched(near: dict[str, float]) -> list[float]:
+    chunks = {
+        f"c{n}": chunk(n, text) for n, text in enumerate((CABLE, CHOIR, "Tea.", "Jam.", "Ice."))
+    }
+    places = {text: [key] for key, text in ((k, c.text) for k, c in chunks.items())}
+    match = chunk_match(
+        "What became of the cable?",
+        places=places,
+        chunks=chunks,
+        near=near,
+        tokens=tokens,
+        weight=lambda _: 1.0,
+    )
+    return match("", [CABLE, CHOIR, "Tea.", "unknown"]).tolist()
+
+
+def test_a_statement_is_as_near_as_its_chunk() -> None:
+    by_words = matched({})
+    by_both = matched({"c0": 0.5, "c1": 0.4, "c2": 0.1, "c3": 0.1, "c4": 0.1})
+
+    assert by_words[0] > 0
+    assert by_words[1:] == [0.0, 0.0, 0.0]
+    assert by_both[0] > by_both[1] > 0
+    assert by_both[2:] == [0.0, 0.0]
+
+
+def test_what_recurs_across_documents_is_told_before_what_stands_alone() -> None:
+    points = [
+        point("Rainbow pancakes tasted wonderful yesterday.", 60, "c1", "a"),
+        point("The barrage divided the council.", 59, "c2", "b"),
+        point("Fishermen opposed the barrage.", 58, "c3", "c"),
+        point("Pianos arrived by steamer.", 57, "c4", "d"),
+    ]
+    options = {"limit": 1, "budget_tokens": 99, "count": words, "document_of": DOCUMENT_OF}
+
+    plain = reduce_points(points, similarity=token_similarity(tokens), **options)  # type: ignore[arg-type]
+    told = reduce_points(
+        points,
+        similarity=token_similarity(tokens),
+        concepts=tokens,
+        **options,  # type: ignore[arg-type]
+    )
+    assert plain == [points[0]]
+    assert told[0] in points[1:3]

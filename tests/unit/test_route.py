@@ -87,12 +87,12 @@ class LikenessByFirstWord(BaseEmbedding):
         return self._get_text_embedding(query)
 
 
-def test_at_least_nine_in_ten_questions_of_either_scope_find_their_way() -> None:
+def test_nearly_all_questions_of_either_scope_find_their_way() -> None:
     right_global = [question for question in GLOBAL if decide(question).mode == "global"]
     right_local = [question for question in LOCAL if decide(question).mode == "local"]
 
-    assert len(right_global) >= 0.9 * len(GLOBAL), set(GLOBAL) - set(right_global)
-    assert len(right_local) >= 0.9 * len(LOCAL), set(LOCAL) - set(right_local)
+    assert len(right_global) >= 0.96 * len(GLOBAL), set(GLOBAL) - set(right_global)
+    assert len(right_local) >= 0.96 * len(LOCAL), set(LOCAL) - set(right_local)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""What local and global answers are made with: one value, handed to both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from numpy.typing import NDArray
+
+from ..models.tokeniser import Tokeniser
+from ..retrieve.local import LocalRetriever
+from ..settings import AnswerSettings
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerParts:
+    """Models come by argument; `None` means to do without.
+
+    Attributes:
+        retriever: finds passages, and knows how near chunks are to a question.
+        idf: gives the weights of tokens in the library as it is now.
+        settings: budgets and thresholds.
+        llm: writes the answer; None extracts it.
+        embed: texts to unit vectors, one row each; None compares words alone.
+        tokeniser: counts what fits.
+    """
+
+    retriever: LocalRetriever
+    idf: Callable[[], Callable[[str], float]]
+    settings: AnswerSettings
+    llm: LLM | None
+    embed: Embed | None
+    tokeniser: Tokeniser
+
+
+def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
+    """An embedding model as a function from texts to unit vectors, one row a text."""
+    if embed_model is None:
+        return None
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.asarray(embed_model.get_text_embedding_batch(list(texts)), dtype=np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+    return embed
