@@ -93,7 +93,7 @@ class AnswerSettings(_Section):
 
     budget_tokens: int = Field(3_000, ge=100)
     max_sentences: int = Field(3, ge=1)
-    min_relevance: float = Field(0.25, ge=0, le=1)
+    min_evidence: float = Field(0.08, ge=0, le=1)
     global_budget_tokens: int = Field(12_000, ge=500)  # what a language model reads in one call
     global_scan_tokens: int = Field(60_000, ge=500)  # what is read without one, which costs nothing
     global_focus_passages: int = Field(40, ge=0)

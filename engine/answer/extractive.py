@@ -69,7 +69,7 @@ def extractive_answer(
     embed: Embed | None = None,
     readable: Callable[[str], float] = _reads_all,
     max_sentences: int = 3,
-    min_relevance: float = 0.25,
+    min_evidence: float = 0.08,
 ) -> Draft:
     """The sentences of `passages` (best first) that answer, or an abstention.
 
@@ -77,7 +77,7 @@ def extractive_answer(
     one that the corpus does not hold. `embed` gives unit vectors, one row a text; `readable` is how
     much of a text the encoder can read, 0–1. MiniLM added nothing to words here, on four sets, for
     150 ms of CPU a question: leave it out unless the encoder is stronger. Abstains where the
-    evidence (see `evidence`) is below `min_relevance`. Deterministic: ties go to the earlier
+    evidence (see `evidence`) is below `min_evidence`. Deterministic: ties go to the earlier
     sentence.
     """
     language = language_of(question)
@@ -94,8 +94,8 @@ def extractive_answer(
     chosen = _choose(scored, wanted=wanted, weight=weight, limit=max_sentences)
     figures = evidence(question, chosen, passages=passages, wanted=wanted, tokens=tokens)
     strength = figures["evidence"]
-    if strength < min_relevance:
-        detail = f"evidence {strength:.2f} is below {min_relevance:.2f}"
+    if strength < min_evidence:
+        detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
         return abstain(language, detail=detail, evidence=strength, figures=figures)
     text, citations = _present([one.sentence for one in chosen], passages)
     return Draft(

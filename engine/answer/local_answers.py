@@ -64,7 +64,7 @@ class LocalAnswers:
                 weight=self._parts.idf(),
                 sentence_spans=sentence_spans,
                 max_sentences=self._parts.settings.max_sentences,
-                min_relevance=self._parts.settings.min_relevance,
+                min_evidence=self._parts.settings.min_evidence,
             )
         llm = self._parts.llm
         meter = UsageMeter(self._parts.tokeniser)

@@ -144,7 +144,10 @@ class Library:
     def _prepare_folder(self, *, create: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise refusals.is_file(self.path)
-        if (self.path / DATABASE_NAME).exists():
+        database = self.path / DATABASE_NAME
+        if database.exists():
+            if not _size_of(database) and (self.path / "derived").exists():
+                raise refusals.lost_database(database)
             return
         if not create:
             raise refusals.none_there(self.path)
@@ -165,8 +168,6 @@ class Library:
             raise refusals.newer_schema(self.path, held=held, known=SCHEMA)
         if tables:
             raise refusals.other_database(self.path / DATABASE_NAME)
-        if (self.path / "derived").exists():
-            raise refusals.lost_database(self.path / DATABASE_NAME)
         if not create:
             raise refusals.none_there(self.path)
         with self.write() as connection:

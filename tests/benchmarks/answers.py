@@ -112,7 +112,7 @@ def measure_containment(corpus: Corpus, options: dict, limit: int) -> dict[str, 
     started = time.process_time()
     for query in corpus.queries[:limit]:
         passages = gold_and_distractors(corpus, query)
-        draft = ask(corpus, query["text"], passages, {**options, "min_relevance": 0.0})
+        draft = ask(corpus, query["text"], passages, {**options, "min_evidence": 0.0})
         whole = " ".join(f"{passage.title} {passage.text}" for passage in passages)
         hits.append(contains(draft.text, query["answers"]))
         possible.append(contains(whole, query["answers"]))
@@ -134,7 +134,7 @@ def measure_abstention(corpus: Corpus, options: dict, limit: int) -> dict[str, f
     for query in corpus.queries[:limit]:
         found = corpus.search(query["text"], 8 + len(query["gold_ids"]))
         gold = set(query["gold_ids"])
-        options = {**options, "min_relevance": 0.0}
+        options = {**options, "min_evidence": 0.0}
         if gold <= {identifier for identifier, _ in found[:8]}:
             with_gold = [corpus.passage(*entry) for entry in found[:8]]
             answerable.append(ask(corpus, query["text"], with_gold, options).evidence)

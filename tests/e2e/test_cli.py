@@ -215,6 +215,12 @@ def test_an_answer_comes_with_its_sources_its_route_and_how_it_was_found(
     assert route in stages[0]
 
 
+def test_a_library_of_one_short_note_answers(loregraph, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("Ada Brine lit the lamp in 1901.", encoding="utf8")
+    assert loregraph(tmp_path, "add", "note.md").returncode == 0
+    assert "1901. [1]" in loregraph(tmp_path, "ask", "When did Ada Brine light the lamp?").stdout
+
+
 def test_a_question_without_quotes_is_understood(loregraph, filled: Path) -> None:
     done = loregraph(filled, "ask", "Who", "owned", "the", "Vale", "Line", "--mode", "local")
     assert "Orrin Vale owned the Vale Line" in done.stdout
@@ -311,6 +317,7 @@ def test_names_and_texts_that_look_like_markup_are_shown_as_they_are(
     name = "[x] [bold]小 记 [bold] :key:.md"
     body = "Ada Brine said [red]stop[/red] at 10:cat:20 [/] and \x1b[31mleft\x1b[0m C:\\dir\\"
     (tmp_path / name).write_text(f"# [link=x]Note[/link]\n\n{body}\n", encoding="utf8")
+    (tmp_path / "other.md").write_text("The Petrel brought oil.", encoding="utf8")
     (tmp_path / "[red].md").touch()
     done = loregraph(tmp_path, "add", ".", env={"FORCE_COLOR": "1", "NO_COLOR": "1"})
     assert "[red].md: is empty" in done.stderr

@@ -48,7 +48,7 @@ KEYS_ONLY = Table(
 
 _key = st.sampled_from(["a", "b", "c", "Ö", "'; --"])
 _text = st.sampled_from([None, "", "x", "北"])
-_weight = st.floats(allow_nan=False)
+_weight = st.floats(allow_nan=False).map(lambda weight: weight + 0.0)  # −0.0 is 0.0
 _single = st.fixed_dictionaries(
     {"key": _key, "text": _text, "weight": _weight, "dirty": st.booleans()}
 )
@@ -73,7 +73,7 @@ def _held(connection: Connection, table: Table) -> list[dict[str, Any]]:
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(map(repr, rows))
+    return sorted(repr(sorted(row.items())) for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_table_holds_exactly_the_rows_and_counts_what_changed(
     connection: Connection, table: Table, rows: st.SearchStrategy
 ) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(first=rows, second=rows)
     def check(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> None:
         replace_rows(connection, table, first)

@@ -1,0 +1,173 @@
+"""What others may import, what importing costs, and what a type checker sees of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import engine
+import graph
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("llama_index", "numpy", "pydantic", "sqlalchemy", "spacy", "onnxruntime", "faiss")
+
+
+def run(*arguments: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def readme_example() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    block = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert block is not None, "README.md shows how to use the product from Python"
+    return block[1]
+
+
+# --- names ------------------------------------------------------------------------------------
+
+
+def test_the_public_names_of_engine_are_these() -> None:
+    assert sorted(engine.__all__) == [
+        "Answer",
+        "Citation",
+        "EngineError",
+        "IngestReport",
+        "KnowledgeEngine",
+        "Passage",
+        "Settings",
+    ]
+
+
+def test_the_public_names_of_graph_are_these() -> None:
+    assert sorted(graph.__all__) == [
+        "Community",
+        "Entity",
+        "Evidence",
+        "KnowledgeGraphIndex",
+        "Relation",
+        "Report",
+        "SqlGraphStore",
+    ]
+
+
+@pytest.mark.parametrize("package", [engine, graph], ids=["engine", "graph"])
+def test_every_public_name_is_there_and_listed(package) -> None:
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+    assert dir(package) == sorted(package.__all__)
+    with pytest.raises(AttributeError, match="'nonsense'"):
+        package.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("package", [engine, graph], ids=["engine", "graph"])
+def test_the_packages_say_that_they_are_typed(package) -> None:
+    assert (Path(package.__file__).parent / "py.typed").is_file()
+
+
+# --- what importing costs ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("import engine, graph", id="the packages"),
+        pytest.param("from engine import Answer, Citation, EngineError, Passage", id="values"),
+        pytest.param("from graph import Community, Entity, Evidence, Relation", id="graph values"),
+    ],
+)
+def test_importing_costs_none_of_the_heavy_libraries(code: str, tmp_path: Path) -> None:
+    told = f"{code}\nimport sys\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    done = run("-c", told, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & set(HEAVY) == set()
+
+
+# --- somebody else's `graph` ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", ["graph.py", "graph/__init__.py"])
+def test_a_users_own_graph_module_is_named_not_taken(module: str, tmp_path: Path) -> None:
+    own = tmp_path / module
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("edges = []\n", encoding="utf8")
+    script = tmp_path / "script.py"
+    script.write_text("from engine import KnowledgeEngine\n", encoding="utf8")
+    done = run(script, folder=tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: loregraph found another module named 'graph' at")
+    assert str(own) in last
+    assert "rename it" in last
+
+
+def test_a_users_graph_module_one_folder_below_the_packages_is_named_too(tmp_path: Path) -> None:
+    for package in ("engine", "graph"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=ignored)
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "graph.py").write_text("edges = []\n", encoding="utf8")
+    (scripts / "script.py").write_text("from engine import KnowledgeEngine\n", encoding="utf8")
+    done = run(scripts / "script.py", folder=scripts, PYTHONPATH=str(tmp_path))
+    assert "found another module named 'graph'" in done.stderr
+
+
+# --- what the README shows --------------------------------------------------------------------
+
+TYPES = """
+from typing import assert_type
+
+from engine import Answer, Citation, IngestReport, Passage
+
+with KnowledgeEngine.open("library") as typed:
+    assert_type(typed, KnowledgeEngine)
+    assert_type(typed.add("docs/"), IngestReport)
+    assert_type(typed.ask("Who?"), Answer)
+    assert_type(typed.ask("Who?").citations, tuple[Citation, ...])
+    assert_type(typed.retrieve("Who?"), list[Passage])
+    assert_type(typed.document_text("a.md"), str)
+    assert_type(typed.remove("a.md"), IngestReport)
+    typed.ask(3)  # type: ignore[arg-type]
+"""
+
+
+def test_a_strict_type_checker_accepts_the_readmes_example(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed: it comes with the group dev")
+    (tmp_path / "example.py").write_text(readme_example() + TYPES, encoding="utf8")
+    done = run(
+        *("-m", "mypy", "--strict", "--follow-imports=silent", "--config-file="),
+        *("--cache-dir", pytestconfig.cache.mkdir("mypy"), "example.py"),
+        folder=tmp_path,
+        MYPYPATH=str(ROOT),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readmes_example_runs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data" / "corpus", tmp_path / "docs")
+    (tmp_path / "example.py").write_text(readme_example(), encoding="utf8")
+    done = run(
+        "example.py",
+        folder=tmp_path,
+        LOREGRAPH_EMBEDDING__KIND="none",
+        LOREGRAPH_GRAPH__SPACY_MODEL="none",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "local" in done.stdout
+    assert (tmp_path / "graph.html").stat().st_size > 10_000
