@@ -161,7 +161,7 @@ def test_ctrl_c_says_what_is_kept_and_a_terminal_sees_bars(
     loregraph, start, filled: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(filled / "library", tmp_path / "library")
-    days = "".join(TOO_MUCH_FOR_A_MOMENT.format(day) for day in range(60_000))
+    days = "".join(TOO_MUCH_FOR_A_MOMENT.format(day) for day in range(20_000))
     (tmp_path / "diary.md").write_text(days, encoding="utf8")
     terminal, end = pty.openpty()
     process = start(tmp_path, "add", "diary.md", stdout=subprocess.PIPE, stderr=end)
@@ -215,10 +215,11 @@ def test_an_answer_comes_with_its_sources_its_route_and_how_it_was_found(
     assert route in stages[0]
 
 
-def test_a_library_of_one_short_note_answers(loregraph, tmp_path: Path) -> None:
+def test_a_library_of_one_short_note_finds_and_answers(loregraph, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("Ada Brine lit the lamp in 1901.", encoding="utf8")
     assert loregraph(tmp_path, "add", "note.md").returncode == 0
     assert "1901. [1]" in loregraph(tmp_path, "ask", "When did Ada Brine light the lamp?").stdout
+    assert loregraph(tmp_path, "search", "lamp").stdout.startswith("1. note (note.md:0-31)")
 
 
 def test_a_question_without_quotes_is_understood(loregraph, filled: Path) -> None:

@@ -40,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_repository() -> set[str]:
-    """The files of both packages as they stand in the repository, with the profiles of `configs/`."""
+    """The files of both packages in the repository, and the profiles of `configs/`."""
     files = {
         path.relative_to(REPOSITORY).as_posix()
         for package in PACKAGES

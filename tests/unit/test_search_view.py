@@ -1,0 +1,172 @@
+"""The picture a search walks over, and the names it sees in a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, insert, update
+
+from graph.database import Database
+from graph.facts import put_chunks
+from graph.linking import write_links
+from graph.model import Chunk
+from graph.names import NameMatcher, name_key
+from graph.schema import entities, metadata, names
+from graph.search_view import MAX_QUESTION_CHARACTERS, GraphView, read_view
+
+SURFACES = [
+    "Ada Brine",
+    "Brine",
+    "St. Louis",
+    "O'Neill",
+    "AT&T",
+    "Apollo 11",
+    "U.S. Steel",
+    "Lothair II of Lorraine",
+    "Tides of Merrow",
+    "José Álvarez",
+    "GPT-4",
+    "café de flore",
+    "海鸥码头",
+    "海鸥码头协会",
+    "林若溪",
+    "iPhone",
+    "《潮汐志》",
+]
+CHUNKS = [
+    Chunk(id="c1", document_id="a", title="Ada Brine", text="A life in the harbour."),
+    Chunk(id="c2", document_id="a", title="Ada Brine", text="She knew O'Neill.", position=1),
+    Chunk(id="c3", document_id="b", title="", text="Here Ada Brine wrote Tides of Merrow."),
+    Chunk(id="c4", document_id="c", title="St. Louis", text="Nothing else."),
+]
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    database = Database("sqlite://")
+    with database.write() as opened:
+        metadata.create_all(opened)
+        put_chunks(opened, CHUNKS)
+        for surface in SURFACES:
+            key = name_key(surface)
+            kind = "title" if surface in {"Ada Brine", "St. Louis"} else "name"
+            row = {"key": key, "entity_id": f"e-{key}", "reason": "", "kind": kind}
+            opened.execute(insert(names).values(**row, dirty=False))
+            entity = {"id": f"e-{key}", "name": surface, "type": "NAME", "aliases": "[]"}
+            counts = {"mention_count": 1, "document_count": 1, "dirty": False}
+            opened.execute(insert(entities).values(**entity, **counts))
+        write_links(opened, lambda _stage, _done, _total: None)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def view(connection: Connection) -> GraphView:
+    return read_view(connection)
+
+
+def labels(view: GraphView, connection: Connection, question: str) -> set[str]:
+    return {label.removeprefix("e-") for label in view.names_in(connection, question).labels}
+
+
+def test_rows_are_chunks_by_document_and_position(view: GraphView) -> None:
+    assert view.chunk_ids == ("c1", "c2", "c3", "c4")
+    assert view.titles == ("e-ada brine", "e-ada brine", "", "e-st. louis")
+    assert view.labels[1] == ("e-o'neill",)
+    assert view.labels[2] == ("e-ada brine", "e-tides of merrow")
+    assert view.display["e-st. louis"] == "St. Louis"
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize(
+    "question",
+    ["{}", "Who is {}?", "who knew {}, and why", "“{}”", "{}的作者是谁？", "关于{}。"],
+)
+def test_a_known_name_is_seen_in_a_question(
+    view: GraphView, connection: Connection, surface: str, question: str
+) -> None:
+    if surface == "Brine":
+        surface = "brine"
+    found = labels(view, connection, question.format(surface))
+    assert name_key(surface) in found
+
+
+_pieces = st.sampled_from(
+    [*SURFACES, *(s.casefold() for s in SURFACES), "the", "who", "是", " ", "?", "的", "(x)", "—"]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pieces=st.lists(_pieces, max_size=8), separator=st.sampled_from([" ", "", ", "]))
+def test_looking_up_what_may_be_a_name_finds_what_matching_all_names_finds(
+    view: GraphView, connection: Connection, pieces: list[str], separator: str
+) -> None:
+    question = separator.join(pieces)
+    every = NameMatcher(
+        titles=[name_key("Ada Brine"), name_key("St. Louis")], names=map(name_key, SURFACES)
+    )
+    expected = {match.key for match in every.match(question, any_case=True)}
+    assert labels(view, connection, question) == expected
+
+
+def test_a_capitalised_name_that_nobody_knows_is_told(
+    view: GraphView, connection: Connection
+) -> None:
+    found = view.names_in(connection, "Did Ada Brine meet Zebulon Pike?")
+    assert found.labels == {"e-ada brine"}
+    assert found.unknown == {"zebulon pike"}
+
+
+@pytest.mark.parametrize("question", ["", " ", "?", "🦊", "\x00", "the of and", "了的是"])
+def test_a_question_without_names_has_none(
+    view: GraphView, connection: Connection, question: str
+) -> None:
+    assert view.names_in(connection, question).labels == frozenset()
+
+
+def test_a_very_long_question_is_read_as_far_as_its_limit(
+    view: GraphView, connection: Connection
+) -> None:
+    assert labels(view, connection, "Ada Brine " + "x " * MAX_QUESTION_CHARACTERS) == {"ada brine"}
+    assert labels(view, connection, "x" * MAX_QUESTION_CHARACTERS + " Ada Brine") == set()
+
+
+def test_names_lead_to_the_chunks_that_have_them_best_first(view: GraphView) -> None:
+    found = view.from_labels({"e-o'neill"})
+    assert [chunk_id for chunk_id, _ in found][:1] == ["c2"]
+    masses = [mass for _, mass in found]
+    assert masses == sorted(masses, reverse=True)
+    assert "c4" not in dict(found)
+    assert view.from_labels(set()) == []
+    assert view.from_labels({"e-nobody"}) == []
+
+
+def test_how_a_chunk_was_reached_is_told_in_names(view: GraphView) -> None:
+    path = view.path(0, [2])
+    assert path[0].startswith("seed ")
+    assert any("Ada Brine" in step for step in path)
+    assert view.path(3, [2]) == ()
+
+
+def test_an_empty_library_is_an_empty_picture() -> None:
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        view = read_view(connection)
+        assert view.chunk_ids == ()
+        assert view.names_in(connection, "Ada Brine").labels == frozenset()
+        assert view.from_labels({"e-ada brine"}) == []
+
+
+def test_what_is_dirty_is_left_out(connection: Connection) -> None:
+    savepoint = connection.begin_nested()
+    connection.execute(update(names).where(names.c.key == "ada brine").values(dirty=True))
+    dirty_entity = update(entities).where(entities.c.id == "e-st. louis")
+    connection.execute(dirty_entity.values(dirty=True))
+    view = read_view(connection)
+    savepoint.rollback()
+    assert view.titles == ("", "", "", "")
+    assert view.labels[2] == ("e-tides of merrow",)
+    assert "e-st. louis" not in view.display
