@@ -6,6 +6,7 @@ how documents are cut, indexed, found and answered stands in the packages beside
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from .answer.parts import AnswerParts, embedder
 from .answer.route import ScopeSelector
 from .answer.router import answer_of, build_router
 from .chunk import chunk
-from .errors import QuestionError
+from .errors import LibraryBusy, LibraryUnusable, QuestionError
 from .index.door import (
     DeriveOptions,
     ExtractionTransform,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 MAX_QUESTION_CHARACTERS = 4_000
 NOTHING_TO_READ = "holds no file that can be read (.md .txt .html .pdf …): check the path"
+
+
+_log = logging.getLogger("loregraph")
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None: ...
@@ -307,10 +311,20 @@ class KnowledgeEngine:
         return found.passages
 
     def _refresh(self) -> None:
-        """Resume a derivation that a killed run left undone."""
-        if not self._indexer.is_fresh():
-            with self._library.writer():
+        """Resume a derivation that a killed run left undone.
+
+        Where another process writes (it will derive when it is done) or the disk refuses, the
+        question is answered without: what is dirty is not read.
+        """
+        if self._indexer.is_fresh():
+            return
+        try:
+            with self._library.writer(timeout_seconds=0):
                 self._finish(Work(), _silent)
+        except LibraryBusy:
+            _log.info("another process is writing: answered from what is derived so far")
+        except LibraryUnusable as error:
+            _log.warning("answered from what is derived so far: %s", error)
 
     # --- looking in -------------------------------------------------------------------------
 

@@ -129,11 +129,19 @@ class Settings(_Section):
                 part = data.setdefault(section.lower(), {})
                 if not isinstance(part, dict):
                     raise SettingsError(f"{profile}: section {section.lower()!r} must be a mapping")
-                part[key.lower()] = yaml.safe_load(value)
+                part[key.lower()] = _environment_value(name, value)
         try:
             return cls.model_validate(data)
         except ValidationError as error:
             raise SettingsError(_one_line(error, profile)) from error
+
+
+def _environment_value(name: str, value: str) -> object:
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise SettingsError(f"{name}: {value!r} is not YAML: {reason}") from error
 
 
 def _read_profile(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ documents. Knows no graph: anything with a text, a score, evidences and a commun
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -74,7 +75,8 @@ def overview(
     language = language_of(question)
     cited = _Citations(chunks)
     groups: dict[str, list[str]] = {}
-    for point in _grouped(points):
+    told = [p for p in points if any(place.chunk_id in chunks for place in p.evidences)]
+    for point in _grouped(told, titles):
         numbers = cited.numbers(point.evidences)
         if numbers:
             marks = "".join(f"[{number}]" for number in numbers)
@@ -139,9 +141,16 @@ class _Citations:
         return self.found[key].number
 
 
-def _grouped(points: Sequence[OverviewPoint]) -> list[OverviewPoint]:
-    order = {key: place for place, key in enumerate(dict.fromkeys(p.community_id for p in points))}
-    return sorted(points, key=lambda point: order[point.community_id])
+def _grouped(points: Sequence[OverviewPoint], titles: Mapping[str, str]) -> list[OverviewPoint]:
+    """In the order of the text: themes of several points by their first, then single points."""
+    sizes = Counter(point.community_id for point in points)
+    order = {key: place for place, key in enumerate(sizes)}
+
+    def place(point: OverviewPoint) -> tuple[bool, int]:
+        key = point.community_id
+        return sizes[key] == 1 or not titles.get(key, "").strip(), order[key]
+
+    return sorted(points, key=place)
 
 
 def _write(

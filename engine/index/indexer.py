@@ -25,7 +25,7 @@ from .keyword import KeywordRetriever
 from .library import Library
 from .vector import CHUNK_KEY, WindowedVectorIndex
 
-BATCH_CHUNKS = 256
+BATCH_CHUNKS = 64
 """How many chunks are embedded and extracted together; a batch ends with the document it is in."""
 
 Progress = Callable[[str, int, int], None]

@@ -178,12 +178,15 @@ class Library:
     # --- transactions -----------------------------------------------------------------------
 
     @contextmanager
-    def writer(self) -> Iterator[None]:
-        """Hold the writer's lock over a whole run; the system drops it when the process dies."""
+    def writer(self, *, timeout_seconds: float | None = None) -> Iterator[None]:
+        """Hold the writer's lock over a whole run; the system drops it when the process dies.
+
+        Waits for another writer as long as the library was opened for, or `timeout_seconds`.
+        """
+        seconds = self._lock.timeout if timeout_seconds is None else timeout_seconds
         try:
-            self._lock.acquire()
+            self._lock.acquire(timeout=seconds)
         except Timeout as error:
-            seconds = self._lock.timeout
             raise refusals.busy(self.path, waited_seconds=seconds) from error
         except OSError as error:
             raise refusals.not_locked(self.path, error) from error

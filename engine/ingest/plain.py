@@ -93,7 +93,7 @@ def plain_title(text: str) -> str | None:
     labelled = _LABELLED.search("\n".join(head.splitlines()[:20]))
     if labelled:
         return one_line(labelled.group(1))
-    line = one_line(first)
+    line = one_line(first).lstrip("#").strip()  # a Markdown heading, as texts in hand often have
     if len(first) > _TITLE_LIMIT or _HEADER_LINE.match(line) or not _NAMES_SOMETHING.search(line):
         return None
     ends_like_prose = line[-1] in ".,;:!?。，；：！？、"

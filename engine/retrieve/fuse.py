@@ -13,7 +13,7 @@ Scores = npt.NDArray[np.float64]
 def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     """Scores (n) → 0–1: the best is 1, that at `rank` (or the lowest) and all below it 0.
 
-    Where all are equal there is nothing to tell: all 0.
+    Where all are equal there is nothing to tell apart: all 1 where they found something, else 0.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
@@ -22,7 +22,7 @@ def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     place = max(values.size - rank, 0)
     floor = float(np.partition(values, place)[place])
     if not top > floor:
-        return np.zeros_like(values)
+        return np.full_like(values, float(top > 0))
     return np.clip((values - floor) / (top - floor), 0.0, 1.0)
 
 

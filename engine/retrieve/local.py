@@ -201,6 +201,7 @@ class LocalRetriever(BaseRetriever):
     ) -> list[Passage]:
         held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
         judged = self._relevances(question, query, view, asked, ranking, rows, held)
+        seeds = ranking.seeds.tolist()
         return [
             Passage(
                 text=held[chunk_id].text,
@@ -213,7 +214,7 @@ class LocalRetriever(BaseRetriever):
                 end=held[chunk_id].end,
                 page=held[chunk_id].page,
                 headings=held[chunk_id].headings,
-                path=view.path(row, ranking.seeds.tolist()),
+                path=view.path(row, seeds) if seeds else (),
                 scores={name: float(values[row]) for name, values in ranking.lists.items()},
             )
             for row in rows

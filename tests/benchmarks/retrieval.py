@@ -51,7 +51,9 @@ def main(names: Sequence[str]) -> None:
             row = [recall(asked, found, k).mean() for k in (2, 5, 10)]
             row.append(whole(asked, found, 5).mean())
             middle, late = np.percentile(times, [50, 95])
-            print(f"{label:14} " + " ".join(f"{x:6.3f}" for x in row) + f" {middle:7.1f} {late:7.1f}")
+            print(
+                f"{label:14} " + " ".join(f"{x:6.3f}" for x in row) + f" {middle:7.1f} {late:7.1f}"
+            )
         gain = recall(asked, results["walk"], 5) - recall(asked, results["fusion"], 5)
         low, high = bootstrap(gain)
         print(f"walk − fusion, R@5: {gain.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
@@ -74,7 +76,9 @@ def run(name: str, asked: Sequence[Query], lists: dict[str, object]) -> tuple[Fo
 
 
 def recall(asked: Sequence[Query], found: Found, k: int) -> np.ndarray:
-    return np.array([len(q.gold & set(f[:k])) / len(q.gold) for q, f in zip(asked, found, strict=True)])
+    return np.array(
+        [len(q.gold & set(f[:k])) / len(q.gold) for q, f in zip(asked, found, strict=True)]
+    )
 
 
 def whole(asked: Sequence[Query], found: Found, k: int) -> np.ndarray:

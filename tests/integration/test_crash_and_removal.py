@@ -110,22 +110,26 @@ def test_a_kill_between_removal_and_derivation_leaves_no_ghost(open_engine, tmp_
         view = engine.graph_index.view()
         reports = read_reports(connection)
         assert "Orrin Vale3" not in view.display.values()
-        assert not any("Lamp 3" in finding.text for report in reports for finding in report.findings)
+        assert not any(
+            "Lamp 3" in finding.text for report in reports for finding in report.findings
+        )
         assert not engine.stats()["up_to_date"]
     with open_engine(path) as engine:
-        assert all("Lamp 3" not in passage.text for passage in engine.retrieve("Lamp 3 Orrin Vale3"))
+        assert all(
+            "Lamp 3" not in passage.text for passage in engine.retrieve("Lamp 3 Orrin Vale3")
+        )
         assert engine.stats()["up_to_date"]
 
 
 def test_what_is_removed_stands_in_no_table_and_in_no_file(open_engine, tmp_path: Path) -> None:
     path = tmp_path / "library"
-    secret = "Zephyrine Quocks"
+    person = "Zephyrine Quocks"
     with open_engine(path) as engine:
         add_all(engine)
-        engine.add_text(f"{secret} met {secret} at Gull Quay with Ada Brine.", document_id="secret")
-        assert engine.retrieve(secret)[0].document_id == "secret"
+        engine.add_text(f"{person} met {person} at Gull Quay with Ada Brine.", document_id="secret")
+        assert engine.retrieve(person)[0].document_id == "secret"
         engine.remove("secret")
-        engine.retrieve(secret)
+        engine.retrieve(person)
         with engine._library.read() as connection:
             for table in metadata.sorted_tables:
                 rows = connection.execute(text(f"SELECT * FROM {table.name}")).all()  # noqa: S608

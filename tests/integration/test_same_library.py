@@ -22,7 +22,8 @@ VERSIONS = {
     "harbour.md": (
         "# Harbour log\n\nCaptain Ada Brine moored the Petrel at Gull Quay. Ada Brine founded "
         "the Gull Quay Society with Dr. Tomas Reed.\n\nThe Petrel sailed on Monday.",
-        "# Harbour log\n\nCaptain Ada Brine sold the Petrel to Orrin Vale.\n\nGull Quay was rebuilt.",
+        "# Harbour log\n\nCaptain Ada Brine sold the Petrel to Orrin Vale.\n\n"
+        "Gull Quay was rebuilt.",
     ),
     "society.md": (
         "# Gull Quay Society\n\nThe Gull Quay Society meets in Port Merrow. Tomas Reed chairs the "
@@ -34,7 +35,8 @@ VERSIONS = {
         "Tomas Reed died at sea aboard the Petrel.",
     ),
     "zh.md": (
-        "# 港务记录\n\n林若溪（Lin Ruoxi）在海鸥码头工作。林若溪认识托马斯·里德。《潮汐志》由林若溪撰写。",
+        "# 港务记录\n\n林若溪（Lin Ruoxi）在海鸥码头工作。"
+        "林若溪认识托马斯·里德。《潮汐志》由林若溪撰写。",
         "# 港务记录\n\n林若溪离开了海鸥码头。",
     ),
 }
@@ -134,7 +136,9 @@ def test_adding_the_same_again_embeds_extracts_and_writes_nothing(
 
 def test_a_changed_document_embeds_only_what_changed(open_engine, tmp_path: Path) -> None:
     parts = [f"## Part {n}\n\n" + f"The {n}th lamp of Gull Quay burns. " * 30 for n in range(6)]
-    with open_engine(tmp_path / "library", chunk={"size_tokens": 128, "overlap_tokens": 0}) as engine:
+    with open_engine(
+        tmp_path / "library", chunk={"size_tokens": 128, "overlap_tokens": 0}
+    ) as engine:
         first = engine.add_text("# Lamps\n\n" + "\n\n".join(parts), document_id="lamps")
         parts[3] = parts[3].replace("burns", "is dark")
         second = engine.add_text("# Lamps\n\n" + "\n\n".join(parts), document_id="lamps")
@@ -146,7 +150,9 @@ def test_a_changed_document_embeds_only_what_changed(open_engine, tmp_path: Path
 def test_other_settings_make_a_document_count_as_changed(open_engine, tmp_path: Path) -> None:
     with open_engine(tmp_path / "library") as engine:
         engine.add_text(VERSIONS["reed.txt"][0], document_id="reed")
-    with open_engine(tmp_path / "library", chunk={"size_tokens": 64, "overlap_tokens": 0}) as engine:
+    with open_engine(
+        tmp_path / "library", chunk={"size_tokens": 64, "overlap_tokens": 0}
+    ) as engine:
         report = engine.add_text(VERSIONS["reed.txt"][0], document_id="reed")
     assert report.changed == ("reed",)
 

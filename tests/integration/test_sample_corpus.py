@@ -107,7 +107,9 @@ def test_most_facts_are_in_the_answer(answers: dict[str, Answer]) -> None:
     for kind in ("fact", "multihop"):
         asked = of_type(kind)
         right = [
-            any(expected.casefold() in answers[q["id"]].text.casefold() for expected in q["answers"])
+            any(
+                expected.casefold() in answers[q["id"]].text.casefold() for expected in q["answers"]
+            )
             for q in asked
         ]
         figures[kind] = sum(right) / len(asked)

@@ -30,9 +30,17 @@ def test_the_score_at_the_rank_is_nil() -> None:
     assert rescale([5.0, 3.0, 1.0, 0.0], 3).tolist() == [1.0, 0.5, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("scores", [[], [0.0, 0.0], [2.0, 2.0, 2.0]])
-def test_equal_scores_tell_nothing(scores: list[float]) -> None:
-    assert rescale(scores).tolist() == [0.0] * len(scores)
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([0.0, 0.0], [0.0, 0.0], id="nothing found"),
+        pytest.param([2.0, 2.0, 2.0], [1.0, 1.0, 1.0], id="all alike"),
+        pytest.param([2.0], [1.0], id="a single passage"),
+    ],
+)
+def test_equal_scores_are_all_or_nothing(scores: list[float], expected: list[float]) -> None:
+    assert rescale(scores).tolist() == expected
 
 
 @given(st.lists(SCORES, min_size=1, max_size=4), st.randoms())
@@ -90,7 +98,11 @@ def test_the_walk_gets_fused_scores_and_has_the_last_word() -> None:
 
     def backwards(scores: np.ndarray) -> SimpleNamespace:
         seen.append(scores.tolist())
-        return SimpleNamespace(mass=scores[::-1].astype(np.float32), order=np.array([2, 1, 0]))
+        return SimpleNamespace(
+            seeds=np.zeros(0, dtype=np.int64),
+            mass=scores[::-1].astype(np.float32),
+            order=np.array([2, 1, 0]),
+        )
 
     ranking = rank_passages([4.0, 2.0, 0.0], walk=backwards)
     assert seen == [[1.0, 0.5, 0.0]]

@@ -42,5 +42,5 @@ def test_a_bad_profile_is_refused_in_one_line(tmp_path: Path, content: str, mess
 
 
 def test_a_missing_profile_is_named() -> None:
-    with pytest.raises(SettingsError, match="no profile at 'nowhere.yaml'"):
+    with pytest.raises(SettingsError, match=r"no profile at 'nowhere\.yaml'"):
         Settings.load("nowhere.yaml", environment={})
