@@ -194,9 +194,10 @@ def explain(
 ) -> tuple[str, ...]:
     """How `row` was reached: nodes and kinds of links in turn, from a seed.
 
-    ("seed 'teutberga'", "mentions", "'lothair ii'") – the likeliest way of at most four links from
-    any of `seeds` (best first; on equal odds the first). A seed's path is itself alone; a row that
-    no seed reaches has the empty path. `display` turns a label into what is shown.
+    ("seed 'teutberga'", "mentions", "'lothair ii'") – the likeliest of the shortest ways, of at
+    most four links, from any of `seeds` (best first; on equal odds the first). A seed's path is
+    itself alone; a row that no seed reaches has the empty path. `display` turns a label into what
+    is shown.
     """
     rank_of = {int(seed): place for place, seed in reversed([*enumerate(seeds)])}
     if row in rank_of:
@@ -211,24 +212,39 @@ def explain(
 
 
 def _likeliest_way(graph: WalkGraph, row: int, rank_of: Mapping[int, int]) -> list[int]:
-    """From a seed to `row`, by the greatest product of transitions; backwards, breadth first."""
+    """From a seed to `row`: of the shortest ways the one with the greatest product of transitions.
+
+    Backwards and breadth first; the `_FRONTIER` likeliest nodes of a step are followed.
+    """
     incoming = graph.incoming
-    best: dict[int, tuple[float, list[int]]] = {row: (1.0, [row])}
-    frontier = dict(best)
+    odds = {row: 1.0}
+    onward = {row: row}
+    frontier = [row]
     for _ in range(_MAX_HOPS):
-        reached: dict[int, tuple[float, list[int]]] = {}
-        for node, (odds, way) in frontier.items():
+        reached: dict[int, float] = {}
+        for node in frontier:
             span = slice(incoming.indptr[node], incoming.indptr[node + 1])
-            for source, share in zip(incoming.indices[span], incoming.data[span], strict=True):
-                here = odds * float(share)
-                known = max(best.get(int(source), (0.0,))[0], reached.get(int(source), (0.0,))[0])
-                if here > known:
-                    reached[int(source)] = (here, [int(source), *way])
-        kept = sorted(reached.items(), key=lambda item: (-item[1][0], item[0]))[:_FRONTIER]
-        frontier = dict(kept)
-        best.update(frontier)
-    found = [(-best[seed][0], place, seed) for seed, place in rank_of.items() if seed in best]
-    return best[min(found)[2]][1] if found else []
+            sources = incoming.indices[span].tolist()
+            for source, share in zip(sources, incoming.data[span].tolist(), strict=True):
+                here = odds[node] * share
+                if source not in odds and here > reached.get(source, 0.0):
+                    reached[source] = here
+                    onward[source] = node
+        found = [
+            (-reached[seed], place, seed) for seed, place in rank_of.items() if seed in reached
+        ]
+        if found:
+            return _way(min(found)[2], onward)
+        frontier = sorted(reached, key=lambda node: (-reached[node], node))[:_FRONTIER]
+        odds |= {node: reached[node] for node in frontier}
+    return []
+
+
+def _way(start: int, onward: Mapping[int, int]) -> list[int]:
+    way = [start]
+    while onward[way[-1]] != way[-1]:
+        way.append(onward[way[-1]])
+    return way
 
 
 def _node_name(graph: WalkGraph, node: int, display: Callable[[str], str], untitled: str) -> str:
