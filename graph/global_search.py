@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .global_match import HAN, Scores, Tokens, content_terms, informativeness, mostly_han
 from .model import Chunk, Community, Evidence, Finding, Report
 from .passages import quality
-from .sentences import sentence_spans
 
 OTHER_LANGUAGE = 0.3
 """What a point in another script than the question's keeps of its score: nobody translates it."""
@@ -29,7 +28,7 @@ RATING, SPREAD, SUBSTANCE, READS_WELL = 0.2, 0.1, 0.3, 0.4
 """What the report's rating, the number of documents, substance and good reading make of a score."""
 
 LIKENESS = 0.5
-DOCUMENT_AGAIN = 0.85
+DOCUMENT_AGAIN = 0.6
 COMMUNITY_AGAIN = 0.95
 """What is taken from a point for likeness to a chosen one, and what is left of its value for every
 chosen point of the same document, or of the same community."""
@@ -119,42 +118,29 @@ def cover(communities: Sequence[Community], level: int) -> list[str]:
     )
 
 
-def focus_reports(reports: Sequence[Report], chunks: Sequence[Chunk]) -> list[Report]:
-    """The reports with what the given chunks say besides, for a question with a subject.
+def owners(reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Callable[[str], str]:
+    """Chunk id → the community whose report rests most on the chunk, else on its document.
 
-    Findings are chosen without a question in sight; `chunks` are those that one has found. Each of
-    their sentences that reads well alone joins, behind the findings, the report that rests most on
-    its chunk, else on its document; what no report rests on is left out. The more central reports
-    win ties. The reports come back in their order.
+    The empty string where no report does. More central reports win ties.
     """
-    owners_by_chunk: dict[str, Counter[str]] = {}
-    owners_by_document: dict[str, Counter[str]] = {}
-    document_of = {chunk.id: chunk.document_id for chunk in chunks}
+    by_chunk: dict[str, Counter[str]] = {}
+    by_document: dict[str, Counter[str]] = {}
     for report in reports:
         for finding in report.findings:
             for place in finding.evidences:
                 key = report.community_id
-                owners_by_chunk.setdefault(place.chunk_id, Counter())[key] += 1
-                if document := document_of.get(place.chunk_id):
-                    owners_by_document.setdefault(document, Counter())[key] += 1
+                by_chunk.setdefault(place.chunk_id, Counter())[key] += 1
+                if place.chunk_id in chunks:
+                    document = chunks[place.chunk_id].document_id
+                    by_document.setdefault(document, Counter())[key] += 1
     ratings = {report.community_id: report.rating for report in reports}
-    known = {finding.text for report in reports for finding in report.findings}
-    extra: dict[str, list[Finding]] = {}
-    for chunk in sorted(chunks, key=lambda one: (one.document_id, one.start, one.id)):
-        owners = owners_by_chunk.get(chunk.id) or owners_by_document.get(chunk.document_id)
-        if not owners:
-            continue
-        owner = min(owners, key=lambda key: (-owners[key], -ratings[key], key))
-        for start, end in sentence_spans(chunk.text):
-            text = " ".join(chunk.text[start:end].split())
-            if text not in known and quality(text) >= WELL_READ:
-                known.add(text)
-                place = Evidence(chunk_id=chunk.id, start=start, end=end)
-                extra.setdefault(owner, []).append(Finding(text=text, evidences=(place,)))
-    return [
-        replace(report, findings=(*report.findings, *extra.get(report.community_id, ())))
-        for report in reports
-    ]
+
+    def owner(chunk_id: str) -> str:
+        document = chunks[chunk_id].document_id if chunk_id in chunks else ""
+        found = by_chunk.get(chunk_id) or by_document.get(document) or Counter()
+        return min(found, key=lambda key: (-found[key], -ratings[key], key), default="")
+
+    return owner
 
 
 def map_points(
@@ -209,8 +195,11 @@ def reduce_points(
     similarity: Callable[[Sequence[str]], Scores],
     document_of: Mapping[str, str],
     concepts: Tokens | None = None,
+    given: Sequence[Point] = (),
 ) -> list[Point]:
     """Points that are relevant, unlike one another, and from many documents and communities.
+
+    `given` points are taken first, in their order; the others are chosen beside them.
 
     Greedy, in the order chosen: a point's score is lowered by its likeness to those chosen
     (maximal marginal relevance, Carbonell & Goldstein 1998) and by how often its documents and its
@@ -219,7 +208,9 @@ def reduce_points(
     the documents (concept coverage, Gillick & Favre 2009). A point that does not fit what is left
     of the budget is passed over.
     """
-    candidates = sorted(points, key=_rank)[:_CANDIDATES]
+    known = {point.text for point in given}
+    rest = [point for point in sorted(points, key=_rank) if point.text not in known]
+    candidates = [*given, *rest[:_CANDIDATES]]
     if not candidates:
         return []
     likeness = np.clip(similarity([point.text for point in candidates]), 0.0, 1.0)
@@ -238,7 +229,9 @@ def reduce_points(
         return point.score * (1 - LIKENESS * float(nearest[place])) * news.of(place) * again
 
     while open_places and len(chosen) < limit:
-        best = max(open_places, key=lambda place: (value(place), -place))
+        best = open_places[0]
+        if best >= len(given):
+            best = max(open_places, key=lambda place: (value(place), -place))
         open_places.remove(best)
         size = count(candidates[best].text)
         if size > left:

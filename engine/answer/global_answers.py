@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,14 +20,16 @@ from sqlalchemy import Connection
 from ..index.door import (
     Chunk,
     Community,
+    Evidence,
+    Point,
     Report,
     Selection,
     chunk_match,
     content_terms,
     derived_stamp,
-    focus_reports,
     graph_errors,
     map_points,
+    owners,
     read_chunks,
     read_communities,
     read_reports,
@@ -38,11 +41,14 @@ from ..index.door import (
 from ..index.library import Library
 from ..models.usage import UsageMeter
 from ..retrieve.tokens import tokens
-from ..types import Answer, TraceStep
+from ..types import Answer, Passage, TraceStep
 from .draft import Draft
+from .extractive import extractive_answer
 from .overview import overview
 from .overview_model import overview_with_model
 from .parts import AnswerParts
+
+PASSAGES_OF_ONE_DOCUMENT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +63,12 @@ class _Shelf:
     communities: Sequence[Community]
     reports: Sequence[Report]
     count: Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    points: Sequence[Point]
+    chunks: Mapping[str, Chunk]
 
 
 class GlobalAnswers:
@@ -118,18 +130,14 @@ class GlobalAnswers:
                 else settings.global_budget_tokens,
                 count=self._parts.tokeniser.count,
             )
-            reports: Sequence[Report] = selection.reports
-            if free and settings.global_focus_passages and content_terms(question, tokens=tokens):
-                found = self._parts.retriever.search(question, top_k=settings.global_focus_passages)
-                near = read_chunks(connection, [passage.chunk_id for passage in found.passages])
-                reports = focus_reports(reports, list(near.values()))
             wanted = {
                 evidence.chunk_id
-                for report in reports
+                for report in selection.reports
                 for finding in report.findings
                 for evidence in finding.evidences
             }
-            return _Material(reports=reports, chunks=read_chunks(connection, wanted)), selection
+            chunks = read_chunks(connection, wanted)
+        return _Material(reports=selection.reports, chunks=chunks), selection
 
     def _current_shelf(self, connection: Connection) -> _Shelf:
         """All reports as they are now, read and counted once for as long as they stay."""
@@ -145,9 +153,11 @@ class GlobalAnswers:
             return self._shelf
 
     def _chosen(self, question: str, material: _Material) -> Draft:
-        """Without a model: findings scored by their chunks and words, then those that differ."""
+        """Without a model: what local search says first, then what the reports add beside it."""
         settings = self._parts.settings
-        document_of = {key: chunk.document_id for key, chunk in material.chunks.items()}
+        found = self._said_locally(question, material)
+        chunks = {**material.chunks, **found.chunks}
+        document_of = {key: chunk.document_id for key, chunk in chunks.items()}
         match = chunk_match(
             question,
             places={
@@ -171,9 +181,51 @@ class GlobalAnswers:
             similarity=token_similarity(tokens),
             document_of=document_of,
             concepts=tokens,
+            given=found.points,
         )
         titles = {report.community_id: report.title for report in material.reports}
-        return overview(question, points, titles=titles, chunks=material.chunks)
+        return overview(question, points, titles=titles, chunks=chunks)
+
+    def _said_locally(self, question: str, material: _Material) -> _Found:
+        """The sentences that answer a question with a subject, from several documents.
+
+        Reports are written without a question in sight; where one asks for something, passages
+        found for it say more. A generic question ("the main themes") has nothing to be found by.
+        """
+        settings = self._parts.settings
+        if not settings.global_passages or not content_terms(question, tokens=tokens):
+            return _Found(points=(), chunks={})
+        search = self._parts.retriever.search(question, top_k=4 * settings.global_passages)
+        passages = _spread(search.passages)[: settings.global_passages]
+        draft = extractive_answer(
+            question,
+            passages,
+            tokens=tokens,
+            weight=self._parts.idf(),
+            sentence_spans=sentence_spans,
+            max_sentences=2 * settings.global_points // 3,
+            min_evidence=0.0,
+        )
+        with self._library.read() as connection, graph_errors():
+            chunks = read_chunks(connection, [passage.chunk_id for passage in passages])
+        owner = owners(material.reports, {**material.chunks, **chunks})
+        points = [
+            Point(
+                text=" ".join(citation.quote.split()),
+                score=100.0,
+                evidences=(
+                    Evidence(
+                        chunk_id=citation.chunk_id,
+                        start=citation.start - chunks[citation.chunk_id].start,
+                        end=citation.end - chunks[citation.chunk_id].start,
+                    ),
+                ),
+                community_id=owner(citation.chunk_id),
+            )
+            for citation in draft.citations
+            if citation.chunk_id in chunks
+        ]
+        return _Found(points=points, chunks=chunks)
 
     def _written(self, llm: LLM, question: str, material: _Material) -> Draft:
         """With a model: it maps reports to points and writes the answer from the best."""
@@ -191,3 +243,14 @@ class GlobalAnswers:
             sentence_spans=sentence_spans,
             embed=self._parts.embed,
         )
+
+
+def _spread(passages: Sequence[Passage]) -> list[Passage]:
+    """The passages in their order, at most three of one document."""
+    taken: Counter[str] = Counter()
+    kept = []
+    for passage in passages:
+        taken[passage.document_id] += 1
+        if taken[passage.document_id] <= PASSAGES_OF_ONE_DOCUMENT:
+            kept.append(passage)
+    return kept

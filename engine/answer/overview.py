@@ -17,7 +17,6 @@ from .language import Language, language_of
 from .sentences import plain
 
 CITATIONS_PER_POINT = 2
-_LEAD_THEMES = 4
 
 
 class EvidencePlace(Protocol):
@@ -156,8 +155,7 @@ def _grouped(points: Sequence[OverviewPoint], titles: Mapping[str, str]) -> list
 def _write(
     themes: Sequence[tuple[str, Sequence[str]]], *, documents: int, language: Language
 ) -> str:
-    named = list(dict.fromkeys(title for title, _ in themes if title))[:_LEAD_THEMES]
-    blocks = [_lead(named, documents=documents, language=language)]
+    blocks = [_lead(documents=documents, language=language)]
     colon = "：" if language == "zh" else ":"
     blocks.extend(
         "\n".join((f"{title}{colon}", *lines))
@@ -172,8 +170,7 @@ def _write(
     return "\n\n".join(blocks)
 
 
-def _lead(named: Sequence[str], *, documents: int, language: Language) -> str:
+def _lead(*, documents: int, language: Language) -> str:
     if language == "zh":
-        return f"综合 {documents} 份文档" + (f"，主要涉及：{'；'.join(named)}。" if named else "：")
-    source = f"{documents} document{'s' if documents != 1 else ''}"
-    return f"From {source}, mainly about {'; '.join(named)}:" if named else f"From {source}:"
+        return f"综合 {documents} 份文档："
+    return f"From {documents} document{'s' if documents != 1 else ''}:"

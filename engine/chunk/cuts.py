@@ -45,7 +45,10 @@ class Piece:
 
 
 def finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> list[Piece]:
-    """The piece cut at the next grain that cuts it, or that leaves it whole because it fits."""
+    """The piece cut at the next grain that cuts it, or that leaves it whole because it fits.
+
+    Empty where nothing can cut it any more.
+    """
     for grain in range(piece.grain + 1, WINDOW + 1):
         if grain in (SENTENCE, CLAUSE) and piece.kind in ("table", "code"):
             continue
@@ -55,7 +58,7 @@ def finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> lis
             for start, end in stripped_spans(text, piece.start, piece.end, ends)
         ]
         fits = measure.tokens(piece.start, piece.end) <= size_tokens
-        if len(pieces) > 1 or (fits and grain < WINDOW):
+        if len(pieces) > 1 or fits:
             return pieces
     return []
 

@@ -147,4 +147,9 @@ class _Packer:
 
     def cut(self, piece: Piece) -> None:
         pieces = finer(self.text, piece, measure=self.measure, size_tokens=self.size_tokens)
-        self.queue.extendleft(reversed(pieces))
+        if pieces:
+            self.queue.extendleft(reversed(pieces))
+            return
+        if self.end:  # nothing cuts it: rather too long a chunk than lost text
+            self.done.append((self.start, self.end))
+        self.open(piece, piece.start)

@@ -37,15 +37,16 @@ from graph.facts import (
 )
 from graph.global_match import chunk_match, content_terms
 from graph.global_search import (
+    Point,
     Selection,
-    focus_reports,
     map_points,
+    owners,
     reduce_points,
     select_reports,
     token_similarity,
 )
 from graph.index import KnowledgeGraphIndex
-from graph.model import Chunk, Community, GraphExport, Report
+from graph.model import Chunk, Community, Evidence, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import read_chunks, read_communities, read_reports
 from graph.schema import chunks as chunk_table
@@ -61,12 +62,14 @@ __all__ = [
     "Database",
     "DeriveOptions",
     "Derived",
+    "Evidence",
     "ExtractionTransform",
     "GraphError",
     "GraphExport",
     "GraphView",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
+    "Point",
     "QuestionNames",
     "Report",
     "Selection",
@@ -79,13 +82,13 @@ __all__ = [
     "delete_chunks",
     "derived_stamp",
     "document_splitter",
-    "focus_reports",
     "generation",
     "graph_errors",
     "is_fresh",
     "map_points",
     "metadata",
     "node_of_chunk",
+    "owners",
     "put_chunks",
     "read_chunks",
     "read_communities",

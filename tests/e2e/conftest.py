@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -53,12 +54,23 @@ def loregraph() -> Callable[..., Finished]:
     return run
 
 
+def listen_to_interrupts() -> None:
+    """A shell that runs tests in the background has its children ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def start() -> Callable[..., subprocess.Popen[bytes]]:
     """As `loregraph`, but the process is handed out while it runs."""
 
     def run(folder: Path, *arguments: str | Path, **streams: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command(*arguments), cwd=folder, env=environment(), **streams)
+        return subprocess.Popen(
+            command(*arguments),
+            cwd=folder,
+            env=environment(),
+            preexec_fn=listen_to_interrupts,
+            **streams,
+        )
 
     return run
 

@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
@@ -107,6 +107,7 @@ KINDS = st.sampled_from(["markdown", "text", "html", "pdf"])
 
 
 @settings(max_examples=150, deadline=None)
+@example("# A heading\n\n" * 5, "markdown", 16, 0)
 @given(TEXTS, KINDS, st.integers(16, 48), st.integers(0, 8))
 def test_chunks_slice_back_cover_all_and_keep_the_limit(
     text: str, kind: str, size: int, overlap: int

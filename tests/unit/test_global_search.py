@@ -15,8 +15,8 @@ from graph.global_match import chunk_match, content_terms, informativeness
 from graph.global_search import (
     Point,
     cover,
-    focus_reports,
     map_points,
+    owners,
     reduce_points,
     report_text,
     select_reports,
@@ -198,7 +198,13 @@ def point(text: str, score: float, chunk: str, community: str = "a") -> Point:
     )
 
 
-def reduced(points: Sequence[Point], *, limit: int = 10, budget: int = 1000) -> list[Point]:
+def reduced(
+    points: Sequence[Point],
+    *,
+    limit: int = 10,
+    budget: int = 1000,
+    given: Sequence[Point] = (),
+) -> list[Point]:
     return reduce_points(
         points,
         limit=limit,
@@ -206,6 +212,7 @@ def reduced(points: Sequence[Point], *, limit: int = 10, budget: int = 1000) -> 
         count=words,
         similarity=token_similarity(tokens),
         document_of=DOCUMENT_OF,
+        given=given,
     )
 
 
@@ -274,22 +281,21 @@ CABLE = "The cable broke off the cape in March 2016. It took four years to find 
 CHOIR = "The choir of the northern quay sang for the widows of the storm on Sunday evening."
 
 
-def test_what_a_question_found_joins_the_report_that_rests_on_it() -> None:
-    reports = [report("a", "The cable broke."), report("b")]
-    focused = focus_reports(reports, [chunk(0, CABLE), chunk(9, CHOIR)])
+def test_a_chunk_belongs_to_the_report_that_rests_most_on_it_or_on_its_document() -> None:
+    beside = Chunk(id="c0b", document_id="d0", title="Notes", text=CHOIR, end=len(CHOIR))
+    chunks = {one.id: one for one in (chunk(0, CABLE), beside, chunk(9, CHOIR))}
+    owner = owners([report("a", "The cable broke."), report("b")], chunks)
 
-    assert [len(one.findings) for one in focused] == [3, 0]
-    for finding in focused[0].findings[1:]:
-        (place,) = finding.evidences
-        assert CABLE[place.start : place.end] == finding.text
-    assert focus_reports(reports, []) == reports
+    assert [owner(key) for key in ("c0", "c0b", "c9", "unknown")] == ["a", "a", "", ""]
 
 
-def test_focusing_twice_adds_nothing() -> None:
-    found = [chunk(0, CABLE)]
-    once = focus_reports([report("a", "The cable broke.")], found)
+def test_given_points_come_first_in_their_order_and_are_not_told_twice() -> None:
+    points = [point(f"Statement {n} of the harbour.", 90 - n, f"c{n}") for n in range(6)]
+    given = [points[4], points[2]]
+    chosen = reduced(points, limit=4, budget=1000, given=given)
 
-    assert focus_reports(once, found) == once
+    assert chosen[:2] == given
+    assert len({one.text for one in chosen}) == len(chosen) == 4
 
 
 def matched(near: dict[str, float]) -> list[float]:

@@ -63,7 +63,7 @@ def test_points_are_grouped_by_theme_and_cited() -> None:
     draft = overview("What are the main themes?", points, titles=TITLES, chunks=CHUNKS)
 
     assert draft.text == (
-        "From 3 documents, mainly about The cable; The choir:\n\n"
+        "From 3 documents:\n\n"
         "The cable:\n- The cable broke in 2016. [1][2]\n- 海缆在2016年断裂。 [3]\n\n"
         "Further:\n- The choir sang for the widows. [4]"
     )
@@ -74,7 +74,7 @@ def test_points_are_grouped_by_theme_and_cited() -> None:
 def test_a_chinese_question_gets_a_chinese_lead() -> None:
     draft = overview("主要主题是什么？", [point(2, "c1")], titles={"a": "海缆"}, chunks=CHUNKS)
 
-    assert draft.text.startswith("综合 1 份文档，主要涉及：海缆。\n\n- 海缆在2016年断裂。 [1]")
+    assert draft.text.startswith("综合 1 份文档：\n\n- 海缆在2016年断裂。 [1]")
 
 
 def test_a_span_that_two_points_share_has_one_number() -> None:
