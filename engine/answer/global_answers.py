@@ -83,7 +83,7 @@ class GlobalAnswers:
     def answer(self, question: str) -> Answer:
         """The overview with its citations, or an abstention where no report bears on it."""
         started = time.perf_counter()
-        material, selection = self._material(question)
+        material, selection = self._material()
         selecting = TraceStep(
             stage="select",
             detail=selection.detail,
@@ -117,18 +117,19 @@ class GlobalAnswers:
             abstained=draft.abstained,
         )
 
-    def _material(self, question: str) -> tuple[_Material, Selection]:
-        """The reports to read, with what the passages for this question add, and their chunks."""
+    def _material(self) -> tuple[_Material, Selection]:
+        """The reports to read, and the chunks that they rest on."""
         settings = self._parts.settings
         free = self._parts.llm is None
         with self._library.read() as connection, graph_errors():
+            shelf = self._current_shelf(connection)
             selection = select_reports(
-                read_communities(connection),
-                read_reports(connection),
+                shelf.communities,
+                shelf.reports,
                 budget_tokens=settings.global_scan_tokens
                 if free
                 else settings.global_budget_tokens,
-                count=self._parts.tokeniser.count,
+                count=shelf.count,
             )
             wanted = {
                 evidence.chunk_id

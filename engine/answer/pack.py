@@ -43,14 +43,19 @@ def pack(passages: Sequence[Passage], *, budget_tokens: int, count: Callable[[st
     unique = drop_duplicates(passages)
     chosen: list[Passage] = []
     blocks: list[str] = []
-    tokens = 0
+    parts = 0  # the sum over blocks: exact for word pieces, at most one off a block for others
     for passage in unique:
         block = f"{label(passage, len(chosen) + 1)}\n{passage.text}"
-        total = count(_SEPARATOR.join((*blocks, block)))
-        if total <= budget_tokens:
+        size = count(_SEPARATOR + block)
+        if parts + size <= budget_tokens:
             chosen.append(passage)
             blocks.append(block)
-            tokens = total
+            parts += size
+    tokens = count(_SEPARATOR.join(blocks))
+    while tokens > budget_tokens:
+        chosen.pop()
+        blocks.pop()
+        tokens = count(_SEPARATOR.join(blocks))
     return Packed(
         passages=tuple(chosen),
         text=_SEPARATOR.join(blocks),
