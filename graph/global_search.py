@@ -33,9 +33,6 @@ COMMUNITY_AGAIN = 0.95
 """What is taken from a point for likeness to a chosen one, and what is left of its value for every
 chosen point of the same document, or of the same community."""
 
-WELL_READ = 0.5
-"""The least `passages.quality` of a sentence that is added to a report."""
-
 _CANDIDATES = 200
 """Only so many points, the best by score, are compared with one another."""
 

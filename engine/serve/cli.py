@@ -32,7 +32,7 @@ SOME_FAILED = 3
 INTERRUPTED = 130
 DEFAULT_LIBRARY = Path("library")
 DEMO_QUESTIONS = (
-    "Who founded Tolland Marine Station, and when?",
+    "Which ship laid the LANTERN cable, and when?",
     "What conflicts run through these documents, and over what?",
 )
 
