@@ -381,10 +381,12 @@ class KnowledgeEngine:
 
     def as_query_engine(self) -> RouterQueryEngine:
         """The router over the local and the global engine."""
+        self._refresh()
         return self._router
 
     def as_retriever(self) -> LocalRetriever:
         """Local hybrid retrieval as a LlamaIndex retriever."""
+        self._refresh()
         return self._retriever
 
     def as_tool(self) -> QueryEngineTool:
@@ -392,7 +394,7 @@ class KnowledgeEngine:
         from llama_index.core.tools import QueryEngineTool
 
         return QueryEngineTool.from_defaults(
-            self._router,
+            self.as_query_engine(),
             name="knowledge",
             description="Answers questions about the documents of this library, with citations.",
         )
