@@ -1,7 +1,7 @@
 """`KnowledgeEngine`: everything the product does, in one object over one library.
 
-It builds the parts from settings, hands each what it needs, and keeps no knowledge of its own:
-how documents are cut, indexed, found and answered stands in the packages beside this module.
+It keeps no knowledge of its own: which part gets what stands in `assemble`, how documents are cut,
+indexed, found and answered in the packages beside this module.
 """
 
 from __future__ import annotations
@@ -13,32 +13,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .answer.global_answers import GlobalAnswers
-from .answer.local_answers import LocalAnswers
-from .answer.parts import AnswerParts, embedder
-from .answer.route import ScopeSelector
-from .answer.router import answer_of, build_router
-from .chunk import chunk
+from .answer.router import answer_of
+from .assemble import assemble
 from .errors import LibraryBusy, LibraryUnusable, QuestionError
-from .index.door import (
-    DeriveOptions,
-    ExtractionTransform,
-    KnowledgeGraphIndex,
-    LanguageExtractor,
-    SqlGraphStore,
-    graph_errors,
-)
-from .index.indexer import Indexer, Work
-from .index.keyword import KeywordRetriever
+from .index.door import KnowledgeGraphIndex, graph_errors
+from .index.indexer import Work
 from .index.library import DocumentRow, Library
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Held, Intake
 from .ingest.sources import find_sources
-from .models.build import build_embedding, build_llm, identity_of
-from .models.tokeniser import load_tokeniser
-from .models.windows import windows
+from .models.build import build_embedding, build_llm
 from .retrieve.local import LocalRetriever
-from .retrieve.tokens import tokens
 from .settings import Settings
 from .types import Answer, IngestReport, Passage, SourceFailure, SourceText
 
@@ -80,46 +65,15 @@ class KnowledgeEngine:
     ) -> None:
         self._library = library
         self._settings = settings
-        self._tokeniser = load_tokeniser()
-        self._graph = self._build_graph()
-        self._vectors = self._build_vectors(embed_model)
-        readable = self._tokeniser.readable if embed_model is not None else _unreadable
-        self._keyword = KeywordRetriever(library, tokens=tokens, readable=readable)
-        self._indexer = Indexer(
-            library,
-            chunker=self._chunk,
-            graph=self._graph,
-            keyword=self._keyword,
-            vectors=self._vectors,
-            recipe=[
-                settings.chunk.model_dump_json(),
-                identity_of(embed_model) if embed_model is not None else "no embedding",
-            ],
-        )
-        self._retriever = LocalRetriever(
-            library,
-            keyword=self._keyword,
-            dense=self._vectors.store.dense if self._vectors is not None else None,
-            embed_model=embed_model,
-            readable=readable,
-            settings=settings.retrieve,
-        )
-        parts = AnswerParts(
-            retriever=self._retriever,
-            idf=self._keyword.idf,
-            settings=settings.answer,
-            llm=llm,
-            embed=embedder(embed_model),
-            tokeniser=self._tokeniser,
-        )
-        self._local = LocalAnswers(parts)
-        self._global = GlobalAnswers(library, parts)
-        selector = ScopeSelector(
-            embed_model, known_names=lambda question: len(self._retriever.labels_in(question))
-        )
-        self._router = build_router(
-            selector, local=self._local.answer, overview=self._global.answer, llm=llm
-        )
+        parts = assemble(library, settings=settings, llm=llm, embed_model=embed_model)
+        self._graph = parts.graph
+        self._vectors = parts.vectors
+        self._keyword = parts.keyword
+        self._indexer = parts.indexer
+        self._retriever = parts.retriever
+        self._local = parts.local
+        self._global = parts.overview
+        self._router = parts.router
 
     @classmethod
     def open(
@@ -398,48 +352,6 @@ class KnowledgeEngine:
             name="knowledge",
             description="Answers questions about the documents of this library, with citations.",
         )
-
-    # --- building parts ---------------------------------------------------------------------
-
-    def _build_graph(self) -> KnowledgeGraphIndex:
-        options = self._settings.graph
-        extractor = LanguageExtractor(spacy_model=options.spacy_model, concepts=options.concepts)
-        store = SqlGraphStore(
-            self._library.database,
-            options=DeriveOptions(
-                max_community_size=options.max_community_size,
-                resolution=options.resolution,
-                seed=options.seed,
-            ),
-        )
-        return KnowledgeGraphIndex(
-            graph_store=store, kg_extractors=[ExtractionTransform(extractor=extractor)]
-        )
-
-    def _build_vectors(self, embed_model: BaseEmbedding | None) -> WindowedVectorIndex | None:
-        if embed_model is None:
-            return None
-        limit = getattr(embed_model, "window_tokens", self._settings.chunk.size_tokens)
-        return WindowedVectorIndex(
-            self._library,
-            embed_model=embed_model,
-            model=identity_of(embed_model),
-            windows=lambda prefix, text: windows(
-                text, prefix=prefix, limit=limit, tokeniser=self._tokeniser
-            ),
-        )
-
-    def _chunk(self, source: SourceText) -> list[Any]:
-        return chunk(
-            source,
-            size_tokens=self._settings.chunk.size_tokens,
-            overlap_tokens=self._settings.chunk.overlap_tokens,
-            tokeniser=self._tokeniser,
-        )
-
-
-def _unreadable(_text: str) -> float:
-    return 0.0
 
 
 def _checked(question: str) -> str:

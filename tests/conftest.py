@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -81,6 +82,16 @@ def pytest_configure() -> None:
         _arm(sys.modules[_GLOBALS_MODULE])
     elif not any(isinstance(finder, _ArmingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _ArmingFinder())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    """Where `CI=true`, a skipped test is a failed one: there, everything must be there."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, where everything must be there: {report.longrepr}"
 
 
 @pytest.fixture(autouse=True)

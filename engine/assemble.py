@@ -1,0 +1,150 @@
+"""Settings to parts: what is handed to what. Building is cheap; models load when first used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .answer.global_answers import GlobalAnswers
+from .answer.local_answers import LocalAnswers
+from .answer.parts import AnswerParts, embedder
+from .answer.route import ScopeSelector
+from .answer.router import build_router
+from .chunk import chunk
+from .index.door import (
+    DeriveOptions,
+    ExtractionTransform,
+    KnowledgeGraphIndex,
+    LanguageExtractor,
+    SqlGraphStore,
+)
+from .index.indexer import Indexer
+from .index.keyword import KeywordRetriever
+from .index.library import Library
+from .index.vector import WindowedVectorIndex
+from .models.build import identity_of
+from .models.tokeniser import Tokeniser, load_tokeniser
+from .models.windows import windows
+from .retrieve.local import LocalRetriever
+from .retrieve.tokens import tokens
+from .settings import ChunkSettings, GraphSettings, Settings
+from .types import SourceText
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
+    from llama_index.core.query_engine import RouterQueryEngine
+    from llama_index.core.schema import TextNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything that works on one library."""
+
+    graph: KnowledgeGraphIndex
+    vectors: WindowedVectorIndex | None
+    keyword: KeywordRetriever
+    indexer: Indexer
+    retriever: LocalRetriever
+    local: LocalAnswers
+    overview: GlobalAnswers
+    router: RouterQueryEngine
+
+
+def assemble(
+    library: Library,
+    *,
+    settings: Settings,
+    llm: LLM | None,
+    embed_model: BaseEmbedding | None,
+) -> Parts:
+    """The parts for a library; without `embed_model` there is no vector side."""
+    tokeniser = load_tokeniser()
+    graph = _graph(library, settings.graph)
+    vectors = _vectors(library, settings.chunk, embed_model=embed_model, tokeniser=tokeniser)
+    readable = tokeniser.readable if embed_model is not None else _unreadable
+    keyword = KeywordRetriever(library, tokens=tokens, readable=readable)
+    retriever = LocalRetriever(
+        library,
+        keyword=keyword,
+        dense=vectors.store.dense if vectors is not None else None,
+        embed_model=embed_model,
+        readable=readable,
+        settings=settings.retrieve,
+    )
+    answers = AnswerParts(
+        retriever=retriever,
+        idf=keyword.idf,
+        settings=settings.answer,
+        llm=llm,
+        embed=embedder(embed_model),
+        tokeniser=tokeniser,
+    )
+    local, overview = LocalAnswers(answers), GlobalAnswers(library, answers)
+    selector = ScopeSelector(
+        embed_model, known_names=lambda question: len(retriever.labels_in(question))
+    )
+    return Parts(
+        graph=graph,
+        vectors=vectors,
+        keyword=keyword,
+        indexer=Indexer(
+            library,
+            chunker=lambda source: _chunks(source, settings.chunk, tokeniser),
+            graph=graph,
+            keyword=keyword,
+            vectors=vectors,
+            recipe=[
+                settings.chunk.model_dump_json(),
+                identity_of(embed_model) if embed_model is not None else "no embedding",
+            ],
+        ),
+        retriever=retriever,
+        local=local,
+        overview=overview,
+        router=build_router(selector, local=local.answer, overview=overview.answer, llm=llm),
+    )
+
+
+def _graph(library: Library, settings: GraphSettings) -> KnowledgeGraphIndex:
+    extractor = LanguageExtractor(spacy_model=settings.spacy_model, concepts=settings.concepts)
+    options = DeriveOptions(
+        max_community_size=settings.max_community_size,
+        resolution=settings.resolution,
+        seed=settings.seed,
+    )
+    return KnowledgeGraphIndex(
+        graph_store=SqlGraphStore(library.database, options=options),
+        kg_extractors=[ExtractionTransform(extractor=extractor)],
+    )
+
+
+def _vectors(
+    library: Library,
+    settings: ChunkSettings,
+    *,
+    embed_model: BaseEmbedding | None,
+    tokeniser: Tokeniser,
+) -> WindowedVectorIndex | None:
+    if embed_model is None:
+        return None
+    limit: int = getattr(embed_model, "window_tokens", settings.size_tokens)
+    return WindowedVectorIndex(
+        library,
+        embed_model=embed_model,
+        model=identity_of(embed_model),
+        windows=lambda prefix, text: windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser),
+    )
+
+
+def _chunks(source: SourceText, settings: ChunkSettings, tokeniser: Tokeniser) -> list[TextNode]:
+    return chunk(
+        source,
+        size_tokens=settings.size_tokens,
+        overlap_tokens=settings.overlap_tokens,
+        tokeniser=tokeniser,
+    )
+
+
+def _unreadable(_text: str) -> float:
+    return 0.0
