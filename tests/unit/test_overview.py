@@ -12,6 +12,7 @@ from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
 from engine.answer.overview import overview
 from engine.answer.overview_model import map_batches, overview_with_model, read_points
+from engine.answer.sentences import plain
 from engine.retrieve.tokens import tokens
 from engine.types import Usage
 from graph.global_search import Point
@@ -236,3 +237,8 @@ def test_replies_are_read_tolerantly_and_trusted_in_nothing(
 
     assert [point.score for point in points] == scores
     assert bad == unusable
+
+
+def test_a_table_row_is_told_without_its_bars() -> None:
+    assert plain("| Pilgrim | Glider | GL-PIL-02 |") == "Pilgrim · Glider · GL-PIL-02"
+    assert plain("Either a | b or c.") == "Either a | b or c."
