@@ -15,7 +15,7 @@ from ..types import Passage
 Tokens = Callable[[str], list[str]]
 SentenceSpans = Callable[[str], list[tuple[int, int]]]
 
-_HEADING = re.compile(r"^\s*#{1,6}\s")
+_HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
 _RULE = re.compile(r"^[\W\d_]*$")
 _RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
 _KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)

@@ -19,7 +19,8 @@ from sqlalchemy import Connection, select
 
 from . import derived
 from .door import batches, chunk_table
-from .library import Library, unit_length, vector_stamp, vectors
+from .library import Library, unit_length, vector_stamp
+from .tables import vectors
 
 EXACT_LIMIT = 20_000
 SCALAR_LIMIT = 200_000

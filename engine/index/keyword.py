@@ -26,7 +26,8 @@ from sqlalchemy import Connection, select
 
 from . import derived
 from .door import chunk_table, generation, node_of_chunk, read_chunks
-from .library import Library, keywords
+from .library import Library
+from .tables import keywords
 
 K1, B = 1.2, 0.75
 FIELDS = ("title", "body")

@@ -17,22 +17,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
@@ -49,46 +34,12 @@ from .door import (
     read_state,
     write_state,
 )
+from .tables import documents, keywords, vectors
 
 SCHEMA = 1
 DATABASE_NAME = "library.db"
 VECTOR_CHANGES = "vectors"
 """Key of the state table: how often vectors changed."""
-
-documents = Table(
-    "documents",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("title", Text, nullable=False),
-    Column("type", String, nullable=False),
-    Column("path", Text),
-    Column("sha256", String, nullable=False),
-    Column("recipe", String, nullable=False),  # how it was cut, embedded and extracted
-    Column("text", Text, nullable=False),
-    Column("pages", Text, nullable=False),  # JSON list of start offsets
-    Column("metadata", Text, nullable=False),  # JSON
-)
-
-vectors = Table(
-    "vectors",
-    metadata,
-    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
-    Column("window", Integer, primary_key=True),
-    Column("model", String, nullable=False),
-    Column("input_sha", String, nullable=False),
-    Column("vector", LargeBinary, nullable=False),  # float32, unit length
-    Index("vectors_by_input", "input_sha", "model"),
-)
-"""A chunk longer than the encoder's window has several vectors; the best one counts."""
-
-keywords = Table(
-    "keywords",
-    metadata,
-    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
-    Column("title", Text, nullable=False),  # tokens with spaces between
-    Column("body", Text, nullable=False),  # the title's tokens among them
-    Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from engine.answer.draft import Draft
 from engine.answer.expect import expected_kinds, shows, without_asking
 from engine.answer.extractive import extractive_answer
 from engine.answer.language import ABSTENTION
-from engine.answer.sentences import in_context, plain
+from engine.answer.sentences import in_context, plain, split_passages
 from engine.retrieve.tokens import tokens
 from engine.types import Passage
 from graph.sentences import sentence_spans
@@ -209,3 +210,11 @@ def test_markdown_and_marks_of_the_source_do_not_reach_the_answer() -> None:
     assert plain("a * b * c and snake_case_name") == "a * b * c and snake_case_name"
     assert in_context("It sank.", title="The Wren") == "The Wren: It sank."
     assert in_context("Italy won.", title="The Wren") == "Italy won."
+
+
+def test_a_heading_in_capitals_is_no_answer() -> None:
+    text = "NOTES TO THE SONG SHEET\n\nMaren Holt wrote the song at the Vey Station in 1974."
+    (known,) = passages("Jon Abara")
+    sheet = replace(known, text=text, end=len(text))
+    found = split_passages([sheet], tokens=tokens, sentence_spans=sentence_spans)
+    assert [sentence.text for sentence in found] == [text.split("\n\n")[1]]

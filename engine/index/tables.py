@@ -1,0 +1,45 @@
+"""The library's own tables beside the graph's: documents, vectors and keyword tokens.
+
+`vectors` and `keywords` belong to a chunk and go with it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, String, Table, Text
+
+from .door import metadata
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("type", String, nullable=False),
+    Column("path", Text),
+    Column("sha256", String, nullable=False),
+    Column("recipe", String, nullable=False),  # how it was cut, embedded and extracted
+    Column("text", Text, nullable=False),
+    Column("pages", Text, nullable=False),  # JSON list of start offsets
+    Column("metadata", Text, nullable=False),  # JSON
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("window", Integer, primary_key=True),
+    Column("model", String, nullable=False),
+    Column("input_sha", String, nullable=False),
+    Column("vector", LargeBinary, nullable=False),  # float32, unit length
+    Index("vectors_by_input", "input_sha", "model"),
+)
+"""A chunk longer than the encoder's window has several vectors; the best one counts."""
+
+keywords = Table(
+    "keywords",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("title", Text, nullable=False),  # tokens with spaces between
+    Column("body", Text, nullable=False),  # the title's tokens among them
+    Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
+)
