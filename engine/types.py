@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Mode = Literal["local", "global"]
+MetaValue = str | int | float | bool | tuple[str, ...]
+"""A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
+Shape = Literal["text", "markdown", "code", "transcript"]
+"""How a text is built, whatever file it came in: what marks its parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +19,8 @@ class SourceText:
 
     `pages` holds the start offset of each page in `text`, the first always 0; empty where the
     format has no pages. `sha256` is of the source's bytes, or of the text where it came as text.
+    `source` is the file, address or table that it was read from: the id itself, but for a member
+    of an archive, an attachment or a row. `metadata` is what the source says of itself.
     """
 
     id: str
@@ -24,7 +30,9 @@ class SourceText:
     sha256: str
     path: str | None = None
     pages: tuple[int, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    shape: Shape = "text"
+    source: str = ""
+    metadata: Mapping[str, MetaValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,10 +45,11 @@ def llama_document(source: SourceText) -> Document:
     """The text as a LlamaIndex document with the same id; its metadata stay out of prompts."""
     from llama_index.core import Document
 
-    from .recursive import PAGE_STARTS
+    from .parser import PAGE_STARTS, SHAPE
 
-    metadata: dict[str, str | list[int]] = {**source.metadata, "title": source.title}
+    metadata: dict[str, object] = {**source.metadata, "title": source.title}
     metadata["type"] = source.type
+    metadata[SHAPE] = source.shape
     if source.pages:
         metadata[PAGE_STARTS] = list(source.pages)
     return Document(

@@ -12,15 +12,7 @@ from dataclasses import dataclass, field
 from .blocks import Section
 from .cuts import BLOCK, WINDOW, Piece, finer, sentence_starts
 from .measure import Measure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A chunk to be: `text[start:end]` under the headings of `path`."""
-
-    start: int
-    end: int
-    path: tuple[str, ...]
+from .parser import Span
 
 
 def pack(

@@ -9,22 +9,55 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..types import MetaValue, Shape
+
 REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WORD_GAP = re.compile(r"(?<!\d)[-_\s]+|[-_\s]+(?!\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A file inside a file: an archive's entry, a message's attachment. `name` is its path there,
+    with forward slashes."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """The text of one source as it will be stored and cited.
 
-    `title` is None where the content names none; `pages` holds each page's start offset in `text`.
+    `title` is None where the content names none; `pages` holds each page's start offset in `text`;
+    `shape` says what marks the text's parts. `metadata` is what the source says of itself: `date`
+    (ISO 8601, the day or the second in UTC), `author`, `tags`, `language` … where it does.
+    `members` are documents of their own, read after it; with members the text may be empty.
     """
 
     text: str
     title: str | None = None
     pages: tuple[int, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    shape: Shape = "text"
+    metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Limits on what one source may unfold to, and which engines may be asked for help.
+
+    `max_unpacked_bytes` and `max_members` are for everything inside one source together, nested
+    archives included; `max_ratio` is unpacked to packed bytes of any one entry.
+    """
+
+    max_characters: int = 20_000_000
+    max_members: int = 1_000
+    max_unpacked_bytes: int = 200_000_000
+    max_ratio: int = 200
+    max_depth: int = 3
+    ocr: bool = True
+    transcription_model: str = "base"
 
 
 def storable(text: str) -> str:

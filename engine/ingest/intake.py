@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError
 from ..settings import IngestSettings
 from ..types import SourceFailure, SourceText
-from .readers import read, read_llama_document, read_text
+from .content import ReadOptions
+from .parts import SEPARATOR
+from .readers import read_file, read_llama_document, read_text, source_text
 from .sources import FileSource, sha256_of
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Intake:
         """The files that are new or changed; an unchanged one costs a hash of its bytes."""
         for number, source in enumerate(sources):
             progress(number)
-            yield from self._tried(source.id, lambda s=source: self._file(s))  # type: ignore[misc]
+            yield from self._file(source)
 
     def documents(self, documents: Iterable[Document]) -> Iterator[SourceText]:
         """LlamaIndex documents that are new or changed."""
@@ -82,13 +84,29 @@ class Intake:
         else:
             yield source
 
-    def _file(self, source: FileSource) -> SourceText | None:
+    def _file(self, source: FileSource) -> Iterator[SourceText]:
+        """The documents in one file; of an unchanged one none."""
         held = self.held.get(source.id)
         limit = self.settings.max_file_bytes
-        same_recipe = held is not None and held.recipe == self.recipe
-        if same_recipe and sha256_of(source.path, max_bytes=limit) == held.sha256:  # type: ignore[union-attr]
-            return None
-        return read(source, max_bytes=limit, max_characters=self.settings.max_document_characters)
+        try:
+            if (
+                held is not None
+                and held.recipe == self.recipe
+                and sha256_of(source.path, max_bytes=limit) == held.sha256
+            ):
+                self.unchanged.append(source.id)
+                return
+            options = ReadOptions(max_characters=self.settings.max_document_characters)
+            parts = read_file(source, max_bytes=limit, options=options)
+        except SourceError as error:
+            self.failures.append(SourceFailure(source=source.id, reason=str(error)))
+            return
+        for part in parts:
+            if part.content is None:
+                name = f"{source.id}{SEPARATOR}{part.name}" if part.name else source.id
+                self.failures.append(SourceFailure(source=name, reason=part.failure))
+            else:
+                yield source_text(part, part.content, source=source)
 
     def _text(self, source: SourceText) -> SourceText | None:
         now = Held(sha256=source.sha256, recipe=self.recipe, title=source.title)

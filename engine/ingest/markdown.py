@@ -25,8 +25,8 @@ def read_markdown(data: bytes) -> Content:
     """The decoded text; the title is front matter's, else the first heading of the top level."""
     text = decode(data)
     metadata = front_matter(text)
-    title = metadata.get("title") or markdown_title(text)
-    return Content(text=text, title=title, metadata=metadata)
+    title = str(metadata.get("title") or "") or markdown_title(text)
+    return Content(text=text, title=title, shape="markdown", metadata=metadata)
 
 
 def front_matter(text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Sources to `SourceText`: a file, a text in hand, or a LlamaIndex `Document`.
+"""Sources to `SourceText`: a file's parts, a text in hand, or a LlamaIndex `Document`.
 
 A `SourceError` raised here gives its reason alone ("is empty"): who reports it puts the source's
 name in front. Knows nothing of chunks or the database.
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
-from ..types import SourceText
-from .content import one_line, readable_stem, storable
-from .formats import format_of
+from ..types import MetaValue, SourceText
+from .content import Content, ReadOptions, one_line, readable_stem, storable
 from .markdown import Scalar
+from .parts import SEPARATOR, Part, read_parts, title_of
 from .plain import plain_title
 from .sources import FileSource, check_size, why_unreadable
 
@@ -24,28 +24,27 @@ if TYPE_CHECKING:
     from llama_index.core import Document
 
 
-def read(source: FileSource, *, max_bytes: int, max_characters: int) -> SourceText:
-    """The text of one file. Its metadata: `path` (the id), `type`, and front matter's scalars.
-
-    Raises:
-        SourceError: gone, not permitted, empty, too large, not text, encrypted, damaged, or a PDF
-            without a text layer.
-    """
+def read_file(source: FileSource, *, max_bytes: int, options: ReadOptions) -> list[Part]:
+    """Everything in one file, as `parts.read_parts`; what cannot be read at all is one failure."""
     data = _bytes_of(source.path, max_bytes=max_bytes)
-    if not data:
-        raise SourceError("is empty: there is nothing to read in it")
-    type_, reader = format_of(source.path.suffix)
-    content = reader(data)
-    _check_text(content.text, max_characters=max_characters)
+    return read_parts(data, name=source.path.name, options=options)
+
+
+def source_text(part: Part, content: Content, *, source: FileSource) -> SourceText:
+    """A part that was read as the document it will be. Its metadata: what the content says of
+    itself, `path` (the id) and `type`."""
+    id_ = f"{source.id}{SEPARATOR}{part.name}" if part.name else source.id
     return SourceText(
-        id=source.id,
-        title=content.title or readable_stem(source.path.stem),
+        id=id_,
+        title=title_of(part, file_name=source.path.name),
         text=content.text,
-        type=type_,
-        sha256=hashlib.sha256(data).hexdigest(),
+        type=part.type,
+        shape=content.shape,
+        sha256=part.sha256,
         path=storable(source.path.as_posix()),
+        source=source.id,
         pages=content.pages,
-        metadata={**content.metadata, "path": source.id, "type": type_},
+        metadata={**content.metadata, "path": id_, "type": part.type},
     )
 
 
@@ -54,7 +53,7 @@ def read_text(
     *,
     document_id: str,
     title: str = "",
-    metadata: Mapping[str, str] | None = None,
+    metadata: Mapping[str, MetaValue] | None = None,
     max_characters: int | None = None,
 ) -> SourceText:
     """A text in hand as a document; `sha256` is of the text in UTF-8. No maximum is no limit.
@@ -68,6 +67,7 @@ def read_text(
     _check_text(text, max_characters=max_characters)
     return SourceText(
         id=document_id,
+        source=document_id,
         title=one_line(storable(title)) or plain_title(text) or document_id,
         text=text,
         type="text",
@@ -87,12 +87,14 @@ def read_llama_document(document: Document, *, max_characters: int | None = None
     scalars = {
         str(key): value for key, value in document.metadata.items() if isinstance(value, Scalar)
     }
-    metadata = {storable(key): storable(str(scalars[key])) for key in sorted(scalars)}
-    stem = readable_stem(Path(metadata.get("file_name", "")).stem)
+    metadata: dict[str, MetaValue] = {
+        storable(key): storable(str(scalars[key])) for key in sorted(scalars)
+    }
+    stem = readable_stem(Path(str(metadata.get("file_name", ""))).stem)
     return read_text(
         document.text,
         document_id=document.id_,
-        title=metadata.get("title") or stem,
+        title=str(metadata.get("title") or stem),
         metadata=metadata,
         max_characters=max_characters,
     )

@@ -56,7 +56,7 @@ def read_web_page(data: bytes) -> Content:
     text = storable(_main_text(source, tree))
     if heading and text and heading not in text.replace("\\", ""):
         text = f"# {heading}\n\n{text}"
-    return Content(text=text, title=title)
+    return Content(text=text, title=title, shape="markdown")
 
 
 def _decoded(data: bytes) -> str:

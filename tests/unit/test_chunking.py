@@ -15,7 +15,7 @@ from engine.chunk.blocks import blocks
 from engine.chunk.cuts import safe_cut
 from engine.chunk.recursive import RecursiveNodeParser
 from engine.errors import SettingsError
-from engine.types import SourceText
+from engine.types import Shape, SourceText
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
 
@@ -38,7 +38,8 @@ TOKENISER = FiveLetterTokeniser()
 
 
 def document(text: str, *, kind: str = "markdown", pages: tuple[int, ...] = ()) -> SourceText:
-    return SourceText(id="d", title="T", text=text, type=kind, sha256="0", pages=pages)
+    shape: Shape = "markdown" if kind in ("markdown", "html") else "text"
+    return SourceText(id="d", title="T", text=text, type=kind, shape=shape, sha256="0", pages=pages)
 
 
 def chunks(

@@ -11,11 +11,11 @@ from llama_index.core import Document
 
 from engine.errors import SourceError
 from engine.ingest.clean import clean
-from engine.ingest.content import readable_stem, storable
+from engine.ingest.content import ReadOptions, readable_stem, storable
 from engine.ingest.markdown import front_matter, markdown_title
 from engine.ingest.pdf_lines import flowing_pages
 from engine.ingest.plain import decode, plain_title
-from engine.ingest.readers import read, read_llama_document, read_text
+from engine.ingest.readers import read_file, read_llama_document, read_text, source_text
 from engine.ingest.sources import FileSource
 from engine.types import SourceText
 
@@ -44,6 +44,15 @@ def read_bytes(
     path = folder / name
     path.write_bytes(data)
     return read(source(path), max_bytes=max_bytes, max_characters=max_characters)
+
+
+def read(source: FileSource, *, max_bytes: int, max_characters: int) -> SourceText:
+    """The one document of a file; what makes it none is raised."""
+    options = ReadOptions(max_characters=max_characters)
+    (part,) = read_file(source, max_bytes=max_bytes, options=options)
+    if part.content is None:
+        raise SourceError(part.failure)
+    return source_text(part, part.content, source=source)
 
 
 def reason(folder: Path, name: str, data: bytes, **limits: int) -> str:
