@@ -1,0 +1,146 @@
+"""What every strategy shares: a text in, spans out, and nodes made of them in one way.
+
+A strategy decides where to cut, nothing else. `document.text[node.start_char_idx:
+node.end_char_idx] == node.text`, always. Knows nothing of embedding or storage.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
+
+from ..types import Shape
+from .identity import chunk_id
+from .measure import Tokeniser
+
+PAGE_STARTS = "page_starts"
+"""The key of a document's metadata that holds the start offset of each page."""
+SHAPE = "shape"
+"""The key of a document's metadata that says how its text is built (`engine.types.Shape`)."""
+_INTERNAL = frozenset({PAGE_STARTS, SHAPE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A chunk to be: `text[start:end]` under the headings of `path`, outermost first.
+
+    `read` is the wider span to show a reader where the chunk alone is only good to be found;
+    `context` is put before the chunk to embed and index it, and never cited.
+    """
+
+    start: int
+    end: int
+    path: tuple[str, ...] = ()
+    read: tuple[int, int] | None = None
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a strategy is given: the text, how it is built, and what is known of it."""
+
+    text: str
+    shape: Shape = "text"
+    title: str = ""
+    language: str = ""
+    page_starts: tuple[int, ...] = ()
+
+
+class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
+    """A LlamaIndex node parser with exact spans; subclasses say where to cut.
+
+    A node's id is made of its document, offset and text. Its metadata are the document's and
+    `title`, `headings` (from the root), `position`, `page` where pages are known, `read_start` and
+    `read_end` where more is to be read than is found, and `context`; none of it enters the text
+    that LlamaIndex itself would embed or show to a model.
+    """
+
+    size_tokens: int = Field(default=512, ge=16)
+    overlap_tokens: int = Field(default=64, ge=0)
+    tokeniser: Tokeniser = Field(exclude=True)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name LlamaIndex knows this parser by."""
+        return cls.__name__
+
+    @abstractmethod
+    def spans(self, subject: Subject) -> list[Span]:
+        """The chunks, ordered by start. Together they hold every character but white space at
+        their ends; none has more than `size_tokens` tokens."""
+
+    def _parse_nodes(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **_kwargs: Any
+    ) -> list[BaseNode]:
+        return [chunk for node in nodes for chunk in self._chunks(node)]
+
+    def _postprocess_parsed_nodes(
+        self, nodes: list[BaseNode], parent_doc_map: dict[str, Any]
+    ) -> list[BaseNode]:
+        """Nothing is left to do. The inherited step would search for each chunk's text again, and
+        find the wrong place where a document repeats itself."""
+        return nodes
+
+    def _chunks(self, document: BaseNode) -> list[TextNode]:
+        subject = subject_of(document)
+        source = document.source_node or document.as_related_node_info()
+        chunks = [
+            _node(subject, span, document=document, position=position)
+            for position, span in enumerate(self.spans(subject))
+        ]
+        for chunk in chunks:
+            chunk.relationships[NodeRelationship.SOURCE] = source
+        if self.include_prev_next_rel:
+            _link(chunks)
+        return chunks
+
+
+def subject_of(document: BaseNode) -> Subject:
+    """A LlamaIndex document as strategies see it; one of unknown shape is plain text, unless its
+    `type` says that it is Markdown."""
+    given = document.metadata
+    shape: Shape = "markdown" if given.get("type") in ("markdown", "html") else "text"
+    return Subject(
+        text=document.get_content(metadata_mode=MetadataMode.NONE),
+        shape=given.get(SHAPE) or shape,
+        title=str(given.get("title") or ""),
+        language=str(given.get("language") or ""),
+        page_starts=tuple(given.get(PAGE_STARTS) or ()),
+    )
+
+
+def _node(subject: Subject, span: Span, *, document: BaseNode, position: int) -> TextNode:
+    content = subject.text[span.start : span.end]
+    metadata = {key: value for key, value in document.metadata.items() if key not in _INTERNAL}
+    metadata |= {"title": subject.title, "headings": list(span.path), "position": position}
+    if subject.page_starts:
+        metadata["page"] = bisect_right(subject.page_starts, span.start)
+    if span.read is not None:
+        metadata["read_start"], metadata["read_end"] = span.read
+    if span.context:
+        metadata["context"] = span.context
+    return TextNode(
+        id_=chunk_id(document.node_id, span.start, content),
+        text=content,
+        start_char_idx=span.start,
+        end_char_idx=span.end,
+        metadata=metadata,
+        excluded_embed_metadata_keys=sorted(metadata),
+        excluded_llm_metadata_keys=sorted(metadata),
+    )
+
+
+def _link(chunks: list[TextNode]) -> None:
+    """Each chunk knows its neighbours; every fingerprint is taken once."""
+    infos = [chunk.as_related_node_info() for chunk in chunks]
+    for before, chunk in zip(infos, chunks[1:], strict=False):
+        chunk.relationships[NodeRelationship.PREVIOUS] = before
+    for chunk, after in zip(chunks, infos[1:], strict=False):
+        chunk.relationships[NodeRelationship.NEXT] = after

@@ -1,0 +1,125 @@
+"""The bytes of one source to its documents: itself, and whatever lies inside it.
+
+Pure and without the library, so that it can run in a process of its own with limits. One member
+that cannot be read is a failure noted, never the end of the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from ..errors import SourceError
+from .content import Content, Member, ReadOptions, readable_stem
+from .formats import SUFFIXES, format_of
+
+SEPARATOR = "!/"
+"""Between a source's id and the path of a member inside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One document of a source, or why it is none.
+
+    `name` is empty for the source itself, else the member's path (`SEPARATOR` between levels).
+    `content` is None where `failure` gives the reason, which can follow the source's name.
+    """
+
+    name: str
+    type: str
+    sha256: str
+    content: Content | None = None
+    failure: str = ""
+
+
+def read_parts(data: bytes, *, name: str, options: ReadOptions) -> list[Part]:
+    """Everything in the source, in its own order; its suffix (of `name`) says what it is."""
+    budget = _Budget(members=options.max_members, bytes=options.max_unpacked_bytes)
+    return list(_parts(data, file_name=name, inside="", options=options, budget=budget, depth=0))
+
+
+@dataclass(slots=True)
+class _Budget:
+    members: int
+    bytes: int
+
+
+def _parts(
+    data: bytes, *, file_name: str, inside: str, options: ReadOptions, budget: _Budget, depth: int
+) -> Iterator[Part]:
+    format_ = format_of(PurePosixPath(file_name).suffix)
+    sha256 = hashlib.sha256(data).hexdigest()
+
+    def failed(reason: str) -> Part:
+        return Part(name=inside, type=format_.type, sha256=sha256, failure=reason)
+
+    if not data:
+        yield failed("is empty: there is nothing to read in it")
+        return
+    try:
+        content = format_.read(data, options)
+        _check(content, options)
+    except SourceError as error:
+        yield failed(str(error))
+        return
+    except RecursionError:
+        yield failed("is nested too deeply to be read: flatten it")
+        return
+    if content.text and not content.text.isspace():
+        yield Part(name=inside, type=format_.type, sha256=sha256, content=content)
+    for member in content.members:
+        where = f"{inside}{SEPARATOR}{member.name}" if inside else member.name
+        yield from _member(member, where, options=options, budget=budget, depth=depth + 1)
+
+
+def _member(
+    member: Member, where: str, *, options: ReadOptions, budget: _Budget, depth: int
+) -> Iterator[Part]:
+    suffix = PurePosixPath(member.name).suffix
+    budget.members -= 1
+    budget.bytes -= len(member.data)
+    reason = ""
+    if suffix.lower() not in SUFFIXES:
+        reason = f"is of a kind that no reader takes ({suffix or 'no suffix'})"
+    elif depth > options.max_depth:
+        reason = f"lies more than {options.max_depth} archives deep: unpack them first"
+    elif budget.members < 0:
+        reason = (
+            f"is past the first {options.max_members:,} members: unpack the archive, "
+            "or raise ingest.max_members"
+        )
+    elif budget.bytes < 0:
+        reason = (
+            f"is past the first {options.max_unpacked_bytes:,} unpacked bytes: unpack the archive, "
+            "or raise ingest.max_unpacked_bytes"
+        )
+    if reason:
+        sha256 = hashlib.sha256(member.data).hexdigest()
+        yield Part(name=where, type=format_of(suffix).type, sha256=sha256, failure=reason)
+        return
+    yield from _parts(
+        member.data,
+        file_name=member.name,
+        inside=where,
+        options=options,
+        budget=budget,
+        depth=depth,
+    )
+
+
+def _check(content: Content, options: ReadOptions) -> None:
+    if not content.members and (not content.text or content.text.isspace()):
+        raise SourceError("is empty: there is no text in it")
+    if len(content.text) > options.max_characters:
+        raise SourceError(
+            f"is too large: {len(content.text):,} characters, the limit is "
+            f"{options.max_characters:,}; split it, or raise ingest.max_document_characters"
+        )
+
+
+def title_of(part: Part, *, file_name: str) -> str:
+    """The content's own title, else the file's or the member's name as one."""
+    own = part.content.title if part.content else None
+    return own or readable_stem(PurePosixPath(part.name or file_name).stem)
