@@ -20,7 +20,8 @@ class SourceText:
     `pages` holds the start offset of each page in `text`, the first always 0; empty where the
     format has no pages. `sha256` is of the source's bytes, or of the text where it came as text.
     `source` is the file, address or table that it was read from: the id itself, but for a member
-    of an archive, an attachment or a row. `metadata` is what the source says of itself.
+    of an archive, an attachment or a row; `source_sha256` is the hash of that. `metadata` is what
+    the source says of itself, `given` what its owner says of it, which counts more.
     """
 
     id: str
@@ -32,7 +33,10 @@ class SourceText:
     pages: tuple[int, ...] = ()
     shape: Shape = "text"
     source: str = ""
+    source_sha256: str = ""
+    namespace: str = ""
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+    given: Mapping[str, MetaValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,6 +237,8 @@ def chunk_of(row: Row[Any]) -> Chunk:
         position=row.position,
         headings=tuple(json.loads(row.headings)),
         page=row.page,
+        context=row.context,
+        read=None if row.read_start is None else (row.read_start, row.read_end),
     )
 
 
@@ -253,6 +255,9 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
         "start": chunk.start,
         "end": chunk.end,
         "page": chunk.page,
+        "context": chunk.context,
+        "read_start": None if chunk.read is None else chunk.read[0],
+        "read_end": None if chunk.read is None else chunk.read[1],
         "extractor": None,
         "linked": False,
     }

@@ -41,7 +41,11 @@ def content_id(prefix: str, *parts: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document as retrieved and cited: `text == document_text[start:end]`."""
+    """A piece of a document as retrieved and cited: `text == document_text[start:end]`.
+
+    `context` is read before the text to find it, and never cited; `read` is the wider span of the
+    document that is to be read once the chunk is found (None: the chunk itself).
+    """
 
     id: str
     document_id: str
@@ -52,6 +56,8 @@ class Chunk:
     position: int = 0
     headings: tuple[str, ...] = ()
     page: int | None = None
+    context: str = ""
+    read: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -1,7 +1,7 @@
 """Chunks, entities and relations as LlamaIndex sees them, and back.
 
-All that a chunk has comes back as it was: id, document, text, span, title, headings, page. Of a
-node that somebody else made, metadata beyond these is not kept.
+All that a chunk has comes back as it was: id, document, text, span, title, headings, page, context
+and what to read around it. Of a node that somebody else made, metadata beyond these is not kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from llama_index.core.schema import (
 
 from . import model
 
-_BOOKKEEPING = ("headings", "page", "position")
+_BOOKKEEPING = ("headings", "page", "position", "context", "read_start", "read_end")
 """Metadata that no model needs to read beside a chunk's text and title."""
 
 
@@ -54,6 +54,7 @@ def chunk_of_node(node: BaseNode) -> model.Chunk:
     start = getattr(node, "start_char_idx", None) or 0
     headings = node.metadata.get("headings") or ()
     page, position = node.metadata.get("page"), node.metadata.get("position")
+    read = node.metadata.get("read_start"), node.metadata.get("read_end")
     return model.Chunk(
         id=node.node_id,
         document_id=node.ref_doc_id or node.node_id,
@@ -64,6 +65,8 @@ def chunk_of_node(node: BaseNode) -> model.Chunk:
         position=int(start if position is None else position),
         headings=tuple(json.loads(headings) if isinstance(headings, str) else headings),
         page=int(page) if page is not None else None,
+        context=str(node.metadata.get("context") or ""),
+        read=(int(read[0]), int(read[1])) if read[0] is not None and read[1] is not None else None,
     )
 
 
@@ -74,17 +77,26 @@ def node_of_chunk(chunk: model.Chunk) -> TextNode:
         text=chunk.text,
         start_char_idx=chunk.start,
         end_char_idx=chunk.end,
-        metadata={
-            "title": chunk.title,
-            "headings": list(chunk.headings),
-            "page": chunk.page,
-            "position": chunk.position,
-        },
+        metadata=_metadata(chunk),
         excluded_llm_metadata_keys=list(_BOOKKEEPING),
         excluded_embed_metadata_keys=list(_BOOKKEEPING),
     )
     node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=chunk.document_id)
     return node
+
+
+def _metadata(chunk: model.Chunk) -> dict[str, str | int | list[str] | None]:
+    metadata: dict[str, str | int | list[str] | None] = {
+        "title": chunk.title,
+        "headings": list(chunk.headings),
+        "page": chunk.page,
+        "position": chunk.position,
+    }
+    if chunk.context:
+        metadata["context"] = chunk.context
+    if chunk.read is not None:
+        metadata["read_start"], metadata["read_end"] = chunk.read
+    return metadata
 
 
 def entity_node(entity: model.Entity, *, chunk_id: str | None = None) -> EntityNode:
@@ -118,12 +130,9 @@ def chunk_node(chunk: model.Chunk) -> ChunkNode:
         id_=chunk.id,
         text=chunk.text,
         properties={
-            "title": chunk.title,
+            **_metadata(chunk),
             "ref_doc_id": chunk.document_id,
             "start": chunk.start,
-            "position": chunk.position,
-            "headings": list(chunk.headings),
-            "page": chunk.page,
         },
     )
 

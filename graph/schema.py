@@ -44,6 +44,9 @@ chunks = Table(
     Column("start", Integer, nullable=False),  # offsets into the document's text
     Column("end", Integer, nullable=False),
     Column("page", Integer),
+    Column("context", Text, nullable=False, server_default=""),  # read before the text to find it
+    Column("read_start", Integer),  # the wider span to read, where there is one
+    Column("read_end", Integer),
     Column("extractor", Text),  # who extracted; null: pending
     Column("linked", Boolean, nullable=False, default=False),  # matched with the current names
 )

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u340
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionNames:
-    """Labels of the names in a question, and keys of capitalised ones that no document knows."""
+    """Labels of the names in a question, and others in it that no document of the view knows."""
 
     labels: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
@@ -38,17 +38,36 @@ class QuestionNames:
 
 @dataclass(frozen=True)
 class GraphView:
-    """Chunks by row, each with the label of its title ("" for none) and of the names in it."""
+    """Chunks by row, each with its document, the label of its title ("" for none) and of the names
+    in it. A part shows only some rows of a library."""
 
     chunk_ids: tuple[str, ...]
+    documents: tuple[str, ...]
     titles: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     display: dict[str, str]
+    is_part: bool = False
 
     @cached_property
     def walk_graph(self) -> WalkGraph:
         """The graph of the walk, built when first used."""
         return WalkGraph.build(self.titles, self.labels)
+
+    @cached_property
+    def known_labels(self) -> frozenset[str]:
+        """Every label that stands in a row or is its title's."""
+        return frozenset(self.titles).union(*self.labels)
+
+    def only(self, rows: Sequence[int]) -> GraphView:
+        """The view of a library that holds nothing but these rows."""
+        return GraphView(
+            chunk_ids=tuple(self.chunk_ids[row] for row in rows),
+            documents=tuple(self.documents[row] for row in rows),
+            titles=tuple(self.titles[row] for row in rows),
+            labels=tuple(self.labels[row] for row in rows),
+            display=self.display,
+            is_part=True,
+        )
 
     def names_in(self, connection: Connection, question: str) -> QuestionNames:
         """The names that stand in a question, in any case of letters."""
@@ -65,9 +84,11 @@ class GraphView:
         )
         label_of = {row.key: row.entity_id for row in rows}
         runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
+        known = {label_of[m.key] for m in matcher.match(question, any_case=True)}
+        unknown = {key for key in runs - label_of.keys() if is_matchable(key)}
+        elsewhere = known - self.known_labels if self.is_part else set()
         return QuestionNames(
-            labels=frozenset(label_of[m.key] for m in matcher.match(question, any_case=True)),
-            unknown=frozenset(key for key in runs - label_of.keys() if is_matchable(key)),
+            labels=frozenset(known - elsewhere), unknown=frozenset(unknown | elsewhere)
         )
 
     def rank(
@@ -112,12 +133,13 @@ def read_view(connection: Connection) -> GraphView:
             if row.opens:
                 opening[row.chunk_id] = _clean(label_of[row.key], display)
     ordered = connection.execute(
-        select(chunks.c.id, chunks.c.title_key).order_by(
+        select(chunks.c.id, chunks.c.document_id, chunks.c.title_key).order_by(
             chunks.c.document_id, chunks.c.position, chunks.c.id
         )
     ).all()
     return GraphView(
         chunk_ids=tuple(row.id for row in ordered),
+        documents=tuple(row.document_id for row in ordered),
         titles=tuple(
             _clean(
                 label_of.get(row.title_key, "") if row.title_key else opening.get(row.id, ""),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from llama_index.core.llms import LLM
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from ..index.door import (
     Chunk,
@@ -25,6 +25,7 @@ from ..index.door import (
     Report,
     Selection,
     chunk_match,
+    chunk_table,
     content_terms,
     derived_stamp,
     graph_errors,
@@ -38,10 +39,12 @@ from ..index.door import (
     sentence_spans,
     token_similarity,
 )
+from ..index.filters import DocumentFilter
 from ..index.library import Library
 from ..models.usage import UsageMeter
 from ..retrieve.tokens import tokens
 from ..types import Answer, Passage, TraceStep
+from .admitted import admitted_reports
 from .draft import Draft
 from .extractive import extractive_answer
 from .overview import overview
@@ -80,10 +83,10 @@ class GlobalAnswers:
         self._guard = threading.Lock()
         self._shelf: _Shelf | None = None
 
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, *, within: DocumentFilter | None = None) -> Answer:
         """The overview with its citations, or an abstention where no report bears on it."""
         started = time.perf_counter()
-        material, selection = self._material()
+        material, selection = self._material(within)
         selecting = TraceStep(
             stage="select",
             detail=selection.detail,
@@ -96,7 +99,7 @@ class GlobalAnswers:
         )
         started = time.perf_counter()
         if self._parts.llm is None:
-            draft = self._chosen(question, material)
+            draft = self._chosen(question, material, within)
         else:
             draft = self._written(self._parts.llm, question, material)
         return Answer(
@@ -117,15 +120,18 @@ class GlobalAnswers:
             abstained=draft.abstained,
         )
 
-    def _material(self) -> tuple[_Material, Selection]:
+    def _material(self, within: DocumentFilter | None) -> tuple[_Material, Selection]:
         """The reports to read, and the chunks that they rest on."""
         settings = self._parts.settings
         free = self._parts.llm is None
         with self._library.read() as connection, graph_errors():
             shelf = self._current_shelf(connection)
+            reports = shelf.reports
+            if within is not None:
+                reports = self._admitted(connection, reports, within)
             selection = select_reports(
                 shelf.communities,
-                shelf.reports,
+                reports,
                 budget_tokens=settings.global_scan_tokens
                 if free
                 else settings.global_budget_tokens,
@@ -153,10 +159,22 @@ class GlobalAnswers:
                 )
             return self._shelf
 
-    def _chosen(self, question: str, material: _Material) -> Draft:
+    def _admitted(
+        self, connection: Connection, reports: Sequence[Report], within: DocumentFilter
+    ) -> list[Report]:
+        rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id)).all()
+        known = self._library.document_metadata(connection)
+        return admitted_reports(
+            reports,
+            documents={name for name, metadata in known.items() if within.admits(metadata)},
+            document_of={row.id: row.document_id for row in rows},
+            title_of={name: str(metadata["title"]) for name, metadata in known.items()},
+        )
+
+    def _chosen(self, question: str, material: _Material, within: DocumentFilter | None) -> Draft:
         """Without a model: what local search says first, then what the reports add beside it."""
         settings = self._parts.settings
-        found = self._said_locally(question, material)
+        found = self._said_locally(question, material, within)
         chunks = {**material.chunks, **found.chunks}
         document_of = {key: chunk.document_id for key, chunk in chunks.items()}
         match = chunk_match(
@@ -187,7 +205,9 @@ class GlobalAnswers:
         titles = {report.community_id: report.title for report in material.reports}
         return overview(question, points, titles=titles, chunks=chunks)
 
-    def _said_locally(self, question: str, material: _Material) -> _Found:
+    def _said_locally(
+        self, question: str, material: _Material, within: DocumentFilter | None
+    ) -> _Found:
         """The sentences that answer a question with a subject, from several documents.
 
         Reports are written without a question in sight; where one asks for something, passages
@@ -196,7 +216,9 @@ class GlobalAnswers:
         settings = self._parts.settings
         if not settings.global_passages or not content_terms(question, tokens=tokens):
             return _Found(points=(), chunks={})
-        search = self._parts.retriever.search(question, top_k=4 * settings.global_passages)
+        search = self._parts.retriever.search(
+            question, top_k=4 * settings.global_passages, within=within
+        )
         passages = _spread(search.passages)[: settings.global_passages]
         draft = extractive_answer(
             question,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from ..index.door import sentence_spans
+from ..index.filters import DocumentFilter
 from ..models.usage import UsageMeter
 from ..retrieve.tokens import tokens
 from ..types import Answer, TraceStep
@@ -21,9 +22,9 @@ class LocalAnswers:
     def __init__(self, parts: AnswerParts) -> None:
         self._parts = parts
 
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str, *, within: DocumentFilter | None = None) -> Answer:
         """The answer with its citations, or an abstention that says so."""
-        found = self._parts.retriever.search(question)
+        found = self._parts.retriever.search(question, within=within)
         started = time.perf_counter()
         packed = pack(
             found.passages,

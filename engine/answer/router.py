@@ -7,8 +7,8 @@ and whoever does not get the same thing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_selector import BaseSelector
@@ -21,7 +21,17 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
 
+from ..index.filters import DocumentFilter
 from ..types import Answer, Passage, TraceStep
+
+
+class Answering(Protocol):
+    """Answers a question from the documents that a filter admits; None means all."""
+
+    def __call__(self, question: str, *, within: DocumentFilter | None = None) -> Answer:
+        """The answer."""
+        ...
+
 
 ANSWER_KEY = "answer"
 DESCRIPTIONS = {
@@ -30,10 +40,17 @@ DESCRIPTIONS = {
 }
 
 
+@dataclass
+class NarrowedQuestion(QueryBundle):
+    """A question to some of the documents, as it travels through LlamaIndex's engines."""
+
+    within: DocumentFilter | None = None
+
+
 class AnswerEngine(BaseQueryEngine):
     """A LlamaIndex query engine around a function that answers."""
 
-    def __init__(self, answer: Callable[[str], Answer]) -> None:
+    def __init__(self, answer: Answering) -> None:
         self._answer = answer
         super().__init__(callback_manager=CallbackManager([]))
 
@@ -41,7 +58,8 @@ class AnswerEngine(BaseQueryEngine):
         return {}
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        answer = self._answer(query_bundle.query_str)
+        within = query_bundle.within if isinstance(query_bundle, NarrowedQuestion) else None
+        answer = self._answer(query_bundle.query_str, within=within)
         return Response(
             response=answer.text,
             source_nodes=[_node(passage) for passage in answer.passages],
@@ -56,8 +74,8 @@ class AnswerEngine(BaseQueryEngine):
 def build_router(
     selector: BaseSelector,
     *,
-    local: Callable[[str], Answer],
-    overview: Callable[[str], Answer],
+    local: Answering,
+    overview: Answering,
     llm: LLM | None,
 ) -> RouterQueryEngine:
     """The router over the local and the global engine."""

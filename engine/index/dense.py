@@ -8,8 +8,9 @@ is weighed again with the exact vectors. Rows are chunks in the order of documen
 from __future__ import annotations
 
 import hashlib
+import importlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ from .tables import vectors
 
 EXACT_LIMIT = 20_000
 SCALAR_LIMIT = 200_000
+FEW_TIMES = 8
+"""Up to this many times the depth, the chunks that count are compared one by one, exactly."""
 KIND = "hnsw"
 FILE_NAME = "vectors.faiss"
 _NEIGHBOURS = 32
@@ -46,20 +49,30 @@ class DenseIndex:
         self._lock = threading.Lock()
         self._built: _Built | None = None
 
-    def search(self, query: NDArray[np.float32], *, top_k: int) -> list[tuple[str, float]]:
-        """`(chunk id, cosine)` of the nearest chunks by their best window, best first."""
-        found = self.scores(query, depth=top_k)
+    def search(
+        self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """`(chunk id, cosine)` of the nearest chunks by their best window, best first.
+
+        `within` names the only chunks that count; None means all.
+        """
+        found = self.scores(query, depth=top_k, within=within)
         order = sorted(found, key=lambda chunk_id: (-found[chunk_id], chunk_id))
         return [(chunk_id, found[chunk_id]) for chunk_id in order[:top_k]]
 
-    def scores(self, query: NDArray[np.float32], *, depth: int) -> dict[str, float]:
-        """Cosine by chunk id of at least the `depth` nearest chunks (fewer if there are fewer).
+    def scores(
+        self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
+    ) -> dict[str, float]:
+        """Cosine by chunk id of at least the `depth` nearest chunks (fewer if there are fewer),
+        of those in `within` where it is given.
 
         The cosines are exact; what a structure that only comes near them may miss is a chunk.
         """
+        if within is not None and len(within) <= FEW_TIMES * depth:
+            return self.cosines(query, list(within))
         with self._library.read():  # one picture for both steps
             built = self._current()
-            found = _nearest(built, unit_length(query), depth)
+            found = _nearest(built, unit_length(query), depth, within=within)
             if len(built.rows) > EXACT_LIMIT:
                 return self.cosines(query, list(found))
         return found
@@ -144,13 +157,22 @@ class DenseIndex:
         return index
 
 
-def _nearest(built: _Built, query: NDArray[np.float32], depth: int) -> dict[str, float]:
+def _nearest(
+    built: _Built,
+    query: NDArray[np.float32],
+    depth: int,
+    *,
+    within: Collection[str] | None = None,
+) -> dict[str, float]:
     if built.index is None or depth < 1:
         return {}
-    count = len(built.rows)
+    count, params = len(built.rows), None
+    if within is not None:
+        admitted = _numbers(built, within)
+        count, params = admitted.size, _only(built.index, admitted)
     wanted = min(count, depth * 3)  # most chunks have few windows: this holds enough of them
-    while True:
-        scores, numbers = built.index.search(query.reshape(1, -1), wanted)
+    while wanted:
+        scores, numbers = built.index.search(query.reshape(1, -1), wanted, params=params)
         best: dict[str, float] = {}
         for number, score in zip(numbers[0], scores[0], strict=True):
             if number >= 0:
@@ -159,3 +181,19 @@ def _nearest(built: _Built, query: NDArray[np.float32], depth: int) -> dict[str,
         if len(best) >= depth or wanted == count:
             return best
         wanted = min(count, wanted * 4)
+    return {}
+
+
+def _numbers(built: _Built, chunk_ids: Collection[str]) -> NDArray[np.int64]:
+    """The numbers of these chunks' vectors."""
+    rows = [row for row, chunk_id in enumerate(built.chunk_ids) if chunk_id in chunk_ids]
+    return np.flatnonzero(np.isin(built.rows, np.array(rows, dtype=np.int64)))
+
+
+def _only(index: Any, numbers: NDArray[np.int64]) -> Any:
+    faiss: Any = importlib.import_module("faiss")  # its types do not know of selectors
+
+    chosen = faiss.IDSelectorBatch(numbers)
+    if isinstance(index, faiss.IndexHNSW):
+        return faiss.SearchParametersHNSW(sel=chosen, efSearch=256)
+    return faiss.SearchParameters(sel=chosen)

@@ -167,10 +167,15 @@ class Indexer:
                 self._vectors.insert_nodes(prepared.windows)
             self._keyword.index_nodes(
                 [
-                    (node.node_id, str(node.metadata.get("title") or ""), node.get_content())
+                    (node.node_id, str(node.metadata.get("title") or ""), _indexed_text(node))
                     for node in prepared.nodes
                 ]
             )
+
+
+def _indexed_text(node: BaseNode) -> str:
+    context = node.metadata.get("context")
+    return f"{context}\n{node.get_content()}" if context else node.get_content()
 
 
 class _timed:  # noqa: N801 - reads as a statement

@@ -187,7 +187,10 @@ class KeywordRetriever(BM25Retriever):
         )
         rows = connection.execute(query).all()
         missing = read_chunks(connection, [row.id for row in rows if row.body is None])
-        made = {c.id: self._entry(c.title, c.text) for c in missing.values()}
+        made = {
+            chunk.id: self._entry(chunk.title, f"{chunk.context}\n{chunk.text}".lstrip("\n"))
+            for chunk in missing.values()
+        }
         return [(row.id, *(made.get(row.id) or row[1:])) for row in rows]
 
 

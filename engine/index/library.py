@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from ..errors import LibraryNotFound
-from ..types import SourceText
+from ..types import MetaValue, SourceText
 from . import refusals
 from .door import (
     Database,
@@ -34,9 +34,9 @@ from .door import (
     read_state,
     write_state,
 )
+from .migrations import SCHEMA, migrate, schema_version, stamp
 from .tables import documents, keywords, vectors
 
-SCHEMA = 1
 DATABASE_NAME = "library.db"
 VECTOR_CHANGES = "vectors"
 """Key of the state table: how often vectors changed."""
@@ -44,14 +44,22 @@ VECTOR_CHANGES = "vectors"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRow:
-    """What a listing shows of a document."""
+    """What a listing shows of a document.
+
+    `source` is the file, address or table it was read from, `source_sha256` that one's hash, and
+    `given` the metadata that its owner gave it, as JSON.
+    """
 
     id: str
     title: str
     type: str
     path: str | None
+    namespace: str
+    source: str
+    source_sha256: str
     sha256: str
     recipe: str
+    given: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,20 +119,24 @@ class Library:
 
     def _prepare_schema(self, *, create: bool) -> None:
         with self.read() as connection:
-            held = _schema_version(connection)
+            held = schema_version(connection)
             tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
         if held == SCHEMA:
             return
         if held > SCHEMA:
             raise refusals.newer_schema(self.path, held=held, known=SCHEMA)
+        if held:
+            with self.write() as connection:
+                migrate(connection)
+            return
         if tables:
             raise refusals.other_database(self.path / DATABASE_NAME)
         if not create:
             raise refusals.none_there(self.path)
         with self.write() as connection:
             metadata.create_all(connection)
-            if _schema_version(connection) == 0:
-                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA:d}")
+            if schema_version(connection) == 0:
+                stamp(connection)
 
     # --- transactions -----------------------------------------------------------------------
 
@@ -185,9 +197,40 @@ class Library:
                     recipe=recipe,
                     text=source.text,
                     pages=json.dumps(source.pages),
-                    metadata=json.dumps(dict(sorted(source.metadata.items())), ensure_ascii=False),
+                    metadata=as_json(source.metadata),
+                    namespace=source.namespace,
+                    source=source.source or source.id,
+                    source_sha256=source.source_sha256 or source.sha256,
+                    given=as_json(source.given),
                 )
             )
+
+    def restamp(self, source_sha256: Mapping[str, str]) -> None:
+        """Note, by document id, that its source has other bytes now but says the same of it."""
+        with self.write() as connection:
+            for document_id, sha256 in sorted(source_sha256.items()):
+                connection.execute(
+                    update(documents)
+                    .where(documents.c.id == document_id)
+                    .values(source_sha256=sha256)
+                )
+
+    def document_metadata(self, connection: Connection) -> dict[str, Mapping[str, object]]:
+        """By document id, everything a filter may ask for: what the source says of itself, what
+        its owner gave (which counts more), and `document_id`, `title`, `type`, `namespace`."""
+        columns = ("id", "title", "type", "namespace", "metadata", "given")
+        rows = connection.execute(select(*(documents.c[name] for name in columns)))
+        return {
+            row.id: {
+                **json.loads(row.metadata),
+                **json.loads(row.given),
+                "document_id": row.id,
+                "title": row.title,
+                "type": row.type,
+                "namespace": row.namespace,
+            }
+            for row in rows
+        }
 
     def delete_document_row(self, document_id: str) -> None:
         """Remove the document itself; its chunks go through the indexes."""
@@ -219,6 +262,12 @@ class Library:
         if text is None:
             raise LibraryNotFound(f"no document {document_id!r} in {str(self.path)!r}")
         return text
+
+    def text_at(self, document_id: str, start: int, end: int) -> str:
+        """The document's characters `[start, end)`; empty where there is no such document."""
+        query = select(func.substr(documents.c.text, start + 1, end - start))
+        with self.read() as connection:
+            return connection.execute(query.where(documents.c.id == document_id)).scalar() or ""
 
     # --- vectors and keyword tokens ---------------------------------------------------------
 
@@ -319,6 +368,11 @@ class Library:
         return found
 
 
+def as_json(values: Mapping[str, MetaValue]) -> str:
+    """Metadata as stored: sorted by key."""
+    return json.dumps(dict(sorted(values.items())), ensure_ascii=False)
+
+
 def vector_stamp(connection: Connection) -> str:
     """Changes whenever vectors or the chunks that they belong to do."""
     return f"{generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
@@ -346,7 +400,3 @@ def _size_of(file: Path) -> int:
         return file.stat().st_size
     except FileNotFoundError:  # the database's side files go when another process closes it
         return 0
-
-
-def _schema_version(connection: Connection) -> int:
-    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())

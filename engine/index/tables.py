@@ -16,11 +16,16 @@ documents = Table(
     Column("title", Text, nullable=False),
     Column("type", String, nullable=False),
     Column("path", Text),
+    Column("namespace", String, nullable=False, server_default=""),
+    # What it was read from (a file, an archive, an address, a table), and that one's hash.
+    Column("source", Text, nullable=False, server_default="", index=True),
+    Column("source_sha256", String, nullable=False, server_default=""),
     Column("sha256", String, nullable=False),
     Column("recipe", String, nullable=False),  # how it was cut, embedded and extracted
     Column("text", Text, nullable=False),
     Column("pages", Text, nullable=False),  # JSON list of start offsets
-    Column("metadata", Text, nullable=False),  # JSON
+    Column("metadata", Text, nullable=False),  # JSON: what the source says of itself
+    Column("given", Text, nullable=False, server_default="{}"),  # JSON: what its owner says of it
 )
 
 vectors = Table(

@@ -26,7 +26,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 from pydantic import PrivateAttr
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from ..ingest.clean import clean
 from .dense import DenseIndex
@@ -38,6 +38,7 @@ from .door import (
     put_chunks,
     read_chunks,
 )
+from .filters import document_filter
 from .library import Library, WindowVector
 
 CHUNK_KEY = "window_of"
@@ -113,16 +114,18 @@ class LibraryVectorStore(BasePydanticVectorStore):
 
     def query(self, query: VectorStoreQuery, **_kwargs: Any) -> VectorStoreQueryResult:
         """The chunks nearest to the query embedding by their best window, best first."""
-        if query.filters is not None or query.node_ids or query.doc_ids:
-            raise NotImplementedError("filters, node_ids and doc_ids are not offered yet")
+        if query.node_ids:
+            raise NotImplementedError("node_ids are not offered: ask by doc_ids or by filters")
         if query.mode != VectorStoreQueryMode.DEFAULT:
             raise NotImplementedError(f"query mode {query.mode.value!r} is not offered: default is")
         if query.query_embedding is None:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-        best = self._dense.search(
-            np.asarray(query.query_embedding, dtype=np.float32), top_k=query.similarity_top_k
-        )
         with self._library.read() as connection:
+            best = self._dense.search(
+                np.asarray(query.query_embedding, dtype=np.float32),
+                top_k=query.similarity_top_k,
+                within=self._admitted(connection, query),
+            )
             held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
         found = [(held[chunk_id], score) for chunk_id, score in best if chunk_id in held]
         return VectorStoreQueryResult(
@@ -130,6 +133,20 @@ class LibraryVectorStore(BasePydanticVectorStore):
             similarities=[score for _, score in found],
             ids=[chunk.id for chunk, _ in found],
         )
+
+    def _admitted(self, connection: Connection, query: VectorStoreQuery) -> frozenset[str] | None:
+        """The chunks that the query's filters and documents leave; None for all."""
+        judge = document_filter(query.filters)
+        if judge is None and query.doc_ids is None:
+            return None
+        documents = {
+            document_id
+            for document_id, metadata in self._library.document_metadata(connection).items()
+            if (judge is None or judge.admits(metadata))
+            and (query.doc_ids is None or document_id in query.doc_ids)
+        }
+        rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id))
+        return frozenset(row.id for row in rows if row.document_id in documents)
 
 
 class WindowedVectorIndex(VectorStoreIndex):
@@ -174,10 +191,11 @@ class WindowedVectorIndex(VectorStoreIndex):
     def _pieces(self, node: BaseNode) -> list[BaseNode]:
         if CHUNK_KEY in node.metadata:
             return [node]
-        title = clean(str(node.metadata.get("title") or ""))
+        before = (clean(str(node.metadata.get(key) or "")) for key in ("title", "context"))
+        prefix = "".join(f"{part}. " for part in before if part)
         text = clean(node.get_content(MetadataMode.NONE))
         pieces: list[BaseNode] = []
-        for number, piece in enumerate(self._windows(f"{title}. " if title else "", text)):
+        for number, piece in enumerate(self._windows(prefix, text)):
             window = TextNode(
                 id_=f"{node.node_id}#{number}", text=piece, metadata={CHUNK_KEY: node.node_id}
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,16 +32,20 @@ from ..index.door import (
     read_chunks,
     read_view,
 )
+from ..index.filters import DocumentFilter
 from ..index.keyword import KeywordRetriever
 from ..index.library import Library
 from ..settings import RetrieveSettings
 from ..types import Passage, TraceStep
 from .ranking import Ranking, Walk, rank_passages
+from .reading import Reading, readings
 from .relevance import Evidence, coverage, question_tokens, relevance
 from .tokens import tokens
 
 DENSE_DEPTH = 400
 """How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
+KEPT_VIEWS = 8
+"""How many filters' views are kept ready."""
 
 
 @dataclass(slots=True)
@@ -50,6 +54,28 @@ class Search:
 
     passages: list[Passage]
     trace: list[TraceStep] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a search may see: a view, and which rows of the whole library its rows are."""
+
+    view: GraphView
+    rows: NDArray[np.int64]
+    is_all: bool
+
+    def of(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values of the rows that are seen, of an array over the whole library."""
+        return values if self.is_all else values[self.rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question as the lists see it."""
+
+    text: str
+    vector: NDArray[np.float32] | None
+    names: QuestionNames
 
 
 class LocalRetriever(BaseRetriever):
@@ -62,6 +88,7 @@ class LocalRetriever(BaseRetriever):
         embed_model: embeds the question; None where there is no vector side.
         readable: how much of a text the embedding model can read, 0–1.
         settings: which lists take part, and how they are fused.
+        within: the documents that any search of this retriever may see; None means all.
     """
 
     def __init__(
@@ -73,6 +100,7 @@ class LocalRetriever(BaseRetriever):
         embed_model: BaseEmbedding | None,
         readable: Callable[[str], float],
         settings: RetrieveSettings,
+        within: DocumentFilter | None = None,
     ) -> None:
         self._library = library
         self._keyword = keyword
@@ -80,14 +108,35 @@ class LocalRetriever(BaseRetriever):
         self._embed_model = embed_model
         self._readable = readable
         self._settings = settings
+        self._within = within
         self._guard = threading.Lock()
-        self._view: tuple[str, GraphView] | None = None
+        self._stamp = ""
+        self._shown: dict[str, _Shown] = {}
         super().__init__(callback_manager=CallbackManager([]))
 
+    def only(self, within: DocumentFilter | None) -> LocalRetriever:
+        """The same retriever over only those documents."""
+        return LocalRetriever(
+            self._library,
+            keyword=self._keyword,
+            dense=self._dense,
+            embed_model=self._embed_model,
+            readable=self._readable,
+            settings=self._settings,
+            within=within,
+        )
+
     def search(
-        self, question: str, *, top_k: int | None = None, min_relevance: float = 0.0
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        within: DocumentFilter | None = None,
     ) -> Search:
         """The passages for a question, best first, each with its lists' scores and its path.
+
+        With `within`, every list and the walk see only the documents that it admits.
 
         Raises:
             QuestionError: a `top_k` below 1.
@@ -96,15 +145,16 @@ class LocalRetriever(BaseRetriever):
         if wanted < 1:
             raise QuestionError(f"top_k must be 1 or more, not {wanted}")
         steps = _Stopwatch()
-        query = self._embed(question)
-        steps.lap("embed", "question embedded" if query is not None else "no embedding")
+        vector = self._embed(question)
+        steps.lap("embed", "question embedded" if vector is not None else "no embedding")
         with self._library.read() as connection:  # one view of the library for all lists
-            view = self._current_view(connection)
-            asked = view.names_in(connection, question)
-            steps.lap("view", f"{len(view.chunk_ids)} chunks", names=len(asked.labels))
-            ranking = self._rank(question, query, view, asked.labels, steps)
-            rows = [int(row) for row in ranking.order[:wanted] if ranking.scores[row] > 0]
-            passages = self._passages(connection, question, query, view, asked, ranking, rows)
+            shown = self._current(connection, within or self._within)
+            names = shown.view.names_in(connection, question)
+            asked = _Asked(text=question, vector=vector, names=names)
+            steps.lap("view", f"{len(shown.view.chunk_ids)} chunks", names=len(names.labels))
+            ranking = self._rank(asked, shown, steps)
+            found = self._read(connection, shown.view, ranking, limit=wanted)
+            passages = self._passages(asked, shown, ranking, found)
         kept = [passage for passage in passages if passage.relevance >= min_relevance]
         steps.lap(
             "read", f"{len(kept)} passages", relevance=max((p.relevance for p in kept), default=0.0)
@@ -121,7 +171,13 @@ class LocalRetriever(BaseRetriever):
     def labels_in(self, question: str) -> frozenset[str]:
         """The entities whose names stand in a question."""
         with self._library.read() as connection:
-            return self._current_view(connection).names_in(connection, question).labels
+            view = self._current(connection, self._within).view
+            return view.names_in(connection, question).labels
+
+    def documents(self, within: DocumentFilter) -> frozenset[str]:
+        """The documents that a filter admits and that hold any chunk."""
+        with self._library.read() as connection:
+            return frozenset(self._current(connection, within).view.documents)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self.search(query_bundle.query_str).passages
@@ -142,34 +198,42 @@ class LocalRetriever(BaseRetriever):
             return None
         return np.asarray(self._embed_model.get_query_embedding(question), dtype=np.float32)
 
-    def _current_view(self, connection: Connection) -> GraphView:
+    def _current(self, connection: Connection, within: DocumentFilter | None) -> _Shown:
+        """What may be seen as it is now; the views of the last few filters are kept."""
         stamp = derived_stamp(connection)
         with self._guard:
-            if self._view is None or self._view[0] != stamp:
-                self._view = (stamp, read_view(connection))
-            return self._view[1]
+            if self._stamp != stamp:
+                view = read_view(connection)
+                everything = _Shown(view, np.arange(len(view.chunk_ids)), is_all=True)
+                self._stamp, self._shown = stamp, {"": everything}
+            whole = self._shown[""]
+            if within is None:
+                return whole
+            if within.key not in self._shown:
+                known = self._library.document_metadata(connection)
+                admitted = {name for name, metadata in known.items() if within.admits(metadata)}
+                rows = [row for row, name in enumerate(whole.view.documents) if name in admitted]
+                shown = _Shown(whole.view.only(rows), np.array(rows, np.int64), is_all=False)
+                while len(self._shown) > KEPT_VIEWS:
+                    del self._shown[next(key for key in self._shown if key)]
+                self._shown[within.key] = shown
+            return self._shown[within.key]
 
-    def _rank(
-        self,
-        question: str,
-        query: NDArray[np.float32] | None,
-        view: GraphView,
-        labels: frozenset[str],
-        steps: _Stopwatch,
-    ) -> Ranking:
-        count = len(view.chunk_ids)
-        fields = self._keyword.field_scores(question) if self._settings.keyword else None
+    def _rank(self, asked: _Asked, shown: _Shown, steps: _Stopwatch) -> Ranking:
+        view = shown.view
+        fields = self._keyword.field_scores(asked.text) if self._settings.keyword else None
         steps.lap("keyword", "BM25 of title and text" if fields else "off")
-        dense = self._dense_scores(query, view.chunk_ids)
+        dense = self._dense_scores(asked.vector, shown)
         steps.lap("dense", "cosine" if dense is not None else "off")
         walk: Walk | None = None
         if self._settings.walk:
-            walk = lambda scores: view.rank(scores, labels)  # noqa: E731
+            walk = lambda scores: view.rank(scores, asked.names.labels)  # noqa: E731
+        nothing = None if dense is not None else np.zeros(len(view.chunk_ids))
         ranking = rank_passages(
-            fields["body"] if fields else (None if dense is not None else np.zeros(count)),
-            fields["title"] if fields else None,
+            shown.of(fields["body"]) if fields else nothing,
+            shown.of(fields["title"]) if fields else None,
             dense=dense,
-            dense_weight=self._readable(question) * self._keyword.readable,
+            dense_weight=self._readable(asked.text) * shown.of(self._keyword.readable),
             walk=walk,
             fusion=self._settings.fusion,
         )
@@ -179,87 +243,85 @@ class LocalRetriever(BaseRetriever):
         return ranking
 
     def _dense_scores(
-        self, query: NDArray[np.float32] | None, chunk_ids: Sequence[str]
+        self, query: NDArray[np.float32] | None, shown: _Shown
     ) -> NDArray[np.float64] | None:
         if self._dense is None or query is None:
             return None
-        found = self._dense.scores(query, depth=DENSE_DEPTH)
+        chunk_ids = shown.view.chunk_ids
+        within = None if shown.is_all else frozenset(chunk_ids)
+        found = self._dense.scores(query, depth=DENSE_DEPTH, within=within)
         if not found:
             return None
         floor = min(found.values())
         return np.array([found.get(chunk_id, floor) for chunk_id in chunk_ids])
 
+    def _read(
+        self, connection: Connection, view: GraphView, ranking: Ranking, *, limit: int
+    ) -> list[Reading]:
+        def chunks(rows: Sequence[int]) -> dict[int, Chunk]:
+            held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
+            return {row: held[view.chunk_ids[row]] for row in rows if view.chunk_ids[row] in held}
+
+        count = int(np.count_nonzero(ranking.scores > 0))
+        return readings(
+            ranking.order[:count].tolist(), limit=limit, chunks=chunks, text=self._library.text_at
+        )
+
     def _passages(
-        self,
-        connection: Connection,
-        question: str,
-        query: NDArray[np.float32] | None,
-        view: GraphView,
-        asked: QuestionNames,
-        ranking: Ranking,
-        rows: Sequence[int],
+        self, asked: _Asked, shown: _Shown, ranking: Ranking, found: Sequence[Reading]
     ) -> list[Passage]:
-        held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
-        judged = self._relevances(question, query, view, asked, ranking, rows, held)
+        judged = self._relevances(asked, shown, ranking, found)
         seeds = ranking.seeds.tolist()
         return [
             Passage(
-                text=held[chunk_id].text,
-                score=float(ranking.scores[row]),
-                relevance=judged[chunk_id],
-                document_id=held[chunk_id].document_id,
-                chunk_id=chunk_id,
-                title=held[chunk_id].title,
-                start=held[chunk_id].start,
-                end=held[chunk_id].end,
-                page=held[chunk_id].page,
-                headings=held[chunk_id].headings,
-                path=view.path(row, seeds) if seeds else (),
-                scores={name: float(values[row]) for name, values in ranking.lists.items()},
+                text=reading.text,
+                score=float(ranking.scores[reading.row]),
+                relevance=relevance_,
+                document_id=reading.chunk.document_id,
+                chunk_id=reading.chunk.id,
+                title=reading.chunk.title,
+                start=reading.start,
+                end=reading.end,
+                page=reading.chunk.page,
+                headings=reading.chunk.headings,
+                path=shown.view.path(reading.row, seeds) if seeds else (),
+                scores={name: float(values[reading.row]) for name, values in ranking.lists.items()},
             )
-            for row in rows
-            if (chunk_id := view.chunk_ids[row]) in held
+            for reading, relevance_ in zip(found, judged, strict=True)
         ]
 
     def _relevances(
-        self,
-        question: str,
-        query: NDArray[np.float32] | None,
-        view: GraphView,
-        asked: QuestionNames,
-        ranking: Ranking,
-        rows: Sequence[int],
-        held: Mapping[str, Chunk],
-    ) -> dict[str, float]:
-        """Calibrated relevance by chunk id, judged over the whole list (see `relevance`)."""
-        ids = [view.chunk_ids[row] for row in rows if view.chunk_ids[row] in held]
-        if not ids:
-            return {}
-        places = [row for row in rows if view.chunk_ids[row] in held]
+        self, asked: _Asked, shown: _Shown, ranking: Ranking, found: Sequence[Reading]
+    ) -> list[float]:
+        """Calibrated relevance of each reading, judged over the whole list (see `relevance`)."""
+        if not found:
+            return []
         covered = coverage(
-            question_tokens(question),
-            [tokens(f"{held[chunk_id].title}\n{held[chunk_id].text}") for chunk_id in ids],
+            question_tokens(asked.text),
+            [tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}") for each in found],
             document_frequency=self._keyword.document_frequency,
-            passage_count=len(view.chunk_ids),
+            passage_count=len(self._keyword.chunk_ids),
         )
         cosines: dict[str, float] = {}
-        if self._dense is not None and query is not None:
-            cosines = self._dense.cosines(query, ids)
+        if self._dense is not None and asked.vector is not None:
+            cosines = self._dense.cosines(asked.vector, [each.chunk.id for each in found])
         best = float(ranking.scores.max()) or 1.0
-        readable = self._readable(question) * self._keyword.readable
-        judged = relevance(
-            [
-                Evidence(
-                    covered=float(covered[place]),
-                    share=float(ranking.scores[row]) / best,
-                    cosine=cosines.get(chunk_id),
-                    readable=float(readable[row]),
-                    names=_share(asked, {view.titles[row], *view.labels[row]}),
-                )
-                for place, (row, chunk_id) in enumerate(zip(places, ids, strict=True))
-            ]
+        readable = self._readable(asked.text) * shown.of(self._keyword.readable)
+        view = shown.view
+        return list(
+            relevance(
+                [
+                    Evidence(
+                        covered=float(covered[place]),
+                        share=float(ranking.scores[each.row]) / best,
+                        cosine=cosines.get(each.chunk.id),
+                        readable=float(readable[each.row]),
+                        names=_share(asked.names, {view.titles[each.row], *view.labels[each.row]}),
+                    )
+                    for place, each in enumerate(found)
+                ]
+            )
         )
-        return dict(zip(ids, judged, strict=True))
 
 
 def _share(asked: QuestionNames, present: set[str]) -> float | None:

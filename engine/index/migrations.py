@@ -1,0 +1,41 @@
+"""How a library of an older schema becomes one of today's: SQL by the version it starts from.
+
+What was added stands empty until the documents are added again; nothing is lost.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+SCHEMA = 2
+_STEPS: dict[int, tuple[str, ...]] = {
+    1: (
+        "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE chunks ADD COLUMN read_start INTEGER",
+        "ALTER TABLE chunks ADD COLUMN read_end INTEGER",
+        "ALTER TABLE documents ADD COLUMN namespace VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN source_sha256 VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN given TEXT NOT NULL DEFAULT '{}'",
+        "UPDATE documents SET source = id, source_sha256 = sha256",
+        "CREATE INDEX ix_documents_source ON documents (source)",
+    ),
+}
+
+
+def schema_version(connection: Connection) -> int:
+    """The schema that the database says it has; 0 for a new one."""
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def stamp(connection: Connection) -> None:
+    """Say that the database has today's schema."""
+    connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA:d}")
+
+
+def migrate(connection: Connection) -> None:
+    """Bring an older schema up to today's, step by step, within the caller's transaction."""
+    for version in range(schema_version(connection), SCHEMA):
+        for statement in _STEPS[version]:
+            connection.exec_driver_sql(statement)
+    stamp(connection)
