@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .answer.router import answer_of
+from .answer.router import NarrowedQuestion, answer_of
 from .assemble import assemble
+from .documents import Documents, chosen, listed
 from .errors import LibraryBusy, LibraryUnusable, QuestionError
 from .index.door import KnowledgeGraphIndex, graph_errors
+from .index.filters import document_filter
 from .index.indexer import Work
 from .index.library import DocumentRow, Library
 from .index.vector import WindowedVectorIndex
-from .ingest.intake import Held, Intake
-from .ingest.sources import find_sources
+from .ingest.intake import Wish
 from .models.build import build_embedding, build_llm
 from .retrieve.local import LocalRetriever
 from .settings import Settings
-from .types import Answer, IngestReport, Passage, SourceFailure, SourceText
+from .types import Answer, IngestReport, MetaValue, Passage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
     from llama_index.core.tools import QueryEngineTool
 
+    from .index.filters import Filters
+
 Progress = Callable[[str, int, int], None]
 MAX_QUESTION_CHARACTERS = 4_000
-NOTHING_TO_READ = "holds no file that can be read (.md .txt .html .pdf …): check the path"
-
 
 _log = logging.getLogger("loregraph")
 
@@ -70,6 +71,7 @@ class KnowledgeEngine:
         self._vectors = parts.vectors
         self._keyword = parts.keyword
         self._indexer = parts.indexer
+        self._documents = Documents(library, parts.indexer, settings.ingest)
         self._retriever = parts.retriever
         self._local = parts.local
         self._global = parts.overview
@@ -130,38 +132,36 @@ class KnowledgeEngine:
         self,
         sources: str | Path | Document | Sequence[str | Path | Document],
         *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Add files, folders and LlamaIndex documents; what is there unchanged costs nothing.
+        """Add files, folders, web addresses, databases and LlamaIndex documents.
 
-        A document that changed replaces itself. One source that fails stops no other: it is a row
-        of the report. `progress(stage, done, total)` is called as work goes on.
+        What is there unchanged costs nothing; a document that changed replaces itself. One source
+        that fails stops no other: it is a row of the report.
+
+        Args:
+            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
+                row become documents; LlamaIndex documents.
+            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
+                anything. None leaves what a document has, anything else replaces it.
+            namespace: keeps documents apart: their ids begin with it, and a question can be
+                confined to it.
+            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
+                matches is taken (of a database: the tables).
+            exclude: of what lies in a folder, what one of these matches is passed over.
+            progress: called as work goes on, with a stage, steps done and steps in all.
 
         Raises:
             LibraryBusy: another process went on writing for too long.
             LibraryUnusable: the disk is full; what was committed is kept.
+            SourceError: a namespace or metadata that cannot be.
         """
-        given: list[str | Path | Document] = []
-        if isinstance(sources, Sequence) and not isinstance(sources, str):
-            given += sources
-        else:
-            given.append(sources)
-        paths = [source for source in given if isinstance(source, (str, Path))]
-        documents = [source for source in given if not isinstance(source, (str, Path))]
-        found = find_sources(paths, exclude=[self._library.path])
-        show = progress or _silent
-        failures = list(found.failures)
-        if not found.sources and not documents and not failures:
-            named = ", ".join(map(str, paths)) or "nothing"
-            failures.append(SourceFailure(source=named, reason=NOTHING_TO_READ))
-
-        def feed(intake: Intake) -> Iterator[SourceText]:
-            count = len(found.sources)
-            yield from intake.files(found.sources, progress=lambda done: show("read", done, count))
-            show("read", count, count)
-            yield from intake.documents(documents)
-
-        return self._put(feed, failures=failures, notes=found.notes, progress=show)
+        choice = chosen(include, exclude, namespace, metadata)
+        return self._documents.add(listed(sources), choice=choice, progress=progress or _silent)
 
     def add_text(
         self,
@@ -169,99 +169,113 @@ class KnowledgeEngine:
         *,
         document_id: str,
         title: str = "",
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
         progress: Progress | None = None,
     ) -> IngestReport:
         """Add one text under an id of yours; the same id later replaces it."""
-        return self._put(
-            lambda intake: intake.text(text, document_id=document_id, title=title),
-            failures=[],
-            notes=[],
+        return self._documents.add_text(
+            text,
+            document_id=document_id,
+            title=title,
+            choice=chosen((), (), namespace, metadata),
+            progress=progress or _silent,
+        )
+
+    def sync(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """As `add`, and documents whose file is gone from these folders are removed.
+
+        Also those that the patterns now leave out. A folder in which nothing readable is left is
+        a failure, and nothing of it is removed: its disk may be away. With `dry_run` nothing is
+        read or written: the report says what would be done to files.
+        """
+        return self._documents.sync(
+            listed(sources),
+            choice=chosen(include, exclude, namespace, metadata),
+            dry_run=dry_run,
             progress=progress or _silent,
         )
 
     def remove(
-        self, document_ids: str | Sequence[str], *, progress: Progress | None = None
-    ) -> IngestReport:
-        """Remove documents by id, with all that only they said."""
-        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
-        work, removed = Work(), []
-        failures: list[SourceFailure] = []
-        with self._library.writer():
-            known = self._library.documents()
-            for document_id in sorted(set(wanted)):
-                if document_id not in known:
-                    reason = "is not in the library: `loregraph stats --documents` lists the ids"
-                    failures.append(SourceFailure(source=document_id, reason=reason))
-                    continue
-                self._indexer.remove(document_id)
-                removed.append(document_id)
-            self._finish(work, progress or _silent)
-        return IngestReport(
-            removed=tuple(removed), failed=tuple(failures), seconds=dict(work.seconds)
-        )
-
-    def _put(
         self,
-        feed: Callable[[Intake], Iterable[SourceText]],
+        document_ids: str | Sequence[str],
         *,
-        failures: Sequence[SourceFailure],
-        notes: Sequence[str],
-        progress: Progress,
+        namespace: str = "",
+        progress: Progress | None = None,
     ) -> IngestReport:
-        work = Work()
-        with self._library.writer():
-            held = {
-                row.id: Held(sha256=row.sha256, recipe=row.recipe, title=row.title)
-                for row in self.documents()
-            }
-            intake = Intake(settings=self._settings.ingest, held=held, recipe=self._indexer.recipe)
-            done = set(self._indexer.put(feed(intake), work=work, progress=progress))
-            self._finish(work, progress)
-        failed = [*failures, *intake.failures]
-        return IngestReport(
-            added=tuple(sorted(done - held.keys())),
-            changed=tuple(sorted(done & held.keys())),
-            unchanged=tuple(sorted(intake.unchanged)),
-            failed=tuple(sorted(failed, key=lambda failure: failure.source)),
-            notes=tuple(notes),
-            chunks=work.chunks,
-            embedded=work.embedded,
-            extracted=work.extracted,
-            seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
-        )
+        """Remove documents by id, with all that only they said.
 
-    def _finish(self, work: Work, progress: Progress) -> None:
-        self._indexer.derive(work=work, progress=progress)
+        The id of an archive, a message, an address or a database removes all that came of it.
+        """
+        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        wish = Wish(namespace=namespace)
+        return self._documents.remove(
+            [wish.id_of(name) for name in wanted], progress=progress or _silent
+        )
 
     # --- questions --------------------------------------------------------------------------
 
-    def ask(self, question: str, *, mode: str = "auto") -> Answer:
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: str | None = None,
+    ) -> Answer:
         """Answer a question, every claim cited; `mode` is auto, local or global.
+
+        Args:
+            question: in words.
+            mode: which way it takes.
+            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
+                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
+            namespace: only documents of this one; None means all.
 
         Raises:
             QuestionError: an empty question, one that is too long, or an unknown mode.
             ModelError: the language model could not do its part.
         """
         question = _checked(question)
+        within = document_filter(filters, namespace=namespace)
         self._refresh()
         started = time.perf_counter()
         match mode:
             case "auto":
-                response = self._router.query(question)
+                response = self._router.query(NarrowedQuestion(query_str=question, within=within))
                 return answer_of(response, seconds=time.perf_counter() - started)
             case "local":
-                return self._local.answer(question)
+                return self._local.answer(question, within=within)
             case "global":
-                return self._global.answer(question)
+                return self._global.answer(question, within=within)
             case _:
                 raise QuestionError(f"unknown mode {mode!r}: auto, local or global")
 
     def retrieve(
-        self, question: str, *, top_k: int | None = None, min_relevance: float = 0.0
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: str | None = None,
     ) -> list[Passage]:
-        """The passages that a question finds, best first."""
+        """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
+        within = document_filter(filters, namespace=namespace)
         self._refresh()
-        found = self._retriever.search(_checked(question), top_k=top_k, min_relevance=min_relevance)
+        found = self._retriever.search(
+            _checked(question), top_k=top_k, min_relevance=min_relevance, within=within
+        )
         return found.passages
 
     def _refresh(self) -> None:
@@ -274,7 +288,7 @@ class KnowledgeEngine:
             return
         try:
             with self._library.writer(timeout_seconds=0):
-                self._finish(Work(), _silent)
+                self._indexer.derive(work=Work(), progress=_silent)
         except LibraryBusy:
             _log.info("another process is writing: answered from what is derived so far")
         except LibraryUnusable as error:
@@ -338,10 +352,13 @@ class KnowledgeEngine:
         self._refresh()
         return self._router
 
-    def as_retriever(self) -> LocalRetriever:
-        """Local hybrid retrieval as a LlamaIndex retriever."""
+    def as_retriever(
+        self, *, filters: Filters = None, namespace: str | None = None
+    ) -> LocalRetriever:
+        """Local hybrid retrieval as a LlamaIndex retriever; with filters over those documents."""
         self._refresh()
-        return self._retriever
+        within = document_filter(filters, namespace=namespace)
+        return self._retriever if within is None else self._retriever.only(within)
 
     def as_tool(self) -> QueryEngineTool:
         """The router as a tool for a LlamaIndex agent."""

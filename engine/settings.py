@@ -31,10 +31,21 @@ class LibrarySettings(_Section):
 
 
 class IngestSettings(_Section):
-    """Limits on what is read."""
+    """Limits on what is read, and which engines may help to read it."""
 
     max_file_bytes: int = Field(50_000_000, gt=0)
     max_document_characters: int = Field(20_000_000, gt=0)
+    max_members: int = Field(1_000, ge=1)
+    max_unpacked_bytes: int = Field(200_000_000, gt=0)
+    max_rows: int = Field(100_000, ge=1)
+    row_template: str = ""
+    read_workers: int = Field(2, ge=1, le=64)
+    read_timeout_seconds: float = Field(120.0, gt=0)
+    read_memory_bytes: int = Field(2_147_483_648, ge=268_435_456)
+    fetch_timeout_seconds: float = Field(30.0, gt=0)
+    allow_private_addresses: bool = False
+    ocr: bool = True
+    transcription_model: str = "base"
 
 
 class ChunkSettings(_Section):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+EMPTY = "is empty"
+"""How the reason begins of a source in which nothing was wrong, and nothing to read."""
 Mode = Literal["local", "global"]
 MetaValue = str | int | float | bool | tuple[str, ...]
 """A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
@@ -115,16 +117,22 @@ class SourceFailure:
     source: str
     reason: str
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was just nothing in it."""
+        return self.reason.startswith(EMPTY)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What one `add` did. All tuples hold document ids, sorted."""
+    """What one `add`, `sync` or `remove` did, or would do. All tuples hold document ids, sorted."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     failed: tuple[SourceFailure, ...] = ()
+    passed_over: tuple[SourceFailure, ...] = ()
     notes: tuple[str, ...] = ()
     chunks: int = 0
     embedded: int = 0

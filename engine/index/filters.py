@@ -16,8 +16,9 @@ from ..errors import QuestionError
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
+    Filters = MetadataFilters | Mapping[str, "Value"] | Iterable[str] | None
+
 Value = str | int | float | bool | Sequence[str]
-Conditions = Mapping[str, Value]
 _OPERATORS = {"==": "==", "=": "==", "!=": "!=", ">=": ">=", "<=": "<=", ">": ">", "<": "<"}
 _CONDITION = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|=|>|<|~)\s*(.*?)\s*", re.S)
 
@@ -40,9 +41,7 @@ class DocumentFilter:
         return self.filters is None or matches(self.filters, metadata)
 
 
-def document_filter(
-    filters: MetadataFilters | Conditions | Iterable[str] | None, *, namespace: str | None = None
-) -> DocumentFilter | None:
+def document_filter(filters: Filters, *, namespace: str | None = None) -> DocumentFilter | None:
     """What a caller says as a filter; None where everything may be seen.
 
     Takes LlamaIndex's `MetadataFilters`; a mapping, whose conditions must all hold (a list of

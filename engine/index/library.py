@@ -35,7 +35,7 @@ from .door import (
     write_state,
 )
 from .migrations import SCHEMA, migrate, schema_version, stamp
-from .tables import documents, keywords, vectors
+from .tables import documents, keywords, metadata_text, metadata_values, vectors
 
 DATABASE_NAME = "library.db"
 VECTOR_CHANGES = "vectors"
@@ -47,7 +47,7 @@ class DocumentRow:
     """What a listing shows of a document.
 
     `source` is the file, address or table it was read from, `source_sha256` that one's hash, and
-    `given` the metadata that its owner gave it, as JSON.
+    `given` the metadata that its owner gave it.
     """
 
     id: str
@@ -59,7 +59,7 @@ class DocumentRow:
     source_sha256: str
     sha256: str
     recipe: str
-    given: str
+    given: Mapping[str, MetaValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,11 +197,11 @@ class Library:
                     recipe=recipe,
                     text=source.text,
                     pages=json.dumps(source.pages),
-                    metadata=as_json(source.metadata),
+                    metadata=metadata_text(source.metadata),
                     namespace=source.namespace,
                     source=source.source or source.id,
                     source_sha256=source.source_sha256 or source.sha256,
-                    given=as_json(source.given),
+                    given=metadata_text(source.given),
                 )
             )
 
@@ -222,8 +222,8 @@ class Library:
         rows = connection.execute(select(*(documents.c[name] for name in columns)))
         return {
             row.id: {
-                **json.loads(row.metadata),
-                **json.loads(row.given),
+                **metadata_values(row.metadata),
+                **metadata_values(row.given),
                 "document_id": row.id,
                 "title": row.title,
                 "type": row.type,
@@ -242,7 +242,8 @@ class Library:
         columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
         with self.read() as connection:
             rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
-        return {row.id: DocumentRow(**row._mapping) for row in rows}
+        known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
+        return {values["id"]: DocumentRow(**values) for values in known}
 
     def holds(self, document_id: str) -> bool:
         """Whether there is a document of this id."""
@@ -366,11 +367,6 @@ class Library:
                 if whole is None or whole[start:end] != text:
                     found.append(f"chunk {chunk_id} does not stand in its document")
         return found
-
-
-def as_json(values: Mapping[str, MetaValue]) -> str:
-    """Metadata as stored: sorted by key."""
-    return json.dumps(dict(sorted(values.items())), ensure_ascii=False)
 
 
 def vector_stamp(connection: Connection) -> str:

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, String, Table, Text
 
+from ..types import MetaValue
 from .door import metadata
 
 documents = Table(
@@ -48,3 +52,16 @@ keywords = Table(
     Column("body", Text, nullable=False),  # the title's tokens among them
     Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
 )
+
+
+def metadata_text(values: Mapping[str, MetaValue]) -> str:
+    """A document's metadata as stored: JSON, sorted by key."""
+    return json.dumps(dict(sorted(values.items())), ensure_ascii=False)
+
+
+def metadata_values(text: str) -> dict[str, MetaValue]:
+    """Metadata as they were before `metadata_text`."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in json.loads(text).items()
+    }

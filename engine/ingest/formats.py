@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .archive import read_tar, read_zip
+from .audio import read_audio
+from .code import CONFIGURATION, LANGUAGES, read_code, read_configuration
 from .content import Content, ReadOptions
+from .epub import read_epub
+from .images import read_image
+from .mail import read_mailbox, read_message
 from .markdown import read_markdown
+from .office import read_docx, read_pptx
+from .office_legacy import read_doc, read_ppt
+from .opendocument import read_opendocument
+from .outlook import read_outlook
 from .pdf import read_pdf
 from .plain import read_plain
-from .web import read_web_page
+from .spreadsheets import read_xls, read_xlsx
+from .subtitles import read_substation, read_subtitles
+from .web import read_web_archive, read_web_page
 
 Reader = Callable[[bytes, ReadOptions], Content]
 
@@ -29,6 +41,32 @@ def _simple(type_: str, read: Callable[[bytes], Content]) -> Format:
 _PLAIN = _simple("text", read_plain)
 _MARKDOWN = _simple("markdown", read_markdown)
 _WEB = _simple("html", read_web_page)
+_WEB_ARCHIVE = _simple("html", read_web_archive)
+
+_DOCX = Format("docx", read_docx)
+_PPTX = Format("pptx", read_pptx)
+_XLSX = Format("xlsx", read_xlsx)
+_DOCUMENTS = (".docm", ".docx", ".dotm", ".dotx")
+_PRESENTATIONS = (".potm", ".potx", ".ppsm", ".ppsx", ".pptm", ".pptx")
+_WORKBOOKS = (".xlsm", ".xlsx", ".xltm", ".xltx")
+_ODT = Format("odt", read_opendocument)
+_ODS = Format("ods", read_opendocument)
+_ODP = Format("odp", read_opendocument)
+_IMAGE = Format("image", read_image)
+_AUDIO = Format("audio", read_audio)
+_TAR = Format("archive", read_tar)
+_SUBTITLES = _simple("subtitles", read_subtitles)
+_SUBSTATION = _simple("subtitles", read_substation)
+_CONFIGURATION = _simple("configuration", read_configuration)
+_IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+_SOUNDS = (".aac", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma")
+_FILMS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm")
+_TARS = (".bz2", ".gz", ".tar", ".tbz2", ".tgz", ".txz", ".xz")
+
+
+def _code(language: str) -> Format:
+    return _simple("code", lambda data: read_code(data, language=language))
+
 
 FORMATS: dict[str, Format] = {
     ".txt": _PLAIN,
@@ -40,7 +78,32 @@ FORMATS: dict[str, Format] = {
     ".html": _WEB,
     ".htm": _WEB,
     ".xhtml": _WEB,
-    ".pdf": _simple("pdf", read_pdf),
+    ".mht": _WEB_ARCHIVE,
+    ".mhtml": _WEB_ARCHIVE,
+    ".pdf": Format("pdf", read_pdf),
+    **dict.fromkeys(_DOCUMENTS, _DOCX),
+    **dict.fromkeys(_PRESENTATIONS, _PPTX),
+    **dict.fromkeys(_WORKBOOKS, _XLSX),
+    **dict.fromkeys((".doc", ".dot"), Format("doc", read_doc)),
+    **dict.fromkeys((".pps", ".ppt"), Format("ppt", read_ppt)),
+    **dict.fromkeys((".xls", ".xlt"), Format("xls", read_xls)),
+    **dict.fromkeys((".fodt", ".odt", ".ott"), _ODT),
+    **dict.fromkeys((".fods", ".ods", ".ots"), _ODS),
+    **dict.fromkeys((".fodp", ".odp", ".otp"), _ODP),
+    ".epub": Format("epub", read_epub),
+    ".eml": _simple("email", read_message),
+    ".msg": _simple("email", read_outlook),
+    ".mbox": _simple("email", read_mailbox),
+    ".zip": Format("archive", read_zip),
+    **dict.fromkeys(_TARS, _TAR),
+    ".ass": _SUBSTATION,
+    ".ssa": _SUBSTATION,
+    ".srt": _SUBTITLES,
+    ".vtt": _SUBTITLES,
+    **{suffix: _code(language) for suffix, language in LANGUAGES.items()},
+    **dict.fromkeys(sorted(CONFIGURATION), _CONFIGURATION),
+    **dict.fromkeys(_IMAGES, _IMAGE),
+    **dict.fromkeys((*_SOUNDS, *_FILMS), _AUDIO),
 }
 SUFFIXES = frozenset(FORMATS)
 

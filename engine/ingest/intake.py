@@ -1,24 +1,53 @@
 """Which sources are really new: reads those, passes over what the library holds unchanged.
 
-One source that cannot be read is a failure noted, never the end of the others.
+One source that cannot be read is a failure noted, never the end of the others. Knows the library
+only by what it is told that it holds.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SourceError
 from ..settings import IngestSettings
-from ..types import SourceFailure, SourceText
-from .content import ReadOptions
-from .parts import SEPARATOR
-from .readers import read_file, read_llama_document, read_text, source_text
+from ..types import MetaValue, SourceFailure, SourceText
+from .database import DatabaseNote, DatabaseOptions, database_source, read_database
+from .parts import SEPARATOR, Part
+from .readers import document_of, read_llama_document, read_text
 from .sources import FileSource, sha256_of
+from .workers import Job, ReaderPool, Reading
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
+
+    from .address import Fetched
+
+NAMESPACE_SEPARATOR = "::"
+Look = tuple[int, int, int, int]
+"""How a file looks without opening it; only equality counts."""
+
+
+class Hints(Protocol):
+    """What spares a second look at a source (see `engine.index.seen`)."""
+
+    def sha256_of(self, source: str, look: Look | None) -> str | None:
+        """The hash of a file that looks as it did; None where it must be read."""
+        ...
+
+    def note_file(self, source: str, look: Look | None, sha256: str) -> None:
+        """Remember how a file looked when its bytes had this hash."""
+
+    def marks_of(self, source: str) -> tuple[str, str]:
+        """ETag and Last-Modified of an address."""
+        ...
+
+    def note_address(self, source: str, *, etag: str, last_modified: str) -> None:
+        """Remember what a server said of an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,86 +57,268 @@ class Held:
     sha256: str
     recipe: str
     title: str
+    source: str
+    source_sha256: str
+    given: Mapping[str, MetaValue]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the owner says of the documents to come.
+
+    `given` is metadata of theirs: None leaves what a document has, anything else replaces it.
+    """
+
+    namespace: str = ""
+    given: Mapping[str, MetaValue] | None = None
+
+    def id_of(self, name: str) -> str:
+        """The document id of a name within the namespace."""
+        return f"{self.namespace}{NAMESPACE_SEPARATOR}{name}" if self.namespace else name
+
+
+@dataclass(kw_only=True)
 class Intake:
-    """Reads sources one at a time.
+    """Reads sources; what came of them stands in its lists.
 
     Args:
         settings: limits.
         held: what the library holds, by document id.
         recipe: how a document would be cut, embedded and extracted now.
+        wish: what the owner says of the documents.
+        hints: what files and addresses looked like the last time.
+        look: how a file looks without opening it.
+        pool: where files are read.
+
+    Attributes:
+        unchanged: documents that are as the library holds them.
+        failures: what could not be read, and why.
+        gone: documents whose source was read and no longer holds them.
+        notes: what was passed over on purpose, a line each.
+        restamped: of documents that are the same in a source that is not, the source's new hash.
     """
 
     settings: IngestSettings
     held: Mapping[str, Held]
     recipe: str
+    wish: Wish
+    hints: Hints
+    look: Callable[[Path], Look | None]
+    pool: ReaderPool
     unchanged: list[str] = field(default_factory=list)
     failures: list[SourceFailure] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    restamped: dict[str, str] = field(default_factory=dict)
+
+    # --- by kind of source ------------------------------------------------------------------
 
     def files(
         self, sources: Iterable[FileSource], *, progress: Callable[[int], None]
     ) -> Iterator[SourceText]:
-        """The files that are new or changed; an unchanged one costs a hash of its bytes."""
-        for number, source in enumerate(sources):
-            progress(number)
-            yield from self._file(source)
+        """The documents of files that are new or changed; an unchanged file costs a look."""
+        for (source, look), outcome in self.pool.read(self._jobs(sources, progress)):
+            name = self.wish.id_of(source.id)
+            if isinstance(outcome, Reading):
+                self.hints.note_file(name, look, outcome.sha256)
+            yield from self._read(
+                outcome, source=name, path=source.path, file_name=source.path.name
+            )
+
+    def is_unchanged(self, source: FileSource) -> bool:
+        """Whether a file is what the library holds already: by a look, else by its hash.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        source_id = self.wish.id_of(source.id)
+        look = self.look(source.path)
+        known = self.by_source.get(source_id, [])
+        if not known:
+            return False
+        sha256 = self.hints.sha256_of(source_id, look)
+        if sha256 is None:
+            sha256 = sha256_of(source.path, max_bytes=self.settings.max_file_bytes)
+            self.hints.note_file(source_id, look, sha256)
+        return all(self._is_current(name, source_sha256=sha256) for name in known)
+
+    def addresses(self, urls: Iterable[str]) -> Iterator[SourceText]:
+        """The documents behind web addresses that are new or changed."""
+        for (url, fetched), outcome in self.pool.read(self._fetched(urls)):
+            source = self.wish.id_of(url)
+            yield from self._read(outcome, source=source, path=None, file_name=fetched.file_name)
+            if source in self.by_source or isinstance(outcome, Reading):
+                marks = fetched.freshness
+                self.hints.note_address(source, etag=marks.etag, last_modified=marks.last_modified)
+
+    def databases(self, urls: Iterable[str], *, options: DatabaseOptions) -> Iterator[SourceText]:
+        """The rows of databases that are new or changed; a row that is gone is noted."""
+        for url in urls:
+            source = self.wish.id_of(database_source(url))
+            found, unread = set(), []
+            try:
+                for item in read_database(url, options=options):
+                    match item:
+                        case SourceFailure():
+                            self.failures.append(item)
+                            unread.append(self.wish.id_of(item.source))
+                        case DatabaseNote():
+                            self.notes.append(item.text)
+                        case SourceText():
+                            document = replace(item, id=self.wish.id_of(item.id), source=source)
+                            found.add(document.id)
+                            yield from self._if_new(document)
+            except SourceError as error:
+                self.fail(database_source(url), error)
+                continue
+            missing = set(self.by_source.get(source, ())) - found
+            self.gone |= {name for name in missing if not name.startswith(tuple(unread))}
 
     def documents(self, documents: Iterable[Document]) -> Iterator[SourceText]:
         """LlamaIndex documents that are new or changed."""
         limit = self.settings.max_document_characters
         for document in documents:
-            yield from self._tried(
-                document.id_,
-                lambda d=document: self._text(read_llama_document(d, max_characters=limit)),  # type: ignore[misc]
-            )
+            try:
+                source = read_llama_document(document, max_characters=limit)
+            except SourceError as error:
+                self.fail(document.id_, error)
+                continue
+            yield from self._if_new(self._named(source))
 
     def text(self, text: str, *, document_id: str, title: str) -> Iterator[SourceText]:
         """One text in hand, if it is new or changed."""
         limit = self.settings.max_document_characters
-        yield from self._tried(
-            document_id,
-            lambda: self._text(
-                read_text(text, document_id=document_id, title=title, max_characters=limit)
-            ),
+        try:
+            source = read_text(text, document_id=document_id, title=title, max_characters=limit)
+        except SourceError as error:
+            self.fail(document_id, error)
+            return
+        yield from self._if_new(self._named(source))
+
+    def fail(self, source: str, error: SourceError) -> None:
+        """Note why a source is not there."""
+        self.failures.append(SourceFailure(source=source, reason=str(error)))
+
+    # --- what they share --------------------------------------------------------------------
+
+    @cached_property
+    def by_source(self) -> Mapping[str, list[str]]:
+        """The documents held of each source, sorted."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.held):
+            found[self.held[name].source].append(name)
+        return found
+
+    def _named(self, source: SourceText) -> SourceText:
+        name = self.wish.id_of(source.id)
+        return replace(source, id=name, source=name)
+
+    def _is_current(self, name: str, *, source_sha256: str) -> bool:
+        held = self.held[name]
+        return (
+            held.recipe == self.recipe
+            and held.source_sha256 == source_sha256
+            and (self.wish.given is None or self.wish.given == held.given)
         )
 
-    def _tried(self, name: str, make: Callable[[], SourceText | None]) -> Iterator[SourceText]:
-        try:
-            source = make()
-        except SourceError as error:
-            self.failures.append(SourceFailure(source=name, reason=str(error)))
-            return
-        if source is None:
-            self.unchanged.append(name)
-        else:
-            yield source
-
-    def _file(self, source: FileSource) -> Iterator[SourceText]:
-        """The documents in one file; of an unchanged one none."""
-        held = self.held.get(source.id)
-        limit = self.settings.max_file_bytes
-        try:
-            if (
-                held is not None
-                and held.recipe == self.recipe
-                and sha256_of(source.path, max_bytes=limit) == held.sha256
-            ):
-                self.unchanged.append(source.id)
-                return
-            options = ReadOptions(max_characters=self.settings.max_document_characters)
-            parts = read_file(source, max_bytes=limit, options=options)
-        except SourceError as error:
-            self.failures.append(SourceFailure(source=source.id, reason=str(error)))
-            return
-        for part in parts:
-            if part.content is None:
-                name = f"{source.id}{SEPARATOR}{part.name}" if part.name else source.id
-                self.failures.append(SourceFailure(source=name, reason=part.failure))
+    def _jobs(
+        self, sources: Iterable[FileSource], progress: Callable[[int], None]
+    ) -> Iterator[tuple[tuple[FileSource, Look | None], Job]]:
+        for number, source in enumerate(sources):
+            progress(number)
+            look = self.look(source.path)  # before it is read: what changes later looks different
+            try:
+                unchanged = self.is_unchanged(source)
+            except SourceError as error:
+                self.fail(source.id, error)
+                continue
+            if unchanged:
+                self.unchanged += self.by_source[self.wish.id_of(source.id)]
             else:
-                yield source_text(part, part.content, source=source)
+                yield (source, look), Job(name=source.path.name, path=source.path)
 
-    def _text(self, source: SourceText) -> SourceText | None:
-        now = Held(sha256=source.sha256, recipe=self.recipe, title=source.title)
-        return None if self.held.get(source.id) == now else source
+    def _fetched(self, urls: Iterable[str]) -> Iterator[tuple[tuple[str, Fetched], Job]]:
+        from .address import FetchLimits, Freshness, canonical, fetch
+
+        limits = FetchLimits(
+            max_bytes=self.settings.max_file_bytes,
+            timeout_seconds=self.settings.fetch_timeout_seconds,
+            allow_private=self.settings.allow_private_addresses,
+        )
+        for given in urls:
+            try:
+                url = canonical(given)
+                source = self.wish.id_of(url)
+                known = self.by_source.get(source, [])
+                current = known and all(
+                    self._is_current(name, source_sha256=self.held[name].source_sha256)
+                    for name in known
+                )
+                etag, modified = self.hints.marks_of(source) if current else ("", "")
+                marks = Freshness(etag=etag, last_modified=modified) if etag or modified else None
+                fetched = fetch(url, known=marks, limits=limits)
+            except SourceError as error:
+                self.fail(given, error)
+                continue
+            if fetched is None:
+                self.unchanged += known
+            else:
+                yield (url, fetched), Job(name=fetched.file_name, data=fetched.data)
+
+    def _read(
+        self,
+        outcome: Reading | SourceError,
+        *,
+        source: str,
+        path: Path | None,
+        file_name: str,
+    ) -> Iterator[SourceText]:
+        """The documents of one source; those it held and no longer holds are noted as gone.
+
+        Where a part could not be read, the document that it was stays as it is.
+        """
+        if isinstance(outcome, SourceError):
+            self.fail(source, outcome)
+            return
+        found: set[str] = set()
+        for part in outcome.parts:
+            name = f"{source}{SEPARATOR}{part.name}" if part.name else source
+            if name in found:
+                self.fail(name, SourceError("is there twice: only the first is read"))
+                continue
+            found.add(name)
+            yield from self._part(part, name, outcome=outcome, path=path, file_name=file_name)
+        self.gone |= set(self.by_source.get(source, ())) - found
+
+    def _part(
+        self, part: Part, name: str, *, outcome: Reading, path: Path | None, file_name: str
+    ) -> Iterator[SourceText]:
+        if part.content is None:
+            self.fail(name, SourceError(part.failure))
+            return
+        source = name.removesuffix(f"{SEPARATOR}{part.name}") if part.name else name
+        document = document_of(
+            part, part.content, document_id=name, source=source, path=path, file_name=file_name
+        )
+        yield from self._if_new(replace(document, source_sha256=outcome.sha256))
+
+    def _if_new(self, document: SourceText) -> Iterator[SourceText]:
+        held = self.held.get(document.id)
+        given = self.wish.given
+        if given is None:
+            given = held.given if held is not None else {}
+        document = replace(document, given=given, namespace=self.wish.namespace)
+        now = Held(
+            sha256=document.sha256,
+            recipe=self.recipe,
+            title=document.title,
+            source=document.source,
+            source_sha256=document.source_sha256 or document.sha256,
+            given=given,
+        )
+        if held is None or replace(held, source_sha256=now.source_sha256) != now:
+            yield document
+            return
+        self.unchanged.append(document.id)
+        if held != now:
+            self.restamped[document.id] = now.source_sha256

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-SOFT_HYPHEN = "\ufffe"
-"""What PDFium leaves where it joined a word that was hyphenated at a line's end."""
+from .pdf_glyphs import SOFT_HYPHEN
+from .pdf_pieces import is_wide
 
 _LEFTOVERS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -24,6 +24,7 @@ _ITEM = re.compile(
 _PAGE_NUMBER = re.compile(
     r"(?:page|seite|p\.)?\s*#(?:\s*(?:/|of|von|de)\s*#)?|[-–—]\s*#\s*[-–—]|第\s*#\s*页.*", re.I
 )
+_ROMAN = re.compile(r"[ivxlc]{1,7}")
 _DIGITS = re.compile(r"\d+")
 _ENDS_SENTENCE = re.compile("[.!?。！？:：][\"'”’」』)）]*$")
 _FULL_SHARE = 0.75
@@ -35,8 +36,44 @@ def flowing_pages(pages: Sequence[str]) -> list[str]:
     """Each page's text with running heads dropped, split words joined and paragraphs flowing."""
     lines = [page.replace("\r\n", "\n").replace("\r", "\n").split("\n") for page in pages]
     kept = ["\n".join(page) for page in _without_running_lines([_tidy(page) for page in lines])]
-    words = Counter(word for page in kept for word in _WORD.findall(page.lower()))
+    words = word_counts(kept)
     return [_flowing(_LEFTOVERS.sub("", _rejoined(page, words))) for page in kept]
+
+
+def word_counts(texts: Iterable[str]) -> Counter[str]:
+    """How often each word, in small letters, stands in the texts."""
+    whole = (_LINE_HYPHEN.sub(" ", _SPLIT_WORD.sub(" ", text)) for text in texts)
+    return Counter(word for text in whole for word in _WORD.findall(text.lower()))
+
+
+def as_set(lines: Iterable[str]) -> str:
+    """Lines one below the other; a word that PDFium saw hyphenated runs on over the line's end."""
+    return "".join(line if line.endswith(SOFT_HYPHEN) else f"{line}\n" for line in lines).rstrip()
+
+
+def one_paragraph(lines: Sequence[str], words: Counter[str]) -> str:
+    """Lines of one paragraph as one line; `words` decides what was hyphenated for the line only."""
+    text = as_set(lines)
+    text = _LEFTOVERS.sub("", _rejoined(text, words).replace(SOFT_HYPHEN, "-"))
+    result = ""
+    for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
+        result = f"{result}{_glue(result, line)}{line}" if result else line
+    return result
+
+
+def starts_item(line: str) -> bool:
+    """Whether a line starts with a list's mark or number."""
+    return _ITEM.match(line) is not None
+
+
+def ends_sentence(line: str) -> bool:
+    """Whether a line ends where a sentence does."""
+    return _ENDS_SENTENCE.search(line) is not None
+
+
+def is_page_number(line: str) -> bool:
+    """Whether a line is nothing but a page's number, in digits or Roman."""
+    return _PAGE_NUMBER.fullmatch(shape_of(line)) is not None or _ROMAN.fullmatch(line) is not None
 
 
 def _tidy(lines: list[str]) -> list[str]:
@@ -53,14 +90,14 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     shapes: Counter[tuple[str, bool]] = Counter()
     for page in pages:
         if page:
-            shapes.update({(_shape(page[0]), True), (_shape(page[-1]), False)})
+            shapes.update({(shape_of(page[0]), True), (shape_of(page[-1]), False)})
     least = max(2, 0.6 * sum(map(bool, pages)))
     seen: set[tuple[str, bool]] = set()
     result = []
     for page in pages:
         kept = list(page)
         for at, head in ((-1, False), (0, True)):
-            key = (_shape(kept[at]), head) if len(kept) > 1 else ("", head)
+            key = (shape_of(kept[at]), head) if len(kept) > 1 else ("", head)
             if key[0] and shapes[key] >= least:
                 if key in seen or _PAGE_NUMBER.fullmatch(key[0]):
                     kept.pop(at)
@@ -69,7 +106,8 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     return result
 
 
-def _shape(line: str) -> str:
+def shape_of(line: str) -> str:
+    """A line with its numbers made alike: what stays the same from page to page."""
     return _DIGITS.sub("#", line)
 
 
@@ -120,7 +158,4 @@ def _width(line: str) -> int:
 
 def _glue(line: str, following: str) -> str:
     """Nothing between two Chinese characters, else a space."""
-    wide = all(
-        c > "\u2e7f" and unicodedata.east_asian_width(c) in "WF" for c in (line[-1], following[0])
-    )
-    return "" if wide else " "
+    return "" if is_wide(line[-1]) and is_wide(following) else " "

@@ -1,4 +1,4 @@
-"""Sources to `SourceText`: a file's parts, a text in hand, or a LlamaIndex `Document`.
+"""What was read to `SourceText`: a part of a file, a text in hand, or a LlamaIndex `Document`.
 
 A `SourceError` raised here gives its reason alone ("is empty"): who reports it puts the source's
 name in front. Knows nothing of chunks or the database.
@@ -7,44 +7,45 @@ name in front. Knows nothing of chunks or the database.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..types import MetaValue, SourceText
-from .content import Content, ReadOptions, one_line, readable_stem, storable
+from .content import Content, one_line, readable_stem, storable
 from .markdown import Scalar
-from .parts import SEPARATOR, Part, read_parts, title_of
+from .parts import Part, title_of
 from .plain import plain_title
-from .sources import FileSource, check_size, why_unreadable
 
 if TYPE_CHECKING:
     from llama_index.core import Document
 
 
-def read_file(source: FileSource, *, max_bytes: int, options: ReadOptions) -> list[Part]:
-    """Everything in one file, as `parts.read_parts`; what cannot be read at all is one failure."""
-    data = _bytes_of(source.path, max_bytes=max_bytes)
-    return read_parts(data, name=source.path.name, options=options)
+def document_of(
+    part: Part,
+    content: Content,
+    *,
+    document_id: str,
+    source: str,
+    path: Path | None,
+    file_name: str,
+) -> SourceText:
+    """A part that was read as the document it will be.
 
-
-def source_text(part: Part, content: Content, *, source: FileSource) -> SourceText:
-    """A part that was read as the document it will be. Its metadata: what the content says of
-    itself, `path` (the id) and `type`."""
-    id_ = f"{source.id}{SEPARATOR}{part.name}" if part.name else source.id
+    Its metadata: what the content says of itself, `path` (the id) and `type`.
+    """
     return SourceText(
-        id=id_,
-        title=title_of(part, file_name=source.path.name),
+        id=document_id,
+        title=title_of(part, file_name=file_name),
         text=content.text,
         type=part.type,
         shape=content.shape,
         sha256=part.sha256,
-        path=storable(source.path.as_posix()),
-        source=source.id,
+        path=storable(path.as_posix()) if path is not None else None,
+        source=source,
         pages=content.pages,
-        metadata={**content.metadata, "path": id_, "type": part.type},
+        metadata={**content.metadata, "path": document_id, "type": part.type},
     )
 
 
@@ -98,17 +99,6 @@ def read_llama_document(document: Document, *, max_characters: int | None = None
         metadata=metadata,
         max_characters=max_characters,
     )
-
-
-def _bytes_of(path: Path, *, max_bytes: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            check_size(os.fstat(file.fileno()).st_size, max_bytes=max_bytes)
-            data = file.read(max_bytes + 1)  # it may have grown since
-    except OSError as error:
-        raise SourceError(why_unreadable(error)) from error
-    check_size(len(data), max_bytes=max_bytes)
-    return data
 
 
 def _check_text(text: str, *, max_characters: int | None) -> None:

@@ -35,27 +35,38 @@ class FileSource:
 
 
 class Found(NamedTuple):
-    """All three sorted. `notes` says, a line each, what was passed over on purpose."""
+    """All sorted. `notes` says, a line each, what was passed over on purpose, and `passed_over`
+    which files were. `folders` are the named folders that were walked: id and real path."""
 
     sources: list[FileSource]
     failures: list[SourceFailure]
     notes: list[str]
+    passed_over: list[SourceFailure]
+    folders: list[tuple[str, Path]]
 
 
 def find_sources(
     paths: Sequence[str | Path],
     *,
     suffixes: Collection[str] = SUFFIXES,
-    exclude: Sequence[str | Path] = (),
+    not_in: Sequence[str | Path] = (),
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
 ) -> Found:
     """The files behind `paths`; their order does not matter.
 
-    Folders are walked whole. Hidden names and the folders in `exclude` are passed over; files of
-    other suffixes are noted; a file that is named itself is taken whatever its suffix. No real
+    Folders are walked whole. Hidden names and the folders in `not_in` are passed over; so is, of
+    what lies in a folder, what no pattern of `include` or any of `exclude` matches (patterns as in
+    `.gitignore`, relative to the folder that was named); files of other suffixes are noted; a file
+    that is named itself is taken whatever its suffix. No real
     folder or file is taken twice: links are followed last, and noted where they lead to what is
     there already. Two files with one id are a failure that names both; neither is taken.
     """
-    walk = _Walk(suffixes=suffixes, excluded={os.path.realpath(path) for path in exclude})
+    walk = _Walk(
+        suffixes=suffixes,
+        excluded={os.path.realpath(path) for path in not_in},
+        patterns=_Patterns(include, exclude),
+    )
     for given in sorted({os.fspath(path) for path in paths}, key=lambda path: (len(path), path)):
         walk.start(given)
     walk.follow_links()
@@ -108,6 +119,7 @@ class _Entry(NamedTuple):
     path: Path
     real: str
     named: bool = False
+    inside: str = ""  # its path within the folder that was named
 
 
 @dataclass(slots=True)
@@ -116,12 +128,14 @@ class _Walk:
 
     suffixes: Collection[str]
     excluded: set[str]
-    roots: dict[str, str] = field(default_factory=dict)
+    patterns: _Patterns
+    roots: dict[str, _Entry] = field(default_factory=dict)
     files: dict[str, list[Path]] = field(default_factory=lambda: defaultdict(list))
     real_files: dict[str, str] = field(default_factory=dict)
     real_folders: dict[str, str] = field(default_factory=dict)
     links: list[_Entry] = field(default_factory=list)
     other: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    unwanted: list[str] = field(default_factory=list)
     failures: list[SourceFailure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -130,13 +144,11 @@ class _Walk:
         path = Path(os.path.normpath(Path(given).absolute()))
         entry = _Entry(_root_id(path), path, os.path.realpath(path), named=True)
         if not os.path.lexists(path):
-            is_address = "://" in given
-            reason = "web addresses are not read: save the page, then add the file"
-            self.fail(given, reason if is_address else "does not exist: check the path")
+            self.fail(given, "does not exist: check the path")
             return
         self.take(entry)
         if path.is_dir():
-            self.roots[given] = entry.real
+            self.roots[given] = entry
 
     def follow_links(self) -> None:
         """Links come last, so that what they lead to keeps the id of its own place."""
@@ -179,19 +191,24 @@ class _Walk:
         if not self.is_new(folder, self.real_folders, kind="folder"):
             return []
         found: list[_Entry] = []
+        base = f"{folder.inside}/" if folder.inside else ""
         with os.scandir(folder.path) as entries:
             names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
         for name in names:
             path, real = folder.path / name, os.path.join(folder.real, name)  # noqa: PTH118
             if path.is_symlink():
-                link = _Entry(_joined(folder.id, name), path, os.path.realpath(path))
+                link = _Entry(
+                    _joined(folder.id, name), path, os.path.realpath(path), inside=base + name
+                )
                 heapq.heappush(self.links, link)
             else:
-                found.append(_Entry(_joined(folder.id, name), path, real))
+                found.append(_Entry(_joined(folder.id, name), path, real, inside=base + name))
         return found
 
     def take_file(self, entry: _Entry) -> None:
-        if not (entry.named or self.is_known(entry)):
+        if not entry.named and not self.patterns.take(entry.inside):
+            self.unwanted.append(entry.id)
+        elif not (entry.named or self.is_known(entry)):
             self.other[_suffix(entry.path)].append(entry.id)
         elif self.is_new(entry, self.real_files, kind="file"):
             self.files[entry.id].append(entry.path)
@@ -220,12 +237,34 @@ class _Walk:
                 both = " and ".join(repr(storable(str(path))) for path in sorted(paths))
                 reason = f"would be the id of {both}: start from a folder that holds all of them"
                 self.fail(id_, reason)
-        for given, real in self.roots.items():
-            if not any(Path(file).is_relative_to(real) for file in self.real_files):
-                kinds = " ".join(sorted(self.suffixes))
-                self.fail(given, f"no readable files in {given!r}: what is read are {kinds}")
+        for given, root in self.roots.items():
+            if not any(Path(file).is_relative_to(root.real) for file in self.real_files):
+                self.fail(given, self.why_nothing())
         failures = sorted(set(self.failures), key=lambda failure: (failure.source, failure.reason))
-        return Found(sources, failures, sorted({*self.notes, *self.notes_on_others()}))
+        return Found(
+            sources,
+            failures,
+            sorted({*self.notes, *self.notes_on_others()}),
+            self.passed_over(),
+            sorted((root.id, root.path) for root in self.roots.values()),
+        )
+
+    def why_nothing(self) -> str:
+        if self.unwanted:
+            return "holds no file that the patterns choose: check --include and --exclude"
+        return (
+            "holds no readable file: documents, tables, mail, code, archives and pictures are read "
+            "(the README lists the formats)"
+        )
+
+    def passed_over(self) -> list[SourceFailure]:
+        found = [(id_, "is not chosen by the patterns") for id_ in self.unwanted]
+        found += [
+            (id_, f"no reader takes {suffix!r} files" if suffix else "has no suffix")
+            for suffix, ids in self.other.items()
+            for id_ in ids
+        ]
+        return [SourceFailure(source=source, reason=reason) for source, reason in sorted(found)]
 
     def notes_on_others(self) -> list[str]:
         notes = []
@@ -235,7 +274,24 @@ class _Walk:
             count = "1 file" if len(ids) == 1 else f"{len(ids)} files"
             kind = f"with suffix {suffix!r}" if suffix else "without a suffix"
             notes.append(f"passed over {count} {kind}, which no reader takes: {shown}{more}")
+        if self.unwanted:
+            notes.append(f"passed over {len(self.unwanted)} that the patterns leave out")
         return notes
+
+
+class _Patterns:
+    """Which files of a folder are wanted; all where nothing is said."""
+
+    def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
+        from pathspec import GitIgnoreSpec
+
+        self._include = GitIgnoreSpec.from_lines(include) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
+
+    def take(self, inside: str) -> bool:
+        if self._exclude is not None and self._exclude.match_file(inside):
+            return False
+        return self._include is None or self._include.match_file(inside)
 
 
 def _root_id(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Web pages: their main text as Markdown, with headings, lists and tables, without the frame.
 
-The main text is found by `trafilatura`. Where that loses a page's structure or most of a short
-page, the page's own body is written out instead. Knows nothing of files or the network.
+The main text is the element around what `trafilatura` finds; where that loses most of a short
+page, the page's whole body without its frame. Knows nothing of files or the network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError
 from .content import Content, one_line, storable
 from .plain import decode
+from .web_frame import Sizes, frame_elements, hidden_elements, link_blocks
+from .web_main import main_element
 from .web_markdown import as_markdown
+from .web_metadata import web_metadata
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -29,16 +32,15 @@ _WIDER = {
 }
 _SITE_NAME = re.compile(r"\s+[|·»«]\s.*")
 _SHORT_PAGE_CHARACTERS = 5_000
-_STRUCTURE = re.compile(r"^(?:#{1,6} |\|)", re.M)
+_LEAST_LEFT = 0.15
+_LEAST_SHARE = 0.1
+_LEAST_SHORT_SHARE = 0.8
 _LETTER = re.compile(r"[^\W_]")
-_TAGS = re.compile(r" ?</?(?:u|sub|sup)>")
-_LINE_ENDS = re.compile(r"[ \t]+$", re.M)
-_GAPS = re.compile(r"\n{3,}")
 
 
 def read_web_page(data: bytes) -> Content:
     """The main text as Markdown. The title: the first `h1` if the page's `title` repeats it, else
-    the `title`.
+    the `title`. Metadata: `date`, `author`, `language` and `tags`, where the page names them.
 
     Raises:
         SourceError: no text in it, or not text at all.
@@ -56,7 +58,7 @@ def read_web_page(data: bytes) -> Content:
     text = storable(_main_text(source, tree))
     if heading and text and heading not in text.replace("\\", ""):
         text = f"# {heading}\n\n{text}"
-    return Content(text=text, title=title, shape="markdown")
+    return Content(text=text, title=title, shape="markdown", metadata=web_metadata(tree))
 
 
 def _decoded(data: bytes) -> str:
@@ -87,38 +89,45 @@ def _names(tree: HtmlElement) -> tuple[str | None, str | None]:
 
 
 def _main_text(source: str, tree: HtmlElement) -> str:
-    from trafilatura import extract
-
-    body = as_markdown(tree)
-    found = extract(
-        source,
-        output_format="markdown",
-        include_comments=False,
-        include_tables=True,
-        favor_recall=True,
-        deduplicate=False,
-    )
-    main = _tidied(found or "")
-    articles = tree.xpath("//article")
-    article = as_markdown(articles[0]) if len(articles) == 1 else ""
-    if article and _size(article) >= 0.9 * _size(main):
-        return article  # the author's own word on what is the main text; bylines are kept
+    hidden = hidden_elements(tree)
+    sizes = Sizes(tree, skip=hidden)
+    framed = hidden | frame_elements(tree, sizes)
+    body = as_markdown(tree, skip=framed)
+    if _size(body) < _LEAST_LEFT * sum(sizes.text.get(child, 0) for child in tree.iter("body")):
+        framed = hidden  # the page calls its own text a menu or an advert
+        body = as_markdown(tree, skip=framed)
+    element = main_element(source, tree, sizes)
+    if element is None or element.tag in ("html", "body"):
+        return body
+    main = as_markdown(element, skip=(framed | link_blocks(element, sizes)) - {element})
     return body if _loses_too_much(main, body) else main
-
-
-def _tidied(text: str) -> str:
-    return _GAPS.sub("\n\n", _LINE_ENDS.sub("", _TAGS.sub("", text))).strip()
 
 
 def _loses_too_much(main: str, body: str) -> bool:
     """Whether the found main text is a worse account of the page than its whole body."""
-    if _size(main) < 0.5 * _size(body) and len(body) < _SHORT_PAGE_CHARACTERS:
-        return True
-    little_to_remove = _size(body) <= 1.25 * _size(main)
-    structure = len(_STRUCTURE.findall(body))
-    return not main or (little_to_remove and len(_STRUCTURE.findall(main)) < 0.9 * structure)
+    share = _size(main) / max(1, _size(body))
+    return share < _LEAST_SHARE or (
+        share < _LEAST_SHORT_SHARE and len(body) < _SHORT_PAGE_CHARACTERS
+    )
 
 
 def _size(text: str) -> int:
     """The letters and digits of a text: what is left when marks and spaces are not counted."""
     return len(_LETTER.findall(text))
+
+
+def read_web_archive(data: bytes) -> Content:
+    """A page saved with all its parts in one file (MHTML): its first page of HTML.
+
+    Raises:
+        SourceError: there is no page of HTML in it, or no text in that.
+    """
+    from email import message_from_bytes, policy
+
+    message = message_from_bytes(data, policy=policy.default)
+    for part in message.walk():
+        if part.get_content_type() in ("text/html", "application/xhtml+xml"):
+            payload = part.get_payload(decode=True)
+            if isinstance(payload, bytes) and payload.strip():
+                return read_web_page(payload)
+    raise SourceError("holds no web page: save the page anew as HTML")

@@ -1,117 +1,190 @@
-"""The body of a web page written out as Markdown: headings, paragraphs, lists, tables, code.
+"""An element of a web page written out as Markdown: headings, paragraphs, lists, tables, code.
 
-Everything is kept but what is no text (scripts, forms) and what frames every page (navigation, the
-site's header and footer). Pure; knows nothing of main-text detection.
+Everything is kept but what the caller names and what is no text (scripts, controls). Marks of
+emphasis and targets of links are not written, so that the text can be quoted as it reads. Pure;
+knows nothing of main-text detection.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from .web_tables import is_data, one_line_text, pipe_table
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _NO_TEXT = re.compile(
-    "script|style|noscript|template|svg|iframe|object|embed|canvas|head|nav|select|button|textarea"
+    "script|style|noscript|template|svg|math|iframe|object|embed|canvas|head|title|nav|select"
+    "|button|textarea|dialog|audio|video|map|datalist"
 ).fullmatch
 _BLOCK = re.compile(
     "address|article|aside|blockquote|body|caption|center|d[dlt]|details|div|fieldset|figcaption|figure"
-    "|footer|form|header|hr|html|li|main|[ou]l|p|section|summary|table|tr"
+    "|footer|form|header|hr|html|legend|li|main|menu|[ou]l|p|section|summary|table|t[rhd]"
 ).fullmatch
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_SPACES = re.compile(r"[ \t\r\n\f\v]+")
-_BREAK = "\x00"
-"""Stands for a block's edge until lines are put together; no page holds it (see `storable`)."""
+_SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_AROUND_BREAK = re.compile(r" *\n[ \n]*")
+_LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
+_OWN_BULLET = re.compile(r"[•●▪◦·]\s+")
+
+_Event = Literal["open", "close", "text"]
 
 
-def as_markdown(tree: HtmlElement) -> str:
-    """The text of an element (of a whole page: its body) as Markdown."""
-    body = tree.find("body")
-    text = "".join(_pieces(tree if body is None else body))
-    blocks = (block.strip(" \n") for block in text.split(_BREAK))
-    lines: list[str] = []
-    for block in filter(None, blocks):
-        follows_list = lines and lines[-1].startswith("- ") and block.startswith("- ")
-        lines.extend([block] if follows_list or not lines else ["", block])
-    return "\n".join(lines)
-
-
-def _pieces(element: HtmlElement) -> Iterator[str]:
-    """Depth first without recursion: pages can nest deeper than Python's stack."""
-    stack: list[tuple[str, HtmlElement | str]] = [("element", element)]
+def as_markdown(element: HtmlElement, *, skip: AbstractSet[HtmlElement] = frozenset()) -> str:
+    """The text of an element (of a whole page: its body) as Markdown, without those in `skip`."""
+    body = element.find("body")
+    writer = _Writer()
+    # Depth first without recursion: pages can nest deeper than Python's stack.
+    stack: list[tuple[_Event, HtmlElement | str]] = [("open", element if body is None else body)]
     while stack:
-        kind, item = stack.pop()
+        event, item = stack.pop()
         if isinstance(item, str):
-            yield item if kind == "raw" else _SPACES.sub(" ", item)
-            continue
-        tag = item.tag if isinstance(item.tag, str) else ""
-        whole = _whole(item, tag)
-        if whole is not None:
-            yield whole
-            continue
-        before, after = _edges(tag)
-        inner: list[tuple[str, HtmlElement | str]] = [("raw", before), ("text", item.text or "")]
-        for child in item:
-            inner += [("element", child), ("text", child.tail or "")]
-        stack += reversed([*inner, ("raw", after)])
+            writer.inline(item)
+        elif event == "close":
+            writer.close(item)
+        elif item not in skip and not _NO_TEXT(_tag(item)) and not writer.whole(item):
+            writer.open(item)
+            inner: list[tuple[_Event, HtmlElement | str]] = [("text", item.text or "")]
+            for child in item:
+                inner += [("open", child), ("text", child.tail or "")]
+            stack += reversed([*inner, ("close", item)])
+    return writer.text()
 
 
-def _whole(element: HtmlElement, tag: str) -> str | None:
-    """The piece for an element that is written in one go; None where its children are walked."""
-    if not tag or _NO_TEXT(tag) or (tag in ("header", "footer") and _frames_the_page(element)):
-        return " "
-    if tag in _HEADINGS:
-        text = _plain(element)
-        return f"{_BREAK}{'#' * _HEADINGS[tag]} {text}{_BREAK}" if text else ""
-    if tag == "pre":
-        return f"{_BREAK}```\n{element.text_content().strip(chr(10))}\n```{_BREAK}"
-    if tag == "table" and _is_data(element):
-        return f"{_BREAK}{_table(element)}{_BREAK}"
-    return "\n" if tag == "br" else None
+def _tag(element: HtmlElement) -> str:
+    """The name of an element; that of a comment stands for nothing to be read."""
+    return element.tag if isinstance(element.tag, str) else "script"
 
 
-def _edges(tag: str) -> tuple[str, str]:
-    if tag == "li":
-        return f"{_BREAK}- ", _BREAK
-    if tag in ("td", "th"):
-        return " ", " "
-    return (_BREAK, _BREAK) if _BLOCK(tag) else ("", "")
+@dataclass(slots=True)
+class _Writer:
+    """Blocks written so far, each with the number of the list it is in (0: none), and where in
+    lists and quotations the next one stands."""
+
+    blocks: list[tuple[str, int]] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    lists: list[int] = field(default_factory=list)
+    indents: list[str] = field(default_factory=list)
+    marker: str = ""
+    quotes: int = 0
+    count: int = 0
+
+    def inline(self, text: str) -> None:
+        """Text as it stands in the source; white space means nothing."""
+        if text:
+            self.inside.append(_SPACES.sub(" ", text))
+
+    def whole(self, element: HtmlElement) -> bool:
+        """Write an element in one go, if it is one of those; else its children are walked."""
+        tag = element.tag
+        if tag == "br":
+            self.inside.append("\n")
+        elif tag in _HEADINGS:
+            title = one_line_text(element)
+            self.heading(f"{'#' * _HEADINGS[tag]} {title}" if title else "")
+        elif tag == "pre":
+            code = element.text_content().strip("\n").rstrip()
+            self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
+        elif tag == "table" and is_data(element):
+            self.block(pipe_table(element))
+        else:
+            return False
+        return True
+
+    def open(self, element: HtmlElement) -> None:
+        """Go into an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu"):
+            self.count += not self.lists
+            start = element.get("start", "1")
+            self.lists.append(int(start) if tag == "ol" and start.isdecimal() else 1)
+        elif tag in ("li", "dt", "dd"):
+            self.open_item(element)
+        elif tag == "blockquote":
+            self.quotes += 1
+
+    def open_item(self, element: HtmlElement) -> None:
+        """Set the mark of a list's item; a definition stands one step inside its term."""
+        ordered = element.getparent() is not None and element.getparent().tag == "ol"
+        self.marker = "- "
+        if ordered and self.lists:
+            self.marker = f"{self.lists[-1]}. "
+            self.lists[-1] += 1
+        step = "  " if element.tag == "dd" else ""
+        self.indents.append(step + " " * len(self.marker))
+
+    def close(self, element: HtmlElement) -> None:
+        """Come out of an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu") and self.lists:
+            self.lists.pop()
+        elif tag in ("li", "dt", "dd") and self.indents:
+            self.indents.pop()
+            self.marker = ""
+        elif tag == "blockquote":
+            self.quotes -= 1
+
+    def flush(self) -> None:
+        """End the paragraph."""
+        text = _AROUND_BREAK.sub("\n", re.sub(" +", " ", "".join(self.inside))).strip()
+        self.inside.clear()
+        if text:
+            self.block(text)
+
+    def heading(self, text: str) -> None:
+        """Write a heading; a list's item that holds one is a part of the page, not of a list."""
+        if text and self.indents:
+            self.flush()
+            self.marker = ""
+            self.indents = [""] * len(self.indents)
+        self.block(text)
+
+    def block(self, text: str) -> None:
+        """Write a block where it stands: after its item's mark, or in line with its item's text."""
+        self.flush_before(text)
+        if not text:
+            return
+        item = any(self.indents)
+        if item:
+            indent = "".join(self.indents)
+            first = indent[: len(indent) - len(self.marker)] + self.marker
+            body = _OWN_BULLET.sub("", text, count=1) if self.marker else text
+            text = first + body.replace("\n", f"\n{indent}")
+            self.marker = ""
+        if self.quotes > 0:
+            text = "\n".join(f"> {line}" for line in text.split("\n"))
+        close = item and "```" not in text and not text.lstrip().startswith("|")
+        self.blocks.append((text, self.count if close else 0))
+
+    def flush_before(self, text: str) -> None:
+        """Text that stands loose before a block is a block of its own."""
+        if self.inside and "".join(self.inside).strip() and text != "".join(self.inside).strip():
+            self.flush()
+
+    def text(self) -> str:
+        """All blocks: a list's items below each other, others with a blank line between."""
+        self.flush()
+        parts: list[str] = []
+        before = 0
+        for block, close in self.blocks:
+            gap = "\n" if close and close == before else "\n\n"
+            parts += [gap, block]
+            before = close
+        return "".join(parts[1:])
 
 
-def _frames_the_page(element: HtmlElement) -> bool:
-    return not any(
-        parent.tag in ("article", "main", "section") for parent in element.iterancestors()
-    )
-
-
-def _is_data(table: HtmlElement) -> bool:
-    """A table of data, not of layout: no table or page heading inside, two cells in some row."""
-    rows = table.findall(".//tr")
-    nested = table.find(".//table") is not None or table.find(".//h1") is not None
-    return not nested and any(len(_cells(row)) > 1 for row in rows)
-
-
-def _table(table: HtmlElement) -> str:
-    rows = [cells for row in table.iter("tr") if (cells := _cells(row))]
-    width = max(map(len, rows))
-    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    caption = table.find("caption")
-    title = [_plain(caption), ""] if caption is not None and _plain(caption) else []
-    return "\n".join([*title, lines[0], "|" + " --- |" * width, *lines[1:]])
-
-
-def _cells(row: HtmlElement) -> list[str]:
-    return [_plain(cell).replace("|", "\\|") for cell in row if cell.tag in ("td", "th")]
-
-
-def _plain(element: HtmlElement) -> str:
-    """The text of an element on one line; words of neighbouring blocks stay apart."""
-    parts = [text for text in element.itertext() if isinstance(text, str)]
-    blocks = (
-        element.find(".//br") is not None
-        or element.find(".//p") is not None
-        or element.find(".//li") is not None
-    )
-    return " ".join((" " if blocks else "").join(parts).split())
+def _language(element: HtmlElement) -> str:
+    code = element.find("code")
+    classes = " ".join(each.get("class", "") for each in (element, code) if each is not None)
+    found = _LANGUAGE.search(classes)
+    return found.group(1).lower() if found else ""

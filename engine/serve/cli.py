@@ -22,6 +22,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, LibraryNotFound, SourceError
+from .options import (
+    DEFAULT_LIBRARY,
+    ExcludeOption,
+    IncludeOption,
+    JsonOption,
+    LibraryOption,
+    MetaOption,
+    NamespaceOption,
+    ProfileOption,
+    ReportOption,
+    TagOption,
+    WhereOption,
+    WithinOption,
+    metadata_of,
+)
 
 if TYPE_CHECKING:
     from ..facade import KnowledgeEngine
@@ -30,7 +45,6 @@ if TYPE_CHECKING:
 
 SOME_FAILED = 3
 INTERRUPTED = 130
-DEFAULT_LIBRARY = Path("library")
 DEMO_QUESTIONS = (
     "Which ship laid the LANTERN cable, and when?",
     "What conflicts run through these documents, and over what?",
@@ -59,12 +73,6 @@ config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(graph_app, name="graph", help="The knowledge graph as a page or a file.")
 app.add_typer(config_app, name="config", help="The settings in force.")
 
-LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
-ProfileOption = Annotated[
-    Path | None,
-    typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Words = list[str]
 """A question as the shell hands it over: whoever forgot the quotes is understood all the same."""
 
@@ -89,15 +97,79 @@ def root(
 
 @app.command()
 def add(
-    sources: Annotated[list[Path], typer.Argument(help="Files and folders.")],
+    sources: Annotated[
+        list[str], typer.Argument(help="Files, folders, web addresses, database URLs.")
+    ],
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    tag: TagOption = None,
+    meta: MetaOption = None,
+    namespace: NamespaceOption = "",
+    report_file: ReportOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Add files and folders; unchanged ones cost nothing."""
+    """Add documents; unchanged ones cost nothing."""
     with _writing(library, profile, create=True) as (engine, progress):
-        report = engine.add(list(sources), progress=progress)
-    _conclude(report, as_json=json_output)
+        report = engine.add(
+            sources,
+            metadata=metadata_of(tag, meta),
+            namespace=namespace,
+            include=include or (),
+            exclude=exclude or (),
+            progress=progress,
+        )
+    _conclude(report, as_json=json_output, file=report_file)
+
+
+@app.command()
+def sync(
+    sources: Annotated[
+        list[str], typer.Argument(help="Folders (files, addresses and databases too).")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and follow every change until interrupted.")
+    ] = False,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    tag: TagOption = None,
+    meta: MetaOption = None,
+    namespace: NamespaceOption = "",
+    report_file: ReportOption = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Add what is new, replace what changed, remove what is gone from a folder."""
+    from .draw import show_watching
+    from .watching import changes_in
+
+    def once(engine: KnowledgeEngine, progress: Callable[[str, int, int], None]) -> IngestReport:
+        return engine.sync(
+            sources,
+            metadata=metadata_of(tag, meta),
+            namespace=namespace,
+            include=include or (),
+            exclude=exclude or (),
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    with _writing(library, profile, create=True) as (engine, progress):
+        report = once(engine, progress)
+    if not watch or dry_run:
+        _conclude(report, as_json=json_output, file=report_file, planned=dry_run)
+        return
+    _show(report, as_json=json_output, file=report_file)
+    show_watching(sources)
+    for _changes in changes_in(sources, not_in=library):
+        with _writing(library, profile) as (engine, progress):
+            report = once(engine, progress)
+        _show(report, as_json=json_output, file=report_file)
 
 
 @app.command()
@@ -108,6 +180,8 @@ def ask(
         typer.Option(help="local: passages; global: the whole; auto: as it needs."),
     ] = Mode.AUTO,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
+    where: WhereOption = None,
+    namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
@@ -116,7 +190,7 @@ def ask(
     from .draw import show_answer
 
     with _reading(library, profile) as engine:
-        answer = engine.ask(" ".join(question), mode=mode.value)
+        answer = engine.ask(" ".join(question), mode=mode.value, filters=where, namespace=namespace)
     show_answer(answer, explain=explain, as_json=json_output)
 
 
@@ -125,6 +199,8 @@ def search(
     question: Annotated[Words, typer.Argument(help="What to look for.")],
     top: Annotated[int, typer.Option(help="How many passages.", min=1, max=1000)] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show each list's score.")] = False,
+    where: WhereOption = None,
+    namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
@@ -133,20 +209,23 @@ def search(
     from .draw import show_passages
 
     with _reading(library, profile) as engine:
-        passages = engine.retrieve(" ".join(question), top_k=top)
+        passages = engine.retrieve(
+            " ".join(question), top_k=top, filters=where, namespace=namespace
+        )
     show_passages(passages, explain=explain, as_json=json_output)
 
 
 @app.command()
 def remove(
     documents: Annotated[list[str], typer.Argument(help="Document ids (see `stats --documents`).")],
+    namespace: NamespaceOption = "",
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Remove documents and all that only they said."""
     with _writing(library, profile) as (engine, progress):
-        report = engine.remove(documents, progress=progress)
+        report = engine.remove(documents, namespace=namespace, progress=progress)
     _conclude(report, as_json=json_output)
 
 
@@ -214,7 +293,7 @@ def demo(
         )
     with _writing(library, None, create=True) as (engine, progress):
         report = engine.add([corpus], progress=progress)
-    show_report(report, as_json=False)
+    show_report(report, as_json=False, planned=False)
     with _reading(library, None) as engine:
         for question in DEMO_QUESTIONS:
             show_question(question)
@@ -248,14 +327,22 @@ def _fail(message: str) -> None:
     sys.exit(1)
 
 
-def _conclude(report: IngestReport, *, as_json: bool) -> None:
+def _conclude(
+    report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
+) -> None:
     """Show what was done; the exit code tells whether all, some or nothing of it went well."""
-    from .draw import show_report
-
-    show_report(report, as_json=as_json)
+    _show(report, as_json=as_json, file=file, planned=planned)
     if report.failed:
         done = report.added or report.changed or report.unchanged or report.removed
         raise typer.Exit(SOME_FAILED if done else 1)
+
+
+def _show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:
+    from .draw import report_by_source, show_report
+
+    if file is not None:
+        file.write_text(report_by_source(report), encoding="utf8")
+    show_report(report, as_json=as_json, planned=planned)
 
 
 def _settings(profile: Path | None) -> Settings:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -107,22 +108,68 @@ def show_error(message: str) -> None:
     _print((f"loregraph: {' '.join(message.split())}", "red"), to=_err)
 
 
-def show_report(report: IngestReport, *, as_json: bool) -> None:
-    """What an `add` or `remove` did; what failed goes to standard error, a line each."""
+DONE = ("added", "changed", "unchanged", "removed")
+NAMES_OF_A_PLAN = 20
+
+
+def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -> None:
+    """What an `add`, `sync` or `remove` did, or would do; what failed goes to standard error."""
     if as_json:
         print_json(report)
         return
-    words = ("added", "changed", "unchanged", "removed", "failed")
+    words = (*DONE, "failed")
     counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
     if report.chunks:
         counts.append("1 chunk" if report.chunks == 1 else f"{report.chunks} chunks")
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
     times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
-    _print((", ".join(counts) or "nothing to do", "bold"), f" ({times})" if times else "")
+    said = ", ".join(counts) or "nothing to do"
+    _print((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
+    if planned:
+        _show_plan(report)
     for note in report.notes:
         _print(f"  note: {note}")
     for failure in report.failed:
-        _print("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=_err)
+        outcome = ("empty", "yellow") if failure.is_empty else ("failed", "red")
+        _print("  ", outcome, f" {failure.source}: {failure.reason}", to=_err)
+
+
+def _show_plan(report: IngestReport) -> None:
+    for word in ("added", "changed", "removed"):
+        found = getattr(report, word)
+        for name in found[:NAMES_OF_A_PLAN]:
+            _print(f"  {word} {name}")
+        if len(found) > NAMES_OF_A_PLAN:
+            _print(f"  {word} … and {len(found) - NAMES_OF_A_PLAN} more (--json lists all)")
+
+
+def report_by_source(report: IngestReport) -> str:
+    """What came of every source, as JSON: outcome and, where it is not there, the reason.
+
+    Outcomes: added, changed, unchanged, removed, empty, failed, passed over.
+    """
+    rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
+    rows += [
+        {
+            "source": failure.source,
+            "outcome": "empty" if failure.is_empty else "failed",
+            "reason": failure.reason,
+        }
+        for failure in report.failed
+    ]
+    rows += [
+        {"source": each.source, "outcome": "passed over", "reason": each.reason}
+        for each in report.passed_over
+    ]
+    rows.sort(key=lambda row: (row["source"], row["outcome"]))
+    counts = Counter(row["outcome"] for row in rows)
+    value = {"counts": dict(sorted(counts.items())), "notes": report.notes, "sources": rows}
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def show_watching(sources: Sequence[str]) -> None:
+    """That the command goes on."""
+    _print((f"watching {', '.join(sources)} (Ctrl-C ends)", "dim"), to=_err)
 
 
 def show_question(question: str) -> None:

@@ -162,7 +162,7 @@ def test_an_empty_folder_is_an_error_and_asking_the_empty_library_says_what_to_d
     (tmp_path / "nothing").mkdir()
     said = type_in("add", "nothing")
     assert (said.code, said.out.splitlines()[0].split(" (")[0]) == (1, "1 failed")
-    assert "  failed nothing: no readable files in 'nothing': what is read are .htm" in said.err
+    assert "  failed nothing: holds no readable file: " in said.err
     for question in (["ask", "Who?"], ["search", "oil"], ["graph", "export", "graph.html"]):
         message = one_line(type_in(*question))
         assert message == "the library at 'library' is empty; `loregraph add <files>` fills it"

@@ -1,0 +1,361 @@
+"""Documents in and out of one library: added, kept in step with their sources, removed.
+
+Says which sources are meant and reports what came of them; how they are read is `ingest`'s, how
+they are stored `index`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from .errors import SourceError
+from .index.indexer import Indexer, Work
+from .index.library import Library
+from .index.seen import Seen, look_at
+from .ingest.content import ReadOptions
+from .ingest.intake import Held, Intake, Wish
+from .ingest.sources import Found, find_sources
+from .ingest.workers import ReaderPool
+from .settings import IngestSettings
+from .types import IngestReport, MetaValue, SourceFailure, SourceText
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
+
+Progress = Callable[[str, int, int], None]
+Feed = Callable[[Intake], Iterable[SourceText]]
+T = TypeVar("T")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{0,64}")
+NOTHING_NAMED = "names no source: give files, folders, web addresses or databases"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of the sources are meant, and what their owner says of them.
+
+    `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, and of table
+    names for databases. `metadata` None leaves what documents have.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    namespace: str = ""
+    metadata: Mapping[str, MetaValue] | None = None
+
+
+def chosen(
+    include: Sequence[str],
+    exclude: Sequence[str],
+    namespace: str,
+    metadata: Mapping[str, MetaValue] | None,
+) -> Choice:
+    """What a caller said, checked.
+
+    Raises:
+        SourceError: a namespace or metadata that cannot be.
+    """
+    if _NAMESPACE.fullmatch(namespace) is None:
+        raise SourceError(
+            f"namespace {namespace!r}: use up to 64 letters, digits, dots, dashes and underscores"
+        )
+    for key, value in (metadata or {}).items():
+        if not isinstance(value, (str, int, float, bool, tuple)):
+            raise SourceError(
+                f"metadata {key!r} is a {type(value).__name__}: "
+                "give text, a number, true or false, or a tuple of texts"
+            )
+    return Choice(include=include, exclude=exclude, namespace=namespace, metadata=metadata)
+
+
+def listed(sources: T | Sequence[T]) -> list[T]:
+    """One source or several as a list; a text is one."""
+    if isinstance(sources, Sequence) and not isinstance(sources, str):
+        return list(sources)
+    return [sources]
+
+
+class Documents:
+    """Writes to one library.
+
+    Args:
+        library: where documents are.
+        indexer: puts a document's text into every index.
+        settings: limits on what is read.
+    """
+
+    def __init__(self, library: Library, indexer: Indexer, settings: IngestSettings) -> None:
+        self._library = library
+        self._indexer = indexer
+        self._settings = settings
+
+    def add(
+        self, sources: Sequence[str | Path | Document], *, choice: Choice, progress: Progress
+    ) -> IngestReport:
+        """Add files, folders, addresses, databases and LlamaIndex documents."""
+        named = _Named.of(sources)
+        found = self._find(named.paths, choice)
+        failures = list(found.failures)
+        if not sources:
+            failures.append(SourceFailure(source="nothing", reason=NOTHING_NAMED))
+        return self._put(
+            self._feed(named, found, choice, progress),
+            choice=choice,
+            found=found._replace(failures=failures),
+            progress=progress,
+        )
+
+    def add_text(
+        self, text: str, *, document_id: str, title: str, choice: Choice, progress: Progress
+    ) -> IngestReport:
+        """Add one text in hand."""
+        return self._put(
+            lambda intake: intake.text(text, document_id=document_id, title=title),
+            choice=choice,
+            found=_NOTHING_FOUND,
+            progress=progress,
+        )
+
+    def sync(
+        self, folders: Sequence[str | Path], *, choice: Choice, dry_run: bool, progress: Progress
+    ) -> IngestReport:
+        """Make the library hold of these sources what they hold now, and nothing that is gone."""
+        named = _Named.of(folders)
+        found = self._find(named.paths, choice)
+        if dry_run:
+            return self._plan(found, choice)
+        return self._put(
+            self._feed(named, found, choice, progress),
+            choice=choice,
+            found=found,
+            progress=progress,
+            gone=lambda held: self._gone(held, found, choice),
+        )
+
+    def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
+        """Remove documents by id; an archive's or a database's id removes all that came of it."""
+        work, removed = Work(), set[str]()
+        failures: list[SourceFailure] = []
+        with self._library.writer():
+            known = self._library.documents()
+            for wanted in sorted(set(document_ids)):
+                names = [wanted] if wanted in known else []
+                names = names or [row.id for row in known.values() if row.source == wanted]
+                if not names:
+                    reason = "is not in the library: `loregraph stats --documents` lists the ids"
+                    failures.append(SourceFailure(source=wanted, reason=reason))
+                for name in names:
+                    self._indexer.remove(name)
+                    removed.add(name)
+            self._forget(removed)
+            self._indexer.derive(work=work, progress=progress)
+        return IngestReport(
+            removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(work.seconds)
+        )
+
+    # --- how --------------------------------------------------------------------------------
+
+    def _find(self, paths: Sequence[str | Path], choice: Choice) -> Found:
+        return find_sources(
+            paths,
+            not_in=[self._library.path],
+            include=choice.include,
+            exclude=choice.exclude,
+        )
+
+    def _feed(self, named: _Named, found: Found, choice: Choice, progress: Progress) -> Feed:
+        from .ingest.database import DatabaseOptions
+
+        options = DatabaseOptions(
+            tables=tuple(choice.include),
+            exclude=tuple(choice.exclude),
+            template=self._settings.row_template,
+            max_rows=self._settings.max_rows,
+        )
+
+        def feed(intake: Intake) -> Iterator[SourceText]:
+            count = len(found.sources)
+            yield from intake.files(
+                found.sources, progress=lambda done: progress("read", done, count)
+            )
+            progress("read", count, count)
+            yield from intake.addresses(named.addresses)
+            yield from intake.databases(named.databases, options=options)
+            yield from intake.documents(named.documents)
+
+        return feed
+
+    def _put(
+        self,
+        feed: Feed,
+        *,
+        choice: Choice,
+        found: Found,
+        progress: Progress,
+        gone: Callable[[Mapping[str, Held]], set[str]] | None = None,
+    ) -> IngestReport:
+        work = Work()
+        with self._library.writer(), self._pool() as pool:
+            held, seen = self._held(), Seen(self._library.path)
+            intake = self._intake(held, seen, choice, pool)
+            done = set(self._indexer.put(feed(intake), work=work, progress=progress))
+            missing = intake.gone | (gone(held) if gone is not None else set())
+            for name in sorted(missing):
+                self._indexer.remove(name)
+            if intake.restamped:
+                self._library.restamp(intake.restamped)
+            self._indexer.derive(work=work, progress=progress)
+            seen.save(sources=self._sources())
+        return IngestReport(
+            added=tuple(sorted(done - held.keys())),
+            changed=tuple(sorted(done & held.keys())),
+            unchanged=tuple(sorted(intake.unchanged)),
+            removed=tuple(sorted(missing)),
+            failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
+            passed_over=tuple(found.passed_over),
+            notes=(*found.notes, *intake.notes),
+            chunks=work.chunks,
+            embedded=work.embedded,
+            extracted=work.extracted,
+            seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
+        )
+
+    def _plan(self, found: Found, choice: Choice) -> IngestReport:
+        """What `sync` would do to files, by a look and a hash; nothing is read or written."""
+        held, seen = self._held(), Seen(self._library.path)
+        added, changed, unchanged = list[str](), list[str](), list[str]()
+        with self._pool() as pool:
+            intake = self._intake(held, seen, choice, pool)
+            for source in found.sources:
+                name = intake.wish.id_of(source.id)
+                try:
+                    current = intake.is_unchanged(source)
+                except SourceError as error:
+                    intake.fail(source.id, error)
+                    continue
+                known = intake.by_source.get(name, [])
+                (unchanged if current else changed if known else added).extend(known or [name])
+        return IngestReport(
+            added=tuple(sorted(added)),
+            changed=tuple(sorted(changed)),
+            unchanged=tuple(sorted(unchanged)),
+            removed=tuple(sorted(self._gone(held, found, choice))),
+            failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
+            passed_over=tuple(found.passed_over),
+            notes=tuple(found.notes),
+        )
+
+    def _gone(self, held: Mapping[str, Held], found: Found, choice: Choice) -> set[str]:
+        """Documents of files that stood in these folders and do so no more.
+
+        A folder in which nothing is left to read is more likely away than emptied: it is spared,
+        and among the failures.
+        """
+        wish = Wish(namespace=choice.namespace)
+        there = {wish.id_of(source.id) for source in found.sources}
+        there |= {wish.id_of(failure.source) for failure in found.failures}
+        paths = {row.id: row.path for row in self._library.documents().values()}
+        spared = {failure.source for failure in found.failures}
+        gone = set()
+        for root, folder in found.folders:
+            if root in spared or str(folder) in spared or not there:
+                continue
+            inside = f"{wish.id_of(root)}/" if root else None
+            for name, known in held.items():
+                path = paths.get(name)
+                if path is None or known.source in there:
+                    continue
+                by_id = inside is not None and known.source.startswith(inside)
+                by_path = Path(path).is_relative_to(folder) and _same_namespace(name, wish)
+                if by_id or by_path:
+                    gone.add(name)
+        return gone
+
+    def _pool(self) -> ReaderPool:
+        settings = self._settings
+        return ReaderPool(
+            options=ReadOptions(
+                max_characters=settings.max_document_characters,
+                max_members=settings.max_members,
+                max_unpacked_bytes=settings.max_unpacked_bytes,
+                ocr=settings.ocr,
+                transcription_model=settings.transcription_model,
+            ),
+            max_bytes=settings.max_file_bytes,
+            workers=settings.read_workers,
+            timeout_seconds=settings.read_timeout_seconds,
+            memory_bytes=settings.read_memory_bytes,
+        )
+
+    def _intake(
+        self, held: Mapping[str, Held], seen: Seen, choice: Choice, pool: ReaderPool
+    ) -> Intake:
+        return Intake(
+            settings=self._settings,
+            held=held,
+            recipe=self._indexer.recipe,
+            wish=Wish(namespace=choice.namespace, given=choice.metadata),
+            hints=seen,
+            look=look_at,
+            pool=pool,
+        )
+
+    def _held(self) -> dict[str, Held]:
+        return {
+            row.id: Held(
+                sha256=row.sha256,
+                recipe=row.recipe,
+                title=row.title,
+                source=row.source,
+                source_sha256=row.source_sha256,
+                given=row.given,
+            )
+            for row in self._library.documents().values()
+        }
+
+    def _sources(self) -> set[str]:
+        return {row.source for row in self._library.documents().values()}
+
+    def _forget(self, removed: set[str]) -> None:
+        if removed:
+            Seen(self._library.path).save(sources=self._sources())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """What a user named, by kind."""
+
+    paths: list[str | Path]
+    addresses: list[str]
+    databases: list[str]
+    documents: list[Document]
+
+    @classmethod
+    def of(cls, sources: Sequence[str | Path | Document]) -> _Named:
+        from .ingest.database import is_database_url
+
+        named = cls(paths=[], addresses=[], databases=[], documents=[])
+        for source in sources:
+            if not isinstance(source, (str, Path)):
+                named.documents.append(source)
+            elif isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+                named.addresses.append(source)
+            elif isinstance(source, str) and is_database_url(source):
+                named.databases.append(source)
+            else:
+                named.paths.append(source)
+        return named
+
+
+_NOTHING_FOUND = Found([], [], [], [], [])
+
+
+def _by_source(failure: SourceFailure) -> tuple[str, str]:
+    return failure.source, failure.reason
+
+
+def _same_namespace(name: str, wish: Wish) -> bool:
+    return name.startswith(wish.id_of("")) if wish.namespace else "::" not in name

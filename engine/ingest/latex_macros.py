@@ -1,0 +1,157 @@
+"""LaTeX before it is read: comments go, and an author's own short commands are written out.
+
+Knows definitions and their use, nothing of what standard commands mean. Commands that unfold
+without end stop at a bound; what is left then stays as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(\n[ \t]*)?")
+_VERBATIM = re.compile(
+    r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}.*?\\end\{\1\}", re.S
+)
+_COMMENTED = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\iffalse\b.*?\\fi\b", re.S)
+_DEFINITION = re.compile(
+    r"\\(?:(?:re|provide)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
+    r"(?:\{\s*\\([A-Za-z@]+)\s*\}|\\([A-Za-z@]+))\s*(?:\[(\d)\])?\s*(?:\[([^\]]*)\])?\s*(?=\{)"
+    r"|\\def\s*\\([A-Za-z@]+)((?:#\d)*)\s*(?=\{)"
+)
+_COMMAND = re.compile(r"\\([A-Za-z@]+)(\*?)")
+_ROUNDS = 6
+_GROWTH = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macro:
+    """A command of the author's own. `default` is the first argument's where it may be left out."""
+
+    body: str
+    arguments: int = 0
+    default: str | None = None
+
+
+def uncommented(text: str) -> str:
+    """The text without comments, but for what looks like them in listings."""
+    pieces: list[str] = []
+    at = 0
+    for listing in _VERBATIM.finditer(text):
+        pieces += [_without_comments(text[at : listing.start()]), listing.group()]
+        at = listing.end()
+    return "".join([*pieces, _without_comments(text[at:])])
+
+
+def _without_comments(text: str) -> str:
+    return _COMMENT.sub(_uncommented_line, _COMMENTED.sub("", text))
+
+
+def _uncommented_line(found: re.Match[str]) -> str:
+    """A comment takes its line's end with it; one that fills its line does so too, and no more."""
+    return found.group(1)
+
+
+def definitions(text: str) -> tuple[str, dict[str, Macro]]:
+    """The text without its definitions of commands, and these by name."""
+    macros: dict[str, Macro] = {}
+    closing = partners(text)
+    pieces: list[str] = []
+    at = 0
+    for found in _DEFINITION.finditer(text):
+        if found.start() < at:
+            continue
+        body, end = argument_at(text, found.end(), closing)
+        name = found.group(1) or found.group(2) or found.group(5)
+        parameters = int(found.group(3) or 0) or (found.group(6) or "").count("#")
+        macros[name] = Macro(body=body, arguments=parameters, default=found.group(4))
+        pieces.append(text[at : found.start()])
+        at = end
+    return "".join([*pieces, text[at:]]), macros
+
+
+def expanded(text: str, macros: dict[str, Macro]) -> str:
+    """The text with the author's commands written out, round by round, up to a bound."""
+    usable = {name: macro for name, macro in macros.items() if _is_short(name, macro)}
+    limit = _GROWTH * len(text) + 1_000_000
+    for _ in range(_ROUNDS if usable else 0):
+        written = _expanded_once(text, usable, limit)
+        if written is None or written == text:
+            break
+        text = written
+    return text
+
+
+def _is_short(name: str, macro: Macro) -> bool:
+    """What writes words or mathematics; not what sets type or calls itself."""
+    inner = {found.group(1) for found in _COMMAND.finditer(macro.body)}
+    plumbing = {"begingroup", "expandafter", "csname", "relax", "vskip", "hbox", "vbox", "ifx"}
+    return "@" not in name and name not in inner and not inner & plumbing
+
+
+def _expanded_once(text: str, macros: dict[str, Macro], limit: int) -> str | None:
+    closing = partners(text)
+    pieces: list[str] = []
+    at = size = 0
+    for found in _COMMAND.finditer(text):
+        macro = macros.get(found.group(1))
+        if macro is None or found.start() < at:
+            continue
+        end = found.end(1)
+        given, end = _arguments(text, end, macro, closing)
+        body = macro.body
+        for number, argument in enumerate(given, start=1):
+            body = body.replace(f"#{number}", argument)
+        if body[-1:].isalpha() and text[end : end + 1].isalpha() and "\\" in body:
+            body += "{}"
+        pieces += [text[at : found.start()], body]
+        size += found.start() - at + len(body)
+        at = end
+        if size > limit:
+            return None
+    return "".join([*pieces, text[at:]])
+
+
+def _arguments(
+    text: str, at: int, macro: Macro, closing: Mapping[int, int]
+) -> tuple[list[str], int]:
+    given: list[str] = []
+    if macro.default is not None:
+        optional = re.compile(r"\s*\[([^\]]{0,500})\]").match(text, at)
+        given.append(optional.group(1) if optional else macro.default)
+        at = optional.end() if optional else at
+    while len(given) < macro.arguments:
+        argument, at = argument_at(text, at, closing)
+        given.append(argument)
+    return given, at
+
+
+_BRACE = re.compile(r"\\.|[{}]", re.S)
+
+
+def partners(text: str) -> dict[int, int]:
+    """Where the group that opens at each brace closes; a brace that never closes is not in it."""
+    found: dict[int, int] = {}
+    open_: list[int] = []
+    for brace in _BRACE.finditer(text):
+        if brace.group() == "{":
+            open_.append(brace.start())
+        elif brace.group() == "}" and open_:
+            found[open_.pop()] = brace.start()
+    return found
+
+
+def argument_at(text: str, at: int, closing: Mapping[int, int]) -> tuple[str, int]:
+    """A command's next argument (a group, a command or one character) and where it ends.
+
+    A group that does not close is empty, and ends behind its brace. `closing` as `partners`.
+    """
+    while text[at : at + 1].isspace():
+        at += 1
+    if text[at : at + 1] == "{":
+        end = closing.get(at)
+        return ("", at + 1) if end is None else (text[at + 1 : end], end + 1)
+    command = _COMMAND.match(text, at)
+    end = command.end() if command else min(at + 1, len(text))
+    return text[at:end], end

@@ -1,0 +1,143 @@
+"""What PDFium knows of a page's text: glyphs in the order in which they were drawn.
+
+The one module that walks PDFium's text pages. Knows nothing of lines, columns or tables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfTextPage
+
+Direction = Literal["right", "up", "left", "down"]
+"""Where a line of glyphs runs on the page as it is stored, before any turning for display."""
+
+SOFT_HYPHEN = "\ufffe"
+"""Stands where PDFium saw a word that was hyphenated at a line's end."""
+
+_HYPHEN_MARK = 2
+_BOLD = re.compile(r"bold|black|heavy|demi|cmbx|cmb10|sfbx|[-,]bd\b|simhei|黑体", re.I)
+_MONO = re.compile(r"mono|courier|consol|menlo|cmtt|sftt|typewriter|terminal", re.I)
+_BOLD_WEIGHT = 600
+_FILL_AND_STROKE = 2
+_BULLETS = dict.fromkeys("\uf0b7\uf0a7\uf0d8\uf076\uf06e\uf06c\uf0fc\uf09f\uf077\uf02d", "•")
+_FALLBACK_SIZE = 10.0
+
+
+class Style(NamedTuple):
+    """How a run of glyphs is set. `size` is in points as shown, to the tenth."""
+
+    size: float
+    bold: bool
+    mono: bool
+    direction: Direction
+
+
+class Glyph(NamedTuple):
+    """A character (a ligature: its letters) and its box in points, y upwards.
+
+    A white glyph is a space that was drawn or that PDFium saw; its box means nothing.
+    """
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+    style: Style
+
+
+_PLAIN = Style(_FALLBACK_SIZE, False, False, "right")
+
+
+def glyphs_of(text_page: PdfTextPage) -> list[Glyph]:
+    """All glyphs of a page that can be read, with spaces, in the order in which they are drawn."""
+    from pypdfium2 import raw
+
+    handle = text_page.raw
+    box = raw.FS_RECTF()
+    by_reference = ctypes.byref(box)
+    glyphs: list[Glyph] = []
+    style, drawn_by = _PLAIN, 0
+    for index in range(raw.FPDFText_CountChars(handle)):
+        code = raw.FPDFText_GetUnicode(handle, index)
+        text = _readable(code)
+        if not text:
+            continue
+        if text.isspace():
+            glyphs.append(Glyph(" ", 0, 0, 0, 0, style))
+            continue
+        found = raw.FPDFText_GetTextObject(handle, index)
+        address = ctypes.c_void_p.from_buffer(found).value or 0
+        if address and address != drawn_by:
+            style, drawn_by = _style(handle, index, text_object=found), address
+        raw.FPDFText_GetLooseCharBox(handle, index, by_reference)
+        glyphs.append(Glyph(text, box.left, box.bottom, box.right, box.top, style))
+    return glyphs
+
+
+@cache
+def _readable(code: int) -> str:
+    """What a code says: ligatures and presentation forms as letters; nothing for what is no text.
+
+    A code of the private use area means what its font makes of it, which no reader can know; the
+    usual bullets of symbol fonts are the exception.
+    """
+    if code == _HYPHEN_MARK:
+        return SOFT_HYPHEN
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return ""
+    char = chr(code)
+    category = unicodedata.category(char)
+    if category == "Co":
+        return _BULLETS.get(char, "")
+    if category in ("Cn", "Cf") and code != 0xAD:
+        return "" if category == "Cn" or code in (0x200B, 0xFEFF, 0x2060) else char
+    if category in ("Cc", "Zs", "Zl", "Zp"):
+        return " " if char.isspace() else ""
+    return unicodedata.normalize("NFKC", char) if _is_presentation_form(code) else char
+
+
+def _is_presentation_form(code: int) -> bool:
+    """Ligatures, Kangxi and other radicals, Arabic forms: shapes that stand for other letters."""
+    return (
+        (0xFB00 <= code <= 0xFDFF and code not in (0xFD3E, 0xFD3F))
+        or 0x2E80 <= code <= 0x2FDF
+        or 0xFE70 <= code <= 0xFEFC
+        or 0xF900 <= code <= 0xFAFF
+    )
+
+
+def _style(handle: object, index: int, *, text_object: object) -> Style:
+    from pypdfium2 import raw
+
+    matrix = raw.FS_MATRIX(1, 0, 0, 1, 0, 0)
+    raw.FPDFText_GetMatrix(handle, index, matrix)
+    scale = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
+    size = round(raw.FPDFText_GetFontSize(handle, index) * scale, 1) or _FALLBACK_SIZE
+    name = _font_name(handle, index)
+    bold = (
+        raw.FPDFText_GetFontWeight(handle, index) >= _BOLD_WEIGHT
+        or _BOLD.search(name) is not None
+        or raw.FPDFTextObj_GetTextRenderMode(text_object) == _FILL_AND_STROKE
+    )
+    return Style(abs(size), bold, _MONO.search(name) is not None, _direction(matrix.a, matrix.b))
+
+
+def _font_name(handle: object, index: int) -> str:
+    from pypdfium2 import raw
+
+    buffer = ctypes.create_string_buffer(128)
+    length = raw.FPDFText_GetFontInfo(handle, index, buffer, len(buffer), None)
+    return buffer.raw[: max(0, min(length, len(buffer)) - 1)].decode("utf-8", "replace")
+
+
+def _direction(across: float, upwards: float) -> Direction:
+    if abs(across) >= abs(upwards):
+        return "right" if across >= 0 else "left"
+    return "up" if upwards > 0 else "down"

@@ -1,0 +1,56 @@
+"""The options that several commands share, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import SourceError
+from ..types import MetaValue
+
+DEFAULT_LIBRARY = Path("library")
+LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Of folders only what matches, as in .gitignore; of databases the tables."),
+]
+ExcludeOption = Annotated[list[str] | None, typer.Option(help="Pass over what matches.")]
+TagOption = Annotated[list[str] | None, typer.Option(help="A tag for these documents.")]
+MetaOption = Annotated[
+    list[str] | None, typer.Option(help="Metadata for these documents, such as date=2024-05-01.")
+]
+NamespaceOption = Annotated[str, typer.Option(help="Keeps documents apart from others.")]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Write what came of every file, as JSON.")
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only documents that fit: tags=red, date>=2024-01-01, title~plan, type!=pdf."
+    ),
+]
+WithinOption = Annotated[
+    str | None, typer.Option("--namespace", help="Only documents of this namespace.")
+]
+
+
+def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, MetaValue] | None:
+    """What `--tag` and `--meta` say; None where neither is given."""
+    if tags is None and pairs is None:
+        return None
+    metadata: dict[str, MetaValue] = {}
+    for pair in pairs or ():
+        key, separator, value = pair.partition("=")
+        if not separator or not key.strip():
+            raise SourceError(f"--meta {pair!r}: write key=value")
+        metadata[key.strip()] = value.strip()
+    if tags:
+        metadata["tags"] = tuple(sorted(set(tags)))
+    return metadata

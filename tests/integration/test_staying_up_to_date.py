@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from llama_index.core.schema import MetadataMode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from engine import KnowledgeEngine
+from engine.errors import QuestionError, SourceError
+
+OpenEngine = Callable[..., KnowledgeEngine]
+LONG_AGO = 1_600_000_000
+TIDE = "# Tide\n\nThe Port Ansgar tide gauge was built by Edda Vik in 1921.\n"
+BARN = "# Barn\n\nThe Skellhaven barn was painted by Edda Vik in 1934.\n"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, open_engine: OpenEngine) -> Iterator[KnowledgeEngine]:
+    with open_engine(tmp_path / "library") as engine:
+        yield engine
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "tide.md").write_text(TIDE)
+    (folder / "barn.md").write_text(BARN)
+    return folder
+
+
+def ids(engine: KnowledgeEngine) -> list[str]:
+    return [row.id for row in engine.documents()]
+
+
+def found(engine: KnowledgeEngine, question: str, **options: object) -> set[str]:
+    return {passage.document_id for passage in engine.retrieve(question, **options)}  # type: ignore[arg-type]
+
+
+def archive(path: Path, **members: str) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        for name, text in members.items():
+            file.writestr(name.replace("_", "."), text)
+    path.write_bytes(data.getvalue())
+
+
+# Folders
+
+
+def test_sync_adds_changes_and_removes(engine: KnowledgeEngine, docs: Path) -> None:
+    assert engine.sync("docs").added == ("docs/barn.md", "docs/tide.md")
+    (docs / "barn.md").unlink()
+    (docs / "tide.md").write_text(TIDE + "\nIt is read at noon.\n")
+    (docs / "new.md").write_text("# New\n\nA new pier.\n")
+    report = engine.sync("docs")
+    assert report.added == ("docs/new.md",)
+    assert report.changed == ("docs/tide.md",)
+    assert report.removed == ("docs/barn.md",)
+    assert ids(engine) == ["docs/new.md", "docs/tide.md"]
+    assert found(engine, "barn") <= {"docs/new.md", "docs/tide.md"}
+
+
+def test_a_dry_run_tells_and_does_nothing(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.sync("docs")
+    (docs / "barn.md").unlink()
+    (docs / "tide.md").write_text("# Tide\n\nOther.\n")
+    (docs / "new.md").write_text("# New\n")
+    before = engine.stats()
+    plan = engine.sync("docs", dry_run=True)
+    assert (plan.added, plan.changed, plan.removed) == (
+        ("docs/new.md",),
+        ("docs/tide.md",),
+        ("docs/barn.md",),
+    )
+    assert engine.stats() == before
+    done = engine.sync("docs")
+    assert (done.added, done.changed, done.removed) == (plan.added, plan.changed, plan.removed)
+
+
+def test_sync_leaves_alone_what_is_not_of_the_folder(engine: KnowledgeEngine, docs: Path) -> None:
+    other = docs.parent / "docs2"
+    other.mkdir()
+    (other / "pier.md").write_text("# Pier\n\nA pier.\n")
+    engine.add(["docs", "docs2"])
+    engine.add_text("A note in hand.", document_id="docs/note")
+    (docs / "barn.md").unlink()
+    assert engine.sync("docs").removed == ("docs/barn.md",)
+    assert ids(engine) == ["docs/note", "docs/tide.md", "docs2/pier.md"]
+
+
+def test_the_current_folder_can_be_synchronised(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.sync(".")
+    (docs / "barn.md").unlink()
+    assert engine.sync(".").removed == ("docs/barn.md",)
+
+
+def test_a_folder_that_lost_everything_is_spared_and_said(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    engine.sync("docs")
+    shutil.rmtree(docs)
+    docs.mkdir()
+    report = engine.sync("docs")
+    assert report.removed == ()
+    assert [failure.source for failure in report.failed] == ["docs"]
+    assert ids(engine) == ["docs/barn.md", "docs/tide.md"]
+
+
+def test_a_file_that_broke_keeps_what_it_was(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.sync("docs")
+    (docs / "tide.md").write_bytes(b"\x00\x01\x02\x03" * 99)
+    report = engine.sync("docs")
+    assert report.removed == ()
+    assert [failure.source for failure in report.failed] == ["docs/tide.md"]
+    assert engine.document_text("docs/tide.md") == TIDE
+
+
+def test_what_the_patterns_leave_out_goes(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.sync("docs")
+    assert engine.sync("docs", exclude=["barn*"]).removed == ("docs/barn.md",)
+
+
+def test_an_unchanged_file_is_not_even_opened(
+    engine: KnowledgeEngine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync("docs")
+    monkeypatch.setattr("engine.index.seen._RACY_NANOSECONDS", 0)
+    engine.sync("docs")  # hashed once more, since they had only just been written
+    opened: list[Path] = []
+    monkeypatch.setattr("engine.ingest.intake.sha256_of", lambda path, **_: opened.append(path))
+    report = engine.sync("docs")
+    assert report.unchanged == ("docs/barn.md", "docs/tide.md")
+    assert report.failed == ()
+    assert opened == []
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(engine: KnowledgeEngine, docs: Path) -> None:
+    path = docs / "tide.md"
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    engine.sync("docs")
+    path.write_text(TIDE.replace("1921", "1922"))
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    assert engine.sync("docs").changed == ("docs/tide.md",)
+
+
+# Archives
+
+
+def test_members_of_an_archive_come_change_and_go_by_themselves(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    archive(docs / "a.zip", tide_md=TIDE, barn_md=BARN)
+    (docs / "tide.md").unlink()
+    (docs / "barn.md").unlink()
+    assert engine.sync("docs").added == ("docs/a.zip!/barn.md", "docs/a.zip!/tide.md")
+    archive(docs / "a.zip", tide_md=TIDE, pier_md="# Pier\n\nA pier.\n")
+    report = engine.sync("docs")
+    assert report.added == ("docs/a.zip!/pier.md",)
+    assert report.unchanged == ("docs/a.zip!/tide.md",)
+    assert report.removed == ("docs/a.zip!/barn.md",)
+    again = engine.sync("docs")
+    assert again.unchanged == ("docs/a.zip!/pier.md", "docs/a.zip!/tide.md")
+    assert again.chunks == 0
+
+
+def test_an_archive_goes_with_its_file_and_by_its_id(engine: KnowledgeEngine, docs: Path) -> None:
+    archive(docs / "a.zip", tide_md=TIDE, barn_md=BARN)
+    engine.sync("docs")
+    removed = ("docs/a.zip!/barn.md", "docs/a.zip!/tide.md")
+    assert engine.remove("docs/a.zip").removed == removed
+    engine.sync("docs")
+    (docs / "a.zip").unlink()
+    assert engine.sync("docs").removed == removed
+
+
+# Only what changed
+
+
+def test_a_changed_paragraph_costs_the_chunks_it_touches(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    parts = [
+        f"## Part {n}\n\n" + " ".join(f"Sentence {n} number {i} says a thing." for i in range(60))
+        for n in range(40)
+    ]
+    path = docs / "long.md"
+    path.write_text("# Long\n\n" + "\n\n".join(parts))
+    first = engine.sync("docs")
+    parts[20] = parts[20].replace("Sentence 20 number 30 says", "Quite another sentence says")
+    path.write_text("# Long\n\n" + "\n\n".join(parts))
+    second = engine.sync("docs")
+    assert second.changed == ("docs/long.md",)
+    assert first.embedded > 40
+    assert 0 < second.embedded <= 2
+    assert 0 < second.extracted <= 2
+
+
+def test_other_metadata_alone_embeds_nothing_again(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add("docs")
+    report = engine.add("docs", metadata={"tags": ("red",)})
+    assert report.changed == ("docs/barn.md", "docs/tide.md")
+    assert report.embedded == 0
+    assert report.extracted == 0
+
+
+# Metadata, filters, namespaces
+
+
+def test_metadata_stay_until_others_are_given(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add("docs/tide.md", metadata={"tags": ("red",)})
+    assert engine.add("docs").unchanged == ("docs/tide.md",)
+    assert found(engine, "Edda Vik", filters={"tags": "red"}) == {"docs/tide.md"}
+    engine.add("docs/tide.md", metadata={})
+    assert found(engine, "Edda Vik", filters={"tags": "red"}) == set()
+
+
+def test_a_filter_confines_every_way_to_ask(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add("docs/tide.md", metadata={"tags": ("red",), "date": "2024-05-01"})
+    engine.add("docs/barn.md", metadata={"tags": ("blue",), "date": "2023-05-01"})
+    question = "What did Edda Vik do?"
+    filters = MetadataFilters(filters=[MetadataFilter(key="tags", value="red")])
+    assert found(engine, question) == {"docs/barn.md", "docs/tide.md"}
+    assert found(engine, question, filters=filters) == {"docs/tide.md"}
+    assert found(engine, question, filters=["date<2024"]) == {"docs/barn.md"}
+    for mode in ("auto", "local", "global"):
+        answer = engine.ask(question, mode=mode, filters=filters)
+        assert {citation.document_id for citation in answer.citations} == {"docs/tide.md"}, mode
+        assert "Skellhaven" not in answer.text
+    nodes = engine.as_retriever(filters=filters).retrieve(question)
+    assert [node.node.ref_doc_id for node in nodes] == ["docs/tide.md"]
+    index = engine.vector_index
+    assert index is not None
+    vector_nodes = index.as_retriever(filters=filters).retrieve(question)
+    assert [node.node.ref_doc_id for node in vector_nodes] == ["docs/tide.md"]
+
+
+def test_a_filter_that_admits_nothing_finds_nothing(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add("docs")
+    for mode in ("local", "global"):
+        answer = engine.ask("What did Edda Vik do?", mode=mode, filters=["tags=green"])
+        assert answer.abstained
+        assert answer.citations == ()
+
+
+def test_what_is_filtered_out_does_not_push_anything_out_of_the_list(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    for number in range(30):
+        engine.add_text(
+            f"Edda Vik Edda Vik Edda Vik wrote letter {number}.", document_id=f"letter-{number:02}"
+        )
+    engine.add("docs/tide.md", metadata={"tags": ("red",)})
+    assert found(engine, "Edda Vik", top_k=1, filters=["tags=red"]) == {"docs/tide.md"}
+
+
+def test_front_matter_can_be_asked_for(engine: KnowledgeEngine, docs: Path) -> None:
+    front = "---\ndate: 2024-05-01\ntags: [tide, gauge]\n---\n"
+    (docs / "tide.md").write_text(front + TIDE)
+    engine.add("docs")
+    assert found(engine, "Edda Vik", filters=["tags=gauge", "date>=2024"]) == {"docs/tide.md"}
+
+
+def test_namespaces_keep_two_of_one_name_apart(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add("docs/tide.md", namespace="north")
+    (docs / "tide.md").write_text(TIDE.replace("Edda Vik", "Bjorn Aske"))
+    engine.add("docs/tide.md", namespace="south")
+    assert ids(engine) == ["north::docs/tide.md", "south::docs/tide.md"]
+    assert found(engine, "Who built the tide gauge?", namespace="north") == {"north::docs/tide.md"}
+    answer = engine.ask("Who built the tide gauge?", mode="local", namespace="south")
+    assert "Bjorn Aske" in answer.text
+    assert "Edda Vik" not in answer.text
+    overview = engine.ask("What are the main themes?", mode="global", namespace="north")
+    assert "Bjorn" not in overview.text
+    assert engine.remove("docs/tide.md", namespace="north").removed == ("north::docs/tide.md",)
+    assert ids(engine) == ["south::docs/tide.md"]
+
+
+def test_sync_of_a_namespace_leaves_the_others(engine: KnowledgeEngine, docs: Path) -> None:
+    for namespace in ("", "north", "south"):
+        engine.sync("docs", namespace=namespace)
+    (docs / "barn.md").unlink()
+    assert engine.sync("docs", namespace="north").removed == ("north::docs/barn.md",)
+    assert engine.sync("docs").removed == ("docs/barn.md",)
+    assert "south::docs/barn.md" in ids(engine)
+
+
+@pytest.mark.parametrize("namespace", ["a::b", "a/b", "x" * 65, "ü"])
+def test_a_namespace_that_cannot_be_is_refused(engine: KnowledgeEngine, namespace: str) -> None:
+    with pytest.raises(SourceError, match="namespace"):
+        engine.add_text("x", document_id="d", namespace=namespace)
+
+
+def test_a_condition_that_is_none_is_refused(engine: KnowledgeEngine) -> None:
+    with pytest.raises(QuestionError, match="is not a condition"):
+        engine.retrieve("x", filters=["red"])
+
+
+# Older libraries
+
+
+def test_a_library_of_the_first_schema_opens_and_goes_on(
+    tmp_path: Path, open_engine: OpenEngine, docs: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        engine.add("docs")
+        answer = engine.ask("Who built the tide gauge?", mode="local")
+    with sqlite3.connect(tmp_path / "library" / "library.db") as database:
+        database.execute("DROP INDEX ix_documents_source")
+        for table, columns in (
+            ("chunks", ("context", "read_start", "read_end")),
+            ("documents", ("namespace", "source", "source_sha256", "given")),
+        ):
+            for column in columns:
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    with open_engine(tmp_path / "library") as engine:
+        assert engine.ask("Who built the tide gauge?", mode="local").text == answer.text
+        assert engine.sync("docs").unchanged == ("docs/barn.md", "docs/tide.md")
+        (docs / "barn.md").unlink()
+        assert engine.sync("docs").removed == ("docs/barn.md",)
+        assert engine.problems() == []
+
+
+def test_what_stands_beside_a_chunk_never_enters_its_text(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    engine.add("docs")
+    for node in engine.as_retriever().retrieve("Edda Vik"):
+        text = engine.document_text(str(node.node.ref_doc_id))
+        assert node.node.get_content(MetadataMode.NONE) in text

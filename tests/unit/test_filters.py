@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pytest
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from engine.errors import QuestionError
+from engine.index.filters import condition, document_filter, matches
+
+METADATA = {
+    "title": "Tide tables",
+    "type": "pdf",
+    "namespace": "",
+    "tags": ("red", "tide"),
+    "date": "2024-05-01",
+    "year": "2024",
+    "pages": 12,
+    "draft": False,
+}
+
+
+def holds(key: str, operator: FilterOperator, value: object) -> bool:
+    wanted = MetadataFilter.model_construct(key=key, value=value, operator=operator)
+    return matches(MetadataFilters(filters=[wanted]), METADATA)
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "value", "expected"),
+    [
+        pytest.param("type", FilterOperator.EQ, "pdf", True, id="equal"),
+        pytest.param("type", FilterOperator.EQ, "html", False, id="not equal"),
+        pytest.param("tags", FilterOperator.EQ, "red", True, id="a list equals what it holds"),
+        pytest.param("tags", FilterOperator.NE, "red", False, id="and is not what it does not"),
+        pytest.param("tags", FilterOperator.CONTAINS, "tide", True, id="contains"),
+        pytest.param("tags", FilterOperator.ANY, ["blue", "red"], True, id="any"),
+        pytest.param("tags", FilterOperator.ALL, ["blue", "red"], False, id="all"),
+        pytest.param("tags", FilterOperator.ALL, ["tide", "red"], True, id="really all"),
+        pytest.param("type", FilterOperator.IN, ["pdf", "html"], True, id="in"),
+        pytest.param("type", FilterOperator.NIN, ["pdf"], False, id="not in"),
+        pytest.param("pages", FilterOperator.GT, 9, True, id="a number above"),
+        pytest.param("pages", FilterOperator.GT, "9", True, id="a number as text"),
+        pytest.param("year", FilterOperator.LTE, 2024, True, id="a text as number"),
+        pytest.param("date", FilterOperator.GTE, "2024-04-30", True, id="a date after"),
+        pytest.param("date", FilterOperator.LT, "2024", False, id="a date before a year"),
+        pytest.param("title", FilterOperator.TEXT_MATCH, "Tide", True, id="text"),
+        pytest.param("title", FilterOperator.TEXT_MATCH, "tide", False, id="text, case counts"),
+        pytest.param(
+            "title", FilterOperator.TEXT_MATCH_INSENSITIVE, "TABLES", True, id="text in any case"
+        ),
+        pytest.param("owner", FilterOperator.EQ, "Dorcas", False, id="a key that is not there"),
+        pytest.param("owner", FilterOperator.NE, "Dorcas", True, id="is not, without the key"),
+        pytest.param("owner", FilterOperator.IS_EMPTY, None, True, id="is empty"),
+        pytest.param("title", FilterOperator.IS_EMPTY, None, False, id="is not empty"),
+    ],
+)
+def test_an_operator_judges_as_it_says(
+    key: str, operator: FilterOperator, value: object, expected: bool
+) -> None:
+    assert holds(key, operator, value) is expected
+
+
+def test_every_operator_of_llama_index_is_offered() -> None:
+    for operator in FilterOperator:
+        assert holds("tags", operator, ["red"]) in (True, False)
+
+
+def test_conditions_nest() -> None:
+    red = MetadataFilter(key="tags", value="red")
+    html = MetadataFilter(key="type", value="html")
+    either = MetadataFilters(filters=[red, html], condition=FilterCondition.OR)
+    both = MetadataFilters(filters=[either, html], condition=FilterCondition.AND)
+    neither = MetadataFilters(filters=[html], condition=FilterCondition.NOT)
+    assert [matches(each, METADATA) for each in (either, both, neither)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("tags=red", True, id="="),
+        pytest.param("type!=pdf", False, id="!="),
+        pytest.param("date >= 2024-05-01", True, id=">="),
+        pytest.param("pages<12", False, id="<"),
+        pytest.param("title~TIDE", True, id="~"),
+        pytest.param("owner=", False, id="nothing after it"),
+    ],
+)
+def test_a_condition_can_be_written(text: str, expected: bool) -> None:
+    assert matches(MetadataFilters(filters=[condition(text)]), METADATA) is expected
+
+
+@pytest.mark.parametrize("text", ["red", "=red", "a b=c", ""])
+def test_what_is_no_condition_says_so(text: str) -> None:
+    with pytest.raises(QuestionError, match="is not a condition: write key=value"):
+        condition(text)
+
+
+def test_a_mapping_means_that_all_must_hold_and_a_list_any_of_it() -> None:
+    admitted = document_filter({"tags": ["red", "blue"], "type": "pdf"})
+    refused = document_filter({"tags": ["blue"], "type": "pdf"})
+    assert admitted is not None
+    assert refused is not None
+    assert admitted.admits(METADATA)
+    assert not refused.admits(METADATA)
+
+
+def test_nothing_said_is_no_filter_and_equal_filters_have_one_key() -> None:
+    assert document_filter(None) is None
+    assert document_filter([]) is None
+    first, second = document_filter(["b=1", "a=2"]), document_filter(["a=2", "b=1"])
+    assert first is not None
+    assert second is not None
+    assert first.key == second.key
+
+
+def test_a_namespace_admits_its_own_only() -> None:
+    mine = document_filter(None, namespace="north")
+    default = document_filter(None, namespace="")
+    assert mine is not None
+    assert default is not None
+    assert not mine.admits(METADATA)
+    assert mine.admits({**METADATA, "namespace": "north"})
+    assert default.admits(METADATA)

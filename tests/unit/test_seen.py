@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.index.seen import FILE_NAME, Seen, look_at
+
+LONG_AGO = 1_600_000_000
+
+
+def old_file(path: Path, text: str = "text") -> Path:
+    """Its entry's time of change cannot be set, so hints are tested with looks of long ago."""
+    path.write_text(text)
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    return path
+
+
+LOOK = (4, LONG_AGO * 10**9, LONG_AGO * 10**9, 7)
+
+
+def test_a_file_that_looks_as_it_did_has_the_hash_that_it_had(tmp_path: Path) -> None:
+    seen = Seen(tmp_path)
+    seen.note_file("a.md", LOOK, "sha")
+    seen.save(sources={"a.md"})
+    assert Seen(tmp_path).sha256_of("a.md", LOOK) == "sha"
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_any_difference_in_its_look_means_to_read_it(tmp_path: Path, place: int) -> None:
+    seen = Seen(tmp_path)
+    seen.note_file("a.md", LOOK, "sha")
+    other = list(LOOK)
+    other[place] += 1
+    assert seen.sha256_of("a.md", (other[0], other[1], other[2], other[3])) is None
+
+
+def test_a_file_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("text")
+    seen = Seen(tmp_path)
+    seen.note_file("a.md", look_at(path), "sha")
+    assert seen.sha256_of("a.md", look_at(path)) is None
+
+
+def test_what_is_no_source_any_more_is_forgotten(tmp_path: Path) -> None:
+    seen = Seen(tmp_path)
+    seen.note_file("secret.md", LOOK, "sha")
+    seen.note_address("https://example.org/", etag='"1"', last_modified="")
+    seen.save(sources={"secret.md", "https://example.org/"})
+    assert Seen(tmp_path).marks_of("https://example.org/") == ('"1"', "")
+    Seen(tmp_path).save(sources=set())
+    assert "secret" not in (tmp_path / "derived" / FILE_NAME).read_text()
+    assert Seen(tmp_path).marks_of("https://example.org/") == ("", "")
+
+
+def test_nothing_new_is_not_written(tmp_path: Path) -> None:
+    Seen(tmp_path).save(sources=set())
+    assert not (tmp_path / "derived").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 1, "addresses": []}', '{"files": {}}'])
+def test_a_damaged_file_only_costs_the_hints(tmp_path: Path, text: str) -> None:
+    (tmp_path / "derived").mkdir()
+    (tmp_path / "derived" / FILE_NAME).write_text(text)
+    assert Seen(tmp_path).sha256_of("a.md", LOOK) is None
+
+
+def test_a_folder_and_what_is_gone_have_no_look(tmp_path: Path) -> None:
+    assert look_at(tmp_path) is None
+    assert look_at(tmp_path / "gone") is None
+    assert look_at(old_file(tmp_path / "a")) is not None
