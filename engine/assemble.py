@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from .answer.parts import AnswerParts, embedder
 from .answer.route import ScopeSelector
 from .answer.router import build_router
 from .chunk import chunk
+from .chunk.choose import ChunkOptions
 from .index.door import (
     DeriveOptions,
     ExtractionTransform,
@@ -24,28 +26,28 @@ from .index.library import Library
 from .index.vector import WindowedVectorIndex
 from .models.build import identity_of
 from .models.tokeniser import Tokeniser, load_tokeniser
+from .models.usage import UsageMeter
 from .models.windows import windows
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import tokens
 from .settings import ChunkSettings, GraphSettings, Settings
-from .types import SourceText
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import LLM
     from llama_index.core.query_engine import RouterQueryEngine
-    from llama_index.core.schema import TextNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything that works on one library."""
+    """Everything that works on one library; `meter` counts what indexing costs."""
 
     graph: KnowledgeGraphIndex
     vectors: WindowedVectorIndex | None
     keyword: KeywordRetriever
     indexer: Indexer
     retriever: LocalRetriever
+    meter: UsageMeter
     local: LocalAnswers
     overview: GlobalAnswers
     router: RouterQueryEngine
@@ -60,6 +62,8 @@ def assemble(
 ) -> Parts:
     """The parts for a library; without `embed_model` there is no vector side."""
     tokeniser = load_tokeniser()
+    meter = UsageMeter(tokeniser)
+    options = _chunk_options(settings.chunk, llm=llm, embed_model=embed_model, meter=meter)
     graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings.chunk, embed_model=embed_model, tokeniser=tokeniser)
     readable = tokeniser.readable if embed_model is not None else _unreadable
@@ -90,16 +94,18 @@ def assemble(
         keyword=keyword,
         indexer=Indexer(
             library,
-            chunker=lambda source: _chunks(source, settings.chunk, tokeniser),
+            chunker=lambda source: chunk(source, options=options, tokeniser=tokeniser),
             graph=graph,
             keyword=keyword,
             vectors=vectors,
             recipe=[
                 settings.chunk.model_dump_json(),
+                identity_of(llm) if llm is not None and options.complete is not None else "",
                 identity_of(embed_model) if embed_model is not None else "no embedding",
             ],
         ),
         retriever=retriever,
+        meter=meter,
         local=local,
         overview=overview,
         router=build_router(selector, local=local.answer, overview=overview.answer, llm=llm),
@@ -137,13 +143,38 @@ def _vectors(
     )
 
 
-def _chunks(source: SourceText, settings: ChunkSettings, tokeniser: Tokeniser) -> list[TextNode]:
-    return chunk(
-        source,
+def _chunk_options(
+    settings: ChunkSettings,
+    *,
+    llm: LLM | None,
+    embed_model: BaseEmbedding | None,
+    meter: UsageMeter,
+) -> ChunkOptions:
+    """A model is asked only where the settings say so: each call costs."""
+    asks = settings.strategy == "agentic" or settings.context_by_model
+    return ChunkOptions(
+        strategy=settings.strategy,
         size_tokens=settings.size_tokens,
         overlap_tokens=settings.overlap_tokens,
-        tokeniser=tokeniser,
+        child_tokens=settings.child_tokens,
+        window_sentences=settings.window_sentences,
+        context_tokens=settings.context_tokens,
+        embed=_listed_vectors(embed_model) if embed_model is not None else None,
+        complete=_completion(llm, meter) if llm is not None and asks else None,
     )
+
+
+def _listed_vectors(embed_model: BaseEmbedding) -> Callable[[Sequence[str]], list[list[float]]]:
+    return lambda texts: embed_model.get_text_embedding_batch(list(texts))
+
+
+def _completion(llm: LLM, meter: UsageMeter) -> Callable[[str], str]:
+    def complete(prompt: str) -> str:
+        from llama_index.core.base.llms.types import ChatMessage
+
+        return meter.complete(llm, [ChatMessage(content=prompt)])[0]
+
+    return complete
 
 
 def _unreadable(_text: str) -> float:

@@ -21,7 +21,7 @@ from .ingest.intake import Held, Intake, Wish
 from .ingest.sources import Found, find_sources
 from .ingest.workers import ReaderPool
 from .settings import IngestSettings
-from .types import IngestReport, MetaValue, SourceFailure, SourceText
+from .types import IngestReport, MetaValue, SourceFailure, SourceText, Usage
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -85,9 +85,18 @@ class Documents:
         library: where documents are.
         indexer: puts a document's text into every index.
         settings: limits on what is read.
+        usage: what models that help to index have cost since the library was opened.
     """
 
-    def __init__(self, library: Library, indexer: Indexer, settings: IngestSettings) -> None:
+    def __init__(
+        self,
+        library: Library,
+        indexer: Indexer,
+        settings: IngestSettings,
+        *,
+        usage: Callable[[], Usage],
+    ) -> None:
+        self._usage = usage
         self._library = library
         self._indexer = indexer
         self._settings = settings
@@ -197,7 +206,7 @@ class Documents:
         progress: Progress,
         gone: Callable[[Mapping[str, Held]], set[str]] | None = None,
     ) -> IngestReport:
-        work = Work()
+        work, before = Work(), self._usage()
         with self._library.writer(), self._pool() as pool:
             held, seen = self._held(), Seen(self._library.path)
             intake = self._intake(held, seen, choice, pool)
@@ -220,6 +229,7 @@ class Documents:
             chunks=work.chunks,
             embedded=work.embedded,
             extracted=work.extracted,
+            usage=self._usage().since(before),
             seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
         )
 

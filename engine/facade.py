@@ -71,7 +71,9 @@ class KnowledgeEngine:
         self._vectors = parts.vectors
         self._keyword = parts.keyword
         self._indexer = parts.indexer
-        self._documents = Documents(library, parts.indexer, settings.ingest)
+        self._documents = Documents(
+            library, parts.indexer, settings.ingest, usage=lambda: parts.meter.total
+        )
         self._retriever = parts.retriever
         self._local = parts.local
         self._global = parts.overview

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import SettingsError
+from .types import Strategy
 
 ENVIRONMENT_PREFIX = "LOREGRAPH_"
 
@@ -49,8 +50,18 @@ class IngestSettings(_Section):
 
 
 class ChunkSettings(_Section):
-    """Sizes in tokens of the embedding model's own tokeniser."""
+    """How documents are cut; sizes in tokens of the embedding model's own tokeniser.
 
+    `auto` lets the type and look of a document decide. With `context_tokens` above 0 each chunk is
+    found by its title, headings and the document's lead sentence too, or by a line of the language
+    model's where `context_by_model` says so (a call a chunk).
+    """
+
+    strategy: Strategy = "auto"
+    child_tokens: int = Field(128, ge=16)
+    window_sentences: int = Field(3, ge=0)
+    context_tokens: int = Field(0, ge=0)
+    context_by_model: bool = False
     size_tokens: int = Field(512, ge=16)
     overlap_tokens: int = Field(64, ge=0)
 

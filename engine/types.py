@@ -9,6 +9,23 @@ from typing import Literal
 EMPTY = "is empty"
 """How the reason begins of a source in which nothing was wrong, and nothing to read."""
 Mode = Literal["local", "global"]
+Strategy = Literal[
+    "auto",
+    "recursive",
+    "fixed",
+    "sentence",
+    "markdown",
+    "code",
+    "faq",
+    "transcript",
+    "legal",
+    "page",
+    "semantic",
+    "agentic",
+    "parent_child",
+    "sentence_window",
+]
+"""How a document is cut; `auto` lets its type and look decide."""
 MetaValue = str | int | float | bool | tuple[str, ...]
 """A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
 Shape = Literal["text", "markdown", "code", "transcript"]
@@ -94,6 +111,14 @@ class Usage:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+    def since(self, before: Usage) -> Usage:
+        """What was added after `before`."""
+        return Usage(
+            calls=self.calls - before.calls,
+            prompt_tokens=self.prompt_tokens - before.prompt_tokens,
+            completion_tokens=self.completion_tokens - before.completion_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

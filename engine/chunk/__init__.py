@@ -1,7 +1,8 @@
 """Text to chunks with exact spans."""
 
-from .choose import chunk, llama_document
+from ..types import Strategy
+from .choose import ChunkOptions, chunk, llama_document
 from .identity import chunk_id
 from .measure import Tokeniser
 
-__all__ = ["Tokeniser", "chunk", "chunk_id", "llama_document"]
+__all__ = ["ChunkOptions", "Strategy", "Tokeniser", "chunk", "chunk_id", "llama_document"]

@@ -49,27 +49,36 @@ def sections(text: str, *, markdown: bool) -> list[Section]:
     result: list[Section] = []
     stack: list[Heading] = []
     gathered: list[Block] = []
+    bare = True
     path: tuple[str, ...] = ()
     for block in blocks(text, markdown=markdown):
         if block.heading is not None:
-            if any(each.kind not in ("heading", "front") for each in gathered):
+            if not bare:
                 result.append(Section(path=path, blocks=tuple(gathered)))
-                gathered = []
+                gathered, bare = [], True
             while stack and stack[-1].level >= block.heading.level:
                 stack.pop()
             stack.append(block.heading)
             path = tuple(heading.text for heading in stack if heading.text)
         gathered.append(block)
+        bare = bare and block.kind in ("heading", "front")
     if gathered:
         result.append(Section(path=path, blocks=tuple(gathered)))
     return result
 
 
-def blocks(text: str, *, markdown: bool) -> list[Block]:
-    """The blocks of a text. Without `markdown`, `#` marks a heading only between blank lines."""
-    front = front_matter_end(text) if markdown else 0
-    found = list(_Lines(text, front, markdown=markdown).blocks())
+def blocks(text: str, *, markdown: bool, start: int = 0, end: int | None = None) -> list[Block]:
+    """The blocks of `text[start:end]`. Without `markdown`, `#` marks a heading only between blank
+    lines."""
+    stop = len(text) if end is None else end
+    front = front_matter_end(text) if markdown and start == 0 and end is None else 0
+    found = list(_Lines(text, max(front, start), stop, markdown=markdown).blocks())
     return [*([_trimmed(text, 0, front, "front")] if front else []), *found]
+
+
+def is_delimiter_row(line: str) -> bool:
+    """Whether a line stands between a table's header and its rows."""
+    return _DELIMITER_ROW.match(line) is not None
 
 
 def _trimmed(text: str, start: int, end: int, kind: Kind) -> Block:
@@ -83,10 +92,10 @@ def _trimmed(text: str, start: int, end: int, kind: Kind) -> Block:
 class _Lines:
     """One pass over the lines; `at` is the line in hand."""
 
-    def __init__(self, text: str, begin: int, *, markdown: bool) -> None:
+    def __init__(self, text: str, begin: int, end: int, *, markdown: bool) -> None:
         self.text = text
         self.markdown = markdown
-        self.spans = [found.span() for found in _LINE.finditer(text, begin) if found.group()]
+        self.spans = [found.span() for found in _LINE.finditer(text, begin, end) if found.group()]
         self.at = 0
         self.last_was_heading = False
 
@@ -166,7 +175,7 @@ class _Lines:
         if "|" not in line:
             return False
         is_row = line.lstrip().startswith("|") and following.lstrip().startswith("|")
-        return is_row or ("|" in following and _DELIMITER_ROW.match(following) is not None)
+        return is_row or ("|" in following and is_delimiter_row(following))
 
     def rows(self) -> int:
         count = 1

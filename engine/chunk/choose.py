@@ -1,44 +1,193 @@
-"""From a text as read to its chunks, by the strategy that suits its type.
+"""From a text as read to its chunks, by the strategy that suits it or that is asked for.
 
-One strategy so far; it asks the type only which marks are headings. LlamaIndex is imported here
-when the first text is chunked.
+LlamaIndex is imported here when the first text is chunked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import SettingsError
-from ..types import SourceText
+from ..types import Shape, SourceText, Strategy
 from .measure import Tokeniser
 
 if TYPE_CHECKING:
     from llama_index.core import Document
     from llama_index.core.schema import TextNode
 
+    from .parser import SpanNodeParser
+
+Embed = Callable[[Sequence[str]], list[list[float]]]
+Complete = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkOptions:
+    """How to chunk: a strategy, its sizes in tokens, and the models that some strategies ask.
+
+    `child_tokens` is for `parent_child`, `window_sentences` (to each side) for `sentence_window`.
+    `semantic` needs `embed` (texts to vectors); `agentic` uses `complete` (prompt to answer) where
+    there is one, and so do contexts: above 0, `context_tokens` is how long a context may be put
+    before each chunk to find it by.
+    """
+
+    strategy: Strategy = "auto"
+    size_tokens: int = 512
+    overlap_tokens: int = 64
+    child_tokens: int = 128
+    window_sentences: int = 3
+    context_tokens: int = 0
+    embed: Embed | None = None
+    complete: Complete | None = None
+
+    def __post_init__(self) -> None:
+        if 2 * self.overlap_tokens > self.size_tokens:
+            raise SettingsError(
+                f"chunk.overlap_tokens={self.overlap_tokens!r} is more than half of "
+                f"chunk.size_tokens={self.size_tokens!r}: lower the one or raise the other"
+            )
+
 
 def chunk(
-    source: SourceText, *, size_tokens: int, overlap_tokens: int, tokeniser: Tokeniser
+    source: SourceText,
+    *,
+    tokeniser: Tokeniser,
+    options: ChunkOptions | None = None,
+    size_tokens: int = 512,
+    overlap_tokens: int = 64,
+    strategy: Strategy = "auto",
 ) -> list[TextNode]:
     """The chunks of `source`, in order; `source.text[start_char_idx:end_char_idx] == text`.
 
+    With `options` the last three are not looked at.
+
     Raises:
-        SettingsError: the overlap is more than half of the size.
+        SettingsError: the overlap is more than half of the size, or the strategy cannot be had.
     """
     from llama_index.core.schema import TextNode
 
-    from .recursive import RecursiveNodeParser
-
-    if 2 * overlap_tokens > size_tokens:
-        raise SettingsError(
-            f"chunk.overlap_tokens={overlap_tokens!r} is more than half of "
-            f"chunk.size_tokens={size_tokens!r}: lower the one or raise the other"
-        )
-    parser = RecursiveNodeParser(
-        size_tokens=size_tokens, overlap_tokens=overlap_tokens, tokeniser=tokeniser
+    how = options or ChunkOptions(
+        strategy=strategy, size_tokens=size_tokens, overlap_tokens=overlap_tokens
     )
+    name = suited(source.text, source.shape) if how.strategy == "auto" else how.strategy
+    parser = node_parser(name, options=how, tokeniser=tokeniser)
+    if how.context_tokens:
+        from .in_context import ContextNodeParser
+
+        parser = ContextNodeParser(
+            size_tokens=how.size_tokens,
+            overlap_tokens=how.overlap_tokens,
+            tokeniser=tokeniser,
+            inner=parser,
+            context_tokens=how.context_tokens,
+            complete=how.complete,
+        )
     nodes = parser.get_nodes_from_documents([llama_document(source)])
     return [node for node in nodes if isinstance(node, TextNode)]
+
+
+def suited(text: str, shape: Shape) -> Strategy:
+    """The strategy for a text of this shape: what its reader knows counts first, then its look."""
+    from .detect import looks_like_faq, looks_like_legal, looks_like_transcript
+
+    match shape:
+        case "code":
+            return "code"
+        case "transcript":
+            return "transcript"
+        case _ if looks_like_transcript(text):
+            return "transcript"
+        case _ if looks_like_faq(text, markdown=shape == "markdown"):
+            return "faq"
+        case _ if looks_like_legal(text):
+            return "legal"
+        case _:
+            return "recursive"
+
+
+def node_parser(
+    strategy: Strategy, *, options: ChunkOptions, tokeniser: Tokeniser
+) -> SpanNodeParser:
+    """The LlamaIndex node parser of a strategy; `auto` depends on the text and is none.
+
+    Raises:
+        SettingsError: there is no such strategy, or it needs a model that is not there.
+    """
+    size, overlap = options.size_tokens, options.overlap_tokens
+    match strategy:
+        case "semantic":
+            from .semantic import SemanticNodeParser
+
+            if options.embed is None:
+                raise SettingsError(
+                    "chunk.strategy='semantic' needs an embedding model, and embedding.kind is "
+                    "'none': choose another strategy or another embedding"
+                )
+            return SemanticNodeParser(
+                size_tokens=size,
+                overlap_tokens=overlap,
+                tokeniser=tokeniser,
+                embed=options.embed,
+            )
+        case "agentic":
+            from .agentic import AgenticNodeParser
+
+            return AgenticNodeParser(
+                size_tokens=size,
+                overlap_tokens=overlap,
+                tokeniser=tokeniser,
+                complete=options.complete,
+            )
+        case "parent_child":
+            from .parent_child import ParentChildNodeParser
+
+            return ParentChildNodeParser(
+                size_tokens=size,
+                overlap_tokens=overlap,
+                tokeniser=tokeniser,
+                child_tokens=options.child_tokens,
+            )
+        case "sentence_window":
+            from .sentence_window import SentenceWindowNodeParser
+
+            return SentenceWindowNodeParser(
+                size_tokens=size,
+                overlap_tokens=overlap,
+                tokeniser=tokeniser,
+                window_sentences=options.window_sentences,
+            )
+        case _:
+            kind = _needing_no_model(strategy)
+            return kind(size_tokens=size, overlap_tokens=overlap, tokeniser=tokeniser)
+
+
+def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
+    from .code import CodeNodeParser
+    from .faq import FaqNodeParser
+    from .fixed import FixedNodeParser
+    from .legal import LegalNodeParser
+    from .markdown import MarkdownNodeParser
+    from .page import PageNodeParser
+    from .recursive import RecursiveNodeParser
+    from .sentence import SentenceNodeParser
+    from .transcript import TranscriptNodeParser
+
+    kinds: dict[str, type[SpanNodeParser]] = {
+        "code": CodeNodeParser,
+        "faq": FaqNodeParser,
+        "fixed": FixedNodeParser,
+        "legal": LegalNodeParser,
+        "markdown": MarkdownNodeParser,
+        "page": PageNodeParser,
+        "recursive": RecursiveNodeParser,
+        "sentence": SentenceNodeParser,
+        "transcript": TranscriptNodeParser,
+    }
+    if strategy not in kinds:
+        raise SettingsError(f"chunk.strategy={strategy!r} is unknown: choose {', '.join(kinds)}")
+    return kinds[strategy]
 
 
 def llama_document(source: SourceText) -> Document:

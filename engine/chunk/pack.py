@@ -5,14 +5,18 @@ Pure; spans in, spans out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from .blocks import Section
+from .blocks import Block, Section, is_delimiter_row
 from .cuts import BLOCK, WINDOW, Piece, finer, sentence_starts
 from .measure import Measure
 from .parser import Span
+
+_HEADER_CHARACTERS = 800
+"""A header row that is longer, its rule included, says too little for its size."""
 
 
 def pack(
@@ -21,7 +25,8 @@ def pack(
     """The chunks of one section, none above `size_tokens`.
 
     A block stays whole where it fits; prose fills a chunk that is not yet half full. Tables and
-    code are cut only where they do not fit. A heading is not parted from what follows it.
+    code are cut only where they do not fit. A heading is not parted from what follows it. A chunk
+    that begins inside a table has the table's header row for its context.
     """
     packer = _Packer(
         text=text,
@@ -32,7 +37,21 @@ def pack(
             Piece(start=block.start, end=block.end, kind=block.kind) for block in section.blocks
         ),
     )
-    return [Span(start=start, end=end, path=section.path) for start, end in packer.run()]
+    tables = [block for block in section.blocks if block.kind == "table"]
+    return [
+        Span(start=start, end=end, path=section.path, context=_table_header(text, tables, start))
+        for start, end in packer.run()
+    ]
+
+
+def _table_header(text: str, tables: Sequence[Block], at: int) -> str:
+    """The header row of the table that `at` is inside, past its first row; empty elsewhere."""
+    index = bisect_left(tables, at, key=lambda table: table.start) - 1
+    if index < 0 or at >= tables[index].end:
+        return ""
+    begin = tables[index].start
+    rows = text[begin : min(begin + _HEADER_CHARACTERS, tables[index].end)].splitlines()
+    return rows[0].strip() if len(rows) > 2 and is_delimiter_row(rows[1]) else ""
 
 
 def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) -> list[Span]:
@@ -43,8 +62,8 @@ def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) ->
     for span in spans:
         last = result[-1] if result else None
         if last is not None and _mergeable(last, span, measure, minimum, size_tokens):
-            shared = _shared(last.path, span.path)
-            result[-1] = Span(start=last.start, end=span.end, path=shared)
+            shared = shared_path(last.path, span.path)
+            result[-1] = replace(last, end=span.end, path=shared)
         else:
             result.append(span)
     return result
@@ -52,11 +71,12 @@ def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) ->
 
 def _mergeable(a: Span, b: Span, measure: Measure, minimum: int, size_tokens: int) -> bool:
     small = min(measure.tokens(a.start, a.end), measure.tokens(b.start, b.end)) < minimum
-    akin = len(_shared(a.path, b.path)) >= max(len(a.path), len(b.path)) - 1
+    akin = len(shared_path(a.path, b.path)) >= max(len(a.path), len(b.path)) - 1
     return small and akin and measure.tokens(a.start, b.end) <= size_tokens
 
 
-def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+def shared_path(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    """The headings that two paths have in common, from the root."""
     count = 0
     while count < min(len(a), len(b)) and a[count] == b[count]:
         count += 1

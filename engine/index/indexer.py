@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from llama_index.core.schema import BaseNode, TextNode
 
 from ..types import SourceText
+from .before import before
 from .door import (
     Derived,
     KnowledgeGraphIndex,
@@ -167,15 +168,11 @@ class Indexer:
                 self._vectors.insert_nodes(prepared.windows)
             self._keyword.index_nodes(
                 [
-                    (node.node_id, str(node.metadata.get("title") or ""), _indexed_text(node))
+                    (node.node_id, title, f"{context}\n{node.get_content()}".lstrip("\n"))
                     for node in prepared.nodes
+                    for title, context in [before(node.metadata)]
                 ]
             )
-
-
-def _indexed_text(node: BaseNode) -> str:
-    context = node.metadata.get("context")
-    return f"{context}\n{node.get_content()}" if context else node.get_content()
 
 
 class _timed:  # noqa: N801 - reads as a statement

@@ -29,6 +29,7 @@ from pydantic import PrivateAttr
 from sqlalchemy import Connection, select
 
 from ..ingest.clean import clean
+from .before import before
 from .dense import DenseIndex
 from .door import (
     chunk_of_node,
@@ -191,8 +192,7 @@ class WindowedVectorIndex(VectorStoreIndex):
     def _pieces(self, node: BaseNode) -> list[BaseNode]:
         if CHUNK_KEY in node.metadata:
             return [node]
-        before = (clean(str(node.metadata.get(key) or "")) for key in ("title", "context"))
-        prefix = "".join(f"{part}. " for part in before if part)
+        prefix = "".join(f"{clean(part)}. " for part in before(node.metadata) if part)
         text = clean(node.get_content(MetadataMode.NONE))
         pieces: list[BaseNode] = []
         for number, piece in enumerate(self._windows(prefix, text)):

@@ -24,7 +24,7 @@ _REFERENCE = re.compile(r"<<[^,>]*(?:,([^>]*))?>>|xref:\S*?\[([^\]]*)\]")
 _INLINE_ANCHOR = re.compile(r"\[\[[^\]]*\]\]|\(\(\([^)]*\)\)\)")
 _FOOTNOTE = re.compile(r"footnote:\w*\[([^\]]*)\]")
 _CELL = re.compile(
-    r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[*+]|\.\d+\+)?(?:[<^>]?(?:\.[<^>])?)?[adehlmsv]?\|(?!\|)"
+    r"(?:(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[*+]|\.\d+\+)?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|"
 )
 _COLUMNS = re.compile(r"cols=\"?([^\"\]]*)\"?")
 

@@ -100,4 +100,5 @@ def _bare(table: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
+    line = " ".join(text.split())
+    return _CELL_EDGE.sub(r"\\|", line) if "|" in line else line

@@ -39,6 +39,7 @@ _NOT_OF_THE_ROW = re.compile(
 )
 _CODE = re.compile("(^|_)(id|key|uid|uuid|guid|hash|sha256)$", re.I)
 _EPOCH_SECONDS = range(10**8, 10**10)
+_DIGITS = 100
 _KEY_LIMIT = 200
 _TITLE_LIMIT = 120
 _DIVIDERS = re.compile(r"[\s%/,?#\x00-\x1f\x7f]")
@@ -158,27 +159,32 @@ def _of_epoch(number: int) -> str:
 
 def cell_text(value: object, *, limit: int) -> str:
     """A cell as text, the same for equal values on every machine, cut past `limit` characters."""
+    text = _written(value)
+    if len(text) > limit:
+        text = text[:limit].rstrip() + f" … [cut at {limit:,} characters]"
+    return _SPACES.sub("\n", storable(text)).strip()
+
+
+def _written(value: object) -> str:
     match value:
         case None:
             return ""
         case bool():
-            text = "true" if value else "false"
+            return "true" if value else "false"
         case bytes() | bytearray() | memoryview():
-            text = binary_text(len(bytes(value)))
+            return binary_text(len(bytes(value)))
         case datetime.datetime():
-            text = _moment(value)
+            return _moment(value)
         case datetime.date() | datetime.time():
-            text = value.isoformat()
+            return value.isoformat()
         case decimal.Decimal():
-            text = f"{value:f}" if -100 < (value.adjusted() if value else 0) < 100 else str(value)
+            is_long = value.is_finite() and value != 0 and abs(value.adjusted()) > _DIGITS
+            return str(value) if is_long else f"{value:f}"
         case dict() | list() | tuple() | set() | frozenset():
             kept = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-            text = json.dumps(kept, ensure_ascii=False, sort_keys=True, default=str)
+            return json.dumps(kept, ensure_ascii=False, sort_keys=True, default=str)
         case _:
-            text = str(value)
-    if len(text) > limit:
-        text = text[:limit].rstrip() + f" … [cut at {limit:,} characters]"
-    return _SPACES.sub("\n", storable(text)).strip()
+            return str(value)
 
 
 def binary_text(size: int | str) -> str:
@@ -203,7 +209,7 @@ def key_text(values: Sequence[object]) -> str | None:
     texts = [
         bytes(value).hex()
         if isinstance(value, bytes | bytearray | memoryview)
-        else cell_text(value, limit=1_000_000)
+        else storable(_written(value))
         for value in values
     ]
     joined = ",".join(map(encoded, texts))

@@ -18,7 +18,7 @@ from .content import Content, ReadOptions, one_line
 from .plain import decode
 from .records import joined, sample, table_or_records
 
-_SEPARATORS = ",;\t|:"
+_SEPARATORS = ",;\t|"
 _SAMPLE_ROWS = 200
 _SAMPLE_CHARACTERS = 1 << 17
 _SAID = re.compile(r"\Asep=(.)\r?\n", re.I)
@@ -69,7 +69,7 @@ def separator_of(text: str) -> str:
         width, count = max(counted.items(), key=lambda item: (item[1], item[0]))
         score = count / len(widths) + min(width, 20) / 100
         if count > 1 or len(widths) == 1:
-            score += 0.5 if separator != ":" else -0.3  # a colon parts words, times and addresses
+            score += 0.5
         if score > best_score:
             best, best_score = separator, score
     return best

@@ -60,12 +60,12 @@ _LISTS = (
 _QUESTIONS = ("question", "q", "query", "问题", "问", "提问")
 _ANSWERS = ("answer", "a", "answers", "response", "accepted_answer", "答案", "答", "回答", "解答")
 _SHARE = 0.9
-_SECONDS = re.compile(r"\d{9,10}(?:\.\d+)?")
+_STAMP = re.compile(r"(?:(\d{4}-\d\d-\d\d)[T ])?(\d{1,2}:\d\d(?::\d\d)?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one speaker said; `time` as the data give it, or empty."""
+    """What one speaker said; `time` is the day and the time of day, or empty."""
 
     speaker: str
     text: str
@@ -157,10 +157,16 @@ def _turn(item: object) -> Turn | None:
         return None
     time = next((item[key] for key in _TIMES if isinstance(item.get(key), str)), "")
     return Turn(
-        speaker=one_line(speaker, limit=80),
+        speaker=one_line(speaker[:1].upper() + speaker[1:], limit=80),
         text=text.strip(),
-        time="" if _SECONDS.fullmatch(time) else one_line(time, limit=40),
+        time=_stamp(time),
     )
+
+
+def _stamp(time: str) -> str:
+    """The day and the time of day, where the data give them so; counted seconds say nothing."""
+    found = _STAMP.match(time)
+    return " ".join(filter(None, found.groups())) if found else ""
 
 
 def _name(value: object) -> str:

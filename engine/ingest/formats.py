@@ -9,19 +9,26 @@ from .archive import read_tar, read_zip
 from .audio import read_audio
 from .code import CONFIGURATION, LANGUAGES, read_code, read_configuration
 from .content import Content, ReadOptions
+from .delimited import read_delimited
 from .epub import read_epub
 from .images import read_image
+from .latex import read_latex
 from .mail import read_mailbox, read_message
 from .markdown import read_markdown
+from .markup import read_asciidoc, read_restructured
+from .notebook import read_notebook
 from .office import read_docx, read_pptx
 from .office_legacy import read_doc, read_ppt
 from .opendocument import read_opendocument
 from .outlook import read_outlook
 from .pdf import read_pdf
 from .plain import read_plain
+from .rtf import read_rtf
 from .spreadsheets import read_xls, read_xlsx
+from .structured import read_json, read_json_lines
 from .subtitles import read_substation, read_subtitles
 from .web import read_web_archive, read_web_page
+from .xml_reader import read_xml
 
 Reader = Callable[[bytes, ReadOptions], Content]
 
@@ -55,6 +62,14 @@ _ODP = Format("odp", read_opendocument)
 _IMAGE = Format("image", read_image)
 _AUDIO = Format("audio", read_audio)
 _TAR = Format("archive", read_tar)
+_ASCIIDOC = Format("asciidoc", read_asciidoc)
+_DELIMITED = Format("csv", read_delimited)
+_JSON = Format("json", read_json)
+_JSON_LINES = Format("json", read_json_lines)
+_LATEX = Format("latex", read_latex)
+_RESTRUCTURED = Format("rst", read_restructured)
+_XML = Format("xml", read_xml)
+_XMLS = (".atom", ".dbk", ".dita", ".docbook", ".jats", ".nxml", ".rdf", ".rss", ".tei", ".xml")
 _SUBTITLES = _simple("subtitles", read_subtitles)
 _SUBSTATION = _simple("subtitles", read_substation)
 _CONFIGURATION = _simple("configuration", read_configuration)
@@ -72,7 +87,6 @@ FORMATS: dict[str, Format] = {
     ".txt": _PLAIN,
     ".text": _PLAIN,
     ".log": _PLAIN,
-    ".rst": _PLAIN,
     ".md": _MARKDOWN,
     ".markdown": _MARKDOWN,
     ".html": _WEB,
@@ -96,6 +110,15 @@ FORMATS: dict[str, Format] = {
     ".mbox": _simple("email", read_mailbox),
     ".zip": Format("archive", read_zip),
     **dict.fromkeys(_TARS, _TAR),
+    **dict.fromkeys((".adoc", ".asc", ".asciidoc"), _ASCIIDOC),
+    **dict.fromkeys((".rest", ".rst"), _RESTRUCTURED),
+    **dict.fromkeys((".bbl", ".ltx", ".tex"), _LATEX),
+    ".rtf": Format("rtf", read_rtf),
+    **dict.fromkeys((".csv", ".psv", ".tab", ".tsv"), _DELIMITED),
+    **dict.fromkeys((".geojson", ".json"), _JSON),
+    **dict.fromkeys((".jsonl", ".ndjson"), _JSON_LINES),
+    **dict.fromkeys(_XMLS, _XML),
+    ".ipynb": Format("notebook", read_notebook),
     ".ass": _SUBSTATION,
     ".ssa": _SUBSTATION,
     ".srt": _SUBTITLES,

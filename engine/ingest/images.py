@@ -35,6 +35,8 @@ _TOO_LARGE = f"is too large a picture: more than {_MAX_PIXELS:,} pixels; scale i
 _MAX_FRAMES = 500
 _LONGEST_SIDE = 2000
 """The engine shrinks what is longer until small print is lost: such pictures are read in strips."""
+_SHORTEST_SIDE = 480
+"""What is smaller is enlarged before lines are looked for, so that small print is found."""
 _THREADS = 2
 _LEAST_SCORE = 0.5
 _EXIF_FOLDER, _EXIF_TAKEN, _EXIF_OFFSET, _EXIF_ARTIST = 0x8769, 0x9003, 0x9011, 0x013B
@@ -47,7 +49,7 @@ def recognise(picture: bytes | Pixels) -> str:
     """The text in a picture (a file's bytes, or its pixels), in reading order; "" without any.
 
     Lines end with newlines, paragraphs and columns with an empty line, cells of a line are parted
-    by tabs. English and Chinese, upright or upside down.
+    by tabs. English and Chinese, upright.
 
     Raises:
         SourceError: the bytes are no picture that can be read, it is too large, or the engine is
@@ -230,6 +232,8 @@ def _engine() -> Callable[[Pixels], Any]:
         params={
             "Global.log_level": "critical",
             "Global.text_score": _LEAST_SCORE,
+            "Global.use_cls": False,  # it turns lines of full, upright pages upside down
+            "Det.limit_side_len": _SHORTEST_SIDE,
             "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }

@@ -45,7 +45,7 @@ def read_latex(data: bytes, options: ReadOptions) -> Content:
     written = LatexWriter(
         text=_body(text), statements=statements, chapters=r"\chapter" in text
     ).run()
-    if not _WORD.search(written):
+    if macros and not _WORD.search(written):
         written = ""  # nothing but definitions
     title = about.get("title")
     head = [f"# {title}" if title else "", about.get("authors", "")]

@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     re.S,
 )
 _ENVIRONMENT = re.compile(r"\s*\{([^{}]{1,40})\}")
-_OPTION = re.compile(r"\s{0,3}\[((?:[^\[\]{}]|\{[^{}]*\})*)\]")
+_OPTION = re.compile(r"\s{0,3}\[((?:[^\[\]{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\]")
 _INLINE = re.compile(r"\$((?:[^$\\]|\\.){1,4000}?)\$", re.S)
 _LABEL = re.compile(r"\\(?:label|tag)\{[^{}]*\}|\\nonumber\b|\\notag\b")
 _KEPT = re.compile("\x02(\\d+)\x03")
@@ -306,6 +306,11 @@ class LatexWriter:
         else:
             self._begin(name)
 
+    def _until_entries(self) -> None:
+        """Past what stands before a bibliography's first entry: only its own definitions do."""
+        if self._until("\\bibitem") is not None:
+            self.at -= len("\\bibitem")
+
     def _listing(self, name: str) -> None:
         self._option()
         language = self._argument() if name.startswith("minted") else ""
@@ -327,6 +332,8 @@ class LatexWriter:
             self._put("\n\n")
         elif name in ("abstract", "thebibliography"):
             title = "Abstract" if name == "abstract" else "References"
+            if name != "abstract":
+                self._until_entries()
             self._put(f"\n\n{self._keep(f'## {title}')}\n\n")
         elif name.rstrip("*") in self.statements:
             said = self.statements[name.rstrip("*")]

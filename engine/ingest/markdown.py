@@ -27,7 +27,7 @@ _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.S | re.M)
 _TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\r?\n=+[ \t]*\r?$", re.M)
 _CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t\r]*\Z")
 _LONGEST_HEADING = 1_000
-"""What stands behind that in one line is no heading's, and looking for pairs of marks in it slow."""
+"""Pairs of marks in a line that is far longer, and so no heading, would cost seconds to find."""
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
 _DATES = ("date", "published", "created", "updated")
 Scalar = str | int | float | bool | datetime.date | datetime.datetime

@@ -19,6 +19,7 @@ from .restructured import restructured_blocks
 _AUTHOR = re.compile(r":author:[ \t]*(\S.*)", re.I)
 _DATE = re.compile(r":(?:rev)?date:[ \t]*(\S.*)", re.I)
 _KEYWORDS = re.compile(r":(?:keywords|tags):[ \t]*(\S.*)", re.I)
+_ITEM = re.compile(r" *(?:-|1\.) ")
 _HEAD_LINES = 60
 
 
@@ -47,7 +48,7 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -> Content:
-    text = storable(joined(filter(None, blocks), limit=options.max_characters))
+    text = storable(joined(_together(blocks), limit=options.max_characters))
     head = "\n".join(lines[:_HEAD_LINES])
     found = {
         name: match.group(1)
@@ -58,3 +59,18 @@ def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -
     return Content(
         text=text, title=title and one_line(title), shape="markdown", metadata=described(found)
     )
+
+
+def _together(blocks: Iterator[str]) -> Iterator[str]:
+    """The blocks that say something, the items of a list as one."""
+    items: list[str] = []
+    for block in filter(None, blocks):
+        if _ITEM.match(block):
+            items.append(block)
+            continue
+        if items:
+            yield "\n".join(items)
+            items = []
+        yield block
+    if items:
+        yield "\n".join(items)

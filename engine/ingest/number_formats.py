@@ -41,19 +41,23 @@ class Shown(NamedTuple):
 
 def shown(value: float, *, format_: str = "", since_1904: bool = False) -> str:
     """A cell's number as text. The same number and format always give the same text."""
-    section = _section(format_ or "General", negative=value < 0)
-    how = _shape(section)
-    if how.kind in ("date", "time", "datetime", "duration"):
-        written = _moment(value, how.kind, since_1904=since_1904)
-        if written:
-            return written
-    if how.kind != "number":
+    how, signed = _how(format_, value < 0)
+    if how.kind == "general":
         return plain_number(value)
-    negative_section = value < 0 and ";" in format_ and section != format_.split(";")[0]
-    size = abs(value) if negative_section else value
+    if how.kind != "number":
+        return _moment(value, how.kind, since_1904=since_1904) or plain_number(value)
+    size = value if signed else abs(value)
     percent = "%" in how.after or "%" in how.before
     digits = _decimal(size * 100 if percent else size, how)
     return f"{how.before}{digits}{how.after}".strip()
+
+
+@lru_cache(maxsize=1024)
+def _how(format_: str, negative: bool) -> tuple[Shown, bool]:
+    """What the format does to a number of this sign, and whether the sign is still to be shown: a
+    section for negative numbers brings its own."""
+    section = _section(format_ or "General", negative=negative)
+    return _shape(section), not (negative and section != format_.split(";")[0] and format_)
 
 
 def plain_number(value: float) -> str:
@@ -79,7 +83,6 @@ def _section(format_: str, *, negative: bool) -> str:
     return chosen or "General"
 
 
-@lru_cache(maxsize=1024)
 def _shape(section: str) -> Shown:
     if section.lower() in ("general", "@", "standard"):
         return Shown("general")

@@ -46,8 +46,10 @@ def _one(node: _Element) -> str:
             return _run(node)
         case "f":
             above, below = _inside(node, "num"), _inside(node, "den")
-            linear = _value(node, "fPr", "type") in ("lin", "skw")
-            return f"{above}/{below}" if linear else rf"\frac{{{above}}}{{{below}}}"
+            shape = _value(node, "fPr", "type")
+            if shape in ("lin", "skw"):
+                return f"{above}/{below}"
+            return rf"\{'binom' if shape == 'noBar' else 'frac'}{{{above}}}{{{below}}}"
         case "sSup" | "sSub" | "sSubSup" | "sPre":
             below, above = _inside(node, "sub"), _inside(node, "sup")
             scripts = _scripts(below, above)
@@ -98,6 +100,8 @@ def _matrix(node: _Element, *, rows: str) -> str:
         " & ".join(_all(cell) for cell in row.iterfind(f"{M}e")) if rows == "mr" else _all(row)
         for row in node.iterfind(f"{M}{rows}")
     ]
+    if len(lines) == 1 and rows == "e":
+        return lines[0]
     body = r" \\ ".join(lines)
     return rf"\begin{{matrix}} {body} \end{{matrix}}"
 

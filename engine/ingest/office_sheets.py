@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
+_COLUMN_LETTERS = 3
 _DIVIDERS = 3
 """Characters that a table adds to each cell."""
 
@@ -90,9 +92,8 @@ class Workbook:
     def _row(self, element: _Element) -> dict[int, str]:
         row: dict[int, str] = {}
         column = 0
-        for cell in element.iterfind("{*}c"):
-            place = _REFERENCE.match(cell.get("r", ""))
-            column = _column(place.group(1)) if place else column + 1
+        for cell in element:
+            column = _column_of(cell.get("r", "")) or column + 1
             text = self._shown(cell)
             if text and not text.isspace():
                 row[column] = text
@@ -105,7 +106,7 @@ class Workbook:
         if kind == "inlineStr":
             inline = cell.find("{*}is")
             return "" if inline is None else _rich_text(inline)
-        value = cell.findtext("{*}v") or ""
+        value = next((part.text or "" for part in cell if part.tag.endswith("}v")), "")
         if kind == "s":
             place = whole(value, -1)
             return self._strings[place] if 0 <= place < len(self._strings) else ""
@@ -187,6 +188,8 @@ def _elements(data: bytes, name: str, *tags: str) -> Iterator[_Element]:
         no_network=True,
         load_dtd=False,
         huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
     )
     try:
         for _event, element in events:
@@ -200,7 +203,16 @@ def _elements(data: bytes, name: str, *tags: str) -> Iterator[_Element]:
         ) from error
 
 
+def _column_of(reference: str) -> int:
+    """The column of a cell's reference; 0 where it has none."""
+    return _column(reference.rstrip("0123456789$").lstrip("$"))
+
+
+@lru_cache(maxsize=20_000)
 def _column(letters: str) -> int:
+    """The number of a column from 1; 0 for what names none."""
+    if not 0 < len(letters) <= _COLUMN_LETTERS or not (letters.isascii() and letters.isupper()):
+        return 0
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1

@@ -160,14 +160,21 @@ class OpenText:
             return " "
         if name == "note":
             body = child.find(f"{_TEXT}note-body")
-            text = "" if body is None else inline(self.children(body))
+            text = "" if body is None else inline(self._apart(self.children(body)))
             mark = child.findtext(f"{_TEXT}note-citation") or str(len(self._notes) + 1)
             self._notes.append(Block(f"[^{mark}]: {text}"))
             return f"[^{mark}]"
         if name == "annotation" or child.tag.startswith(_DRAW):
-            self._aside += [block for block in self._block(child) if block.text]
+            self._aside = [*self._aside, *self._apart(self._block(child))]
             return ""
         return self._inline(child)
+
+    def _apart(self, blocks: Iterator[Block]) -> list[Block]:
+        """The blocks of something inside a paragraph, which keeps what follows it to itself."""
+        outer, self._aside = self._aside, []
+        found = [block for block in blocks if block.text]
+        self._aside = outer
+        return found
 
     def _rows(self, table: _Element) -> list[list[str]]:
         cells, _merged = self._cells(table)

@@ -27,6 +27,9 @@ _BOLD_WEIGHT = 600
 _FILL_AND_STROKE = 2
 _BULLETS = dict.fromkeys("\uf0b7\uf0a7\uf0d8\uf076\uf06e\uf06c\uf0fc\uf09f\uf077\uf02d", "•")
 _FALLBACK_SIZE = 10.0
+_LARGEST_SIZE = 5_000.0
+FURTHEST = 1e8
+"""In points: what lies further out, or nowhere at all, is on no page."""
 
 
 class Style(NamedTuple):
@@ -77,7 +80,9 @@ def glyphs_of(text_page: PdfTextPage) -> list[Glyph]:
         if address and address != drawn_by:
             style, drawn_by = _style(handle, index, text_object=found), address
         raw.FPDFText_GetLooseCharBox(handle, index, by_reference)
-        glyphs.append(Glyph(text, box.left, box.bottom, box.right, box.top, style))
+        left, bottom, right, top = box.left, box.bottom, box.right, box.top
+        if -FURTHEST < left <= right < FURTHEST and -FURTHEST < bottom <= top < FURTHEST:
+            glyphs.append(Glyph(text, left, bottom, right, top, style))
     return glyphs
 
 
@@ -119,14 +124,15 @@ def _style(handle: object, index: int, *, text_object: object) -> Style:
     matrix = raw.FS_MATRIX(1, 0, 0, 1, 0, 0)
     raw.FPDFText_GetMatrix(handle, index, matrix)
     scale = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
-    size = round(raw.FPDFText_GetFontSize(handle, index) * scale, 1) or _FALLBACK_SIZE
+    size = abs(raw.FPDFText_GetFontSize(handle, index) * scale)
+    size = round(size, 1) if 0.1 <= size <= _LARGEST_SIZE else _FALLBACK_SIZE
     name = _font_name(handle, index)
     bold = (
         raw.FPDFText_GetFontWeight(handle, index) >= _BOLD_WEIGHT
         or _BOLD.search(name) is not None
         or raw.FPDFTextObj_GetTextRenderMode(text_object) == _FILL_AND_STROKE
     )
-    return Style(abs(size), bold, _MONO.search(name) is not None, _direction(matrix.a, matrix.b))
+    return Style(size, bold, _MONO.search(name) is not None, _direction(matrix.a, matrix.b))
 
 
 def _font_name(handle: object, index: int) -> str:

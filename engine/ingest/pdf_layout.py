@@ -230,7 +230,8 @@ def _cells(row: list[Piece]) -> list[Piece]:
 
 def _joined(one: Piece, other: Piece, *, gap: float) -> Piece:
     wide = is_wide(one.text[-1:]) and is_wide(other.text)
-    glue = "" if gap < 0.12 * one.size or wide else " "
+    touch = -0.2 * one.size < gap < 0.12 * one.size  # what lies over it is another text
+    glue = "" if touch or wide else " "
     return Piece(
         text=f"{one.text}{glue}{other.text}",
         left=min(one.left, other.left),

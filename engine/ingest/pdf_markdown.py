@@ -198,7 +198,9 @@ def _goes_on(block: _Block, following: _Block) -> bool:
         return False
     if not same_size or not _is_full(last, line):
         return False
-    if not below or last.column != line.column:
+    if last.column == line.column and last.bottom > line.bottom and not below:
+        return False
+    if not below or last.column != line.column:  # from the foot of a column to the next one's head
         return not ends_sentence(last.text) and (line.text[0].islower() or is_wide(line.text))
     indent = line.left - line.column[0]
     new = block.kind == "text" and indent > 0.8 * line.size

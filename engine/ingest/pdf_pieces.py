@@ -128,6 +128,9 @@ def pieces_of(glyphs: Iterable[Glyph], rules: Sequence[Rule] = ()) -> list[Piece
         if glyph.text == " ":
             pending = True
             continue
+        if run and not pending and _follows_closely(run[-1], glyph):
+            run.append(glyph)
+            continue
         apart = bool(run) and (pending or _is_word_gap(run[-1], glyph))
         if run and not _continues(run[-1], glyph, walls=walls if apart else ()):
             result.append(_piece(run, spaces))
@@ -139,6 +142,19 @@ def pieces_of(glyphs: Iterable[Glyph], rules: Sequence[Rule] = ()) -> list[Piece
     if run:
         result.append(_piece(run, spaces))
     return result
+
+
+def _follows_closely(last: Glyph, glyph: Glyph) -> bool:
+    """Whether it is plainly the next letter of the same word: the usual case, decided quickly."""
+    size = glyph.style[0]
+    return (
+        glyph.style == last.style
+        and -0.3 * size < glyph.left - last.right < 0.15 * size
+        and abs(glyph.bottom - last.bottom) < 0.5
+        and glyph.left > last.left
+        and glyph.text < "\u0590"
+        and last.text < "\u0590"
+    )
 
 
 def _continues(last: Glyph, glyph: Glyph, *, walls: Sequence[Rule]) -> bool:

@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .pdf_glyphs import FURTHEST
 from .pdf_pieces import Rule
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def rules_of(page: PdfPage) -> list[Rule]:
         return []
     for index in range(count):
         for rule in _of_object(raw.FPDFPage_GetObject(page.raw, index), _SAME, depth=0):
-            rules.append(rule)
+            if all(-FURTHEST < edge < FURTHEST for edge in rule):
+                rules.append(rule)
             if len(rules) > _MAX_RULES:
                 return []
     return rules

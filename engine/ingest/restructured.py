@@ -22,11 +22,17 @@ _NAMED = re.compile(r"`([^`]+)`__?(?!\w)|(?<!\w)(\w+)_(?!\w)")
 _LITERAL = re.compile(r"``(.+?)``")
 _CODE = ("code", "code-block", "sourcecode", "literalinclude", "parsed-literal", "math", "doctest")
 _SILENT = ("image", "figure", "include", "toctree", "contents", "index", "raw", "meta", "highlight")
+_NOTICES = (
+    *("note", "warning", "tip", "important", "caution", "danger", "hint", "attention", "error"),
+    *("seealso", "deprecated", "todo"),
+)
+_DEEPEST = 20
 _TABLES = ("csv-table", "list-table")
 
 
-def restructured_blocks(lines: Sequence[str]) -> Iterator[str]:
-    """The blocks, in order. Headings get their level by the order in which their marks appear."""
+def restructured_blocks(lines: Sequence[str], *, depth: int = 0) -> Iterator[str]:
+    """The blocks, in order. Headings get their level by the order in which their marks appear;
+    directives inside each other are followed 20 deep."""
     levels: list[str] = []
     at = 0
     while at < len(lines):
@@ -45,7 +51,7 @@ def restructured_blocks(lines: Sequence[str]) -> Iterator[str]:
             yield from blocks
         elif directive:
             body, at = _indented(lines, at + 1, len(directive[1]))
-            yield from _directed(directive[2], directive[3] or "", body)
+            yield from _directed(directive[2], directive[3] or "", body, depth=depth)
         elif _COMMENT.match(line):
             note = _NOTE.fullmatch(line)
             body, at = _indented(lines, at + 1, 0)
@@ -86,7 +92,7 @@ def _indented(lines: Sequence[str], at: int, indent: int) -> tuple[list[str], in
     return "\n".join(line[edge:] for line in body).strip("\n").split("\n") if edge else [], stop
 
 
-def _directed(name: str, argument: str, body: list[str]) -> Iterator[str]:
+def _directed(name: str, argument: str, body: list[str], *, depth: int) -> Iterator[str]:
     options = 0
     while options < len(body) and _OPTION.fullmatch(body[options]):
         options += 1
@@ -101,13 +107,21 @@ def _directed(name: str, argument: str, body: list[str]) -> Iterator[str]:
         yield _inline(argument)
         yield from _list_table(content) if name == "list-table" else _comma_table(body)
     elif name in _SILENT:
-        yield from restructured_blocks(content) if name == "figure" else ()
+        yield from (
+            restructured_blocks(content, depth=depth + 1)
+            if name == "figure" and depth < _DEEPEST
+            else ()
+        )
+    elif depth >= _DEEPEST:
+        yield "\n".join(filter(None, [argument, *content]))
+    elif name in _NOTICES:
+        said = restructured_blocks([argument, *content], depth=depth + 1)
+        first = next(filter(None, said), "")
+        yield f"**{name.capitalize()}:** {first}"
+        yield from said
     else:
-        label = name.capitalize() if name.isalpha() and name != "rubric" else ""
-        said = _inline(argument)
-        if said or label:
-            yield f"**{': '.join(filter(None, (label, said)))}**"
-        yield from restructured_blocks(content)
+        yield f"**{_inline(argument)}**" if argument.strip() else ""
+        yield from restructured_blocks(content, depth=depth + 1)
 
 
 def _comma_table(body: list[str]) -> list[str]:
@@ -202,7 +216,13 @@ def _paragraph(lines: Sequence[str], at: int) -> tuple[str, int]:
 
 
 def _inline(text: str) -> str:
+    pieces = _LITERAL.split(text)  # every second one is a literal
+    pieces[::2] = map(_unlinked, pieces[::2])
+    pieces[1::2] = (f"`{literal}`" for literal in pieces[1::2])
+    return "".join(pieces).rstrip()
+
+
+def _unlinked(text: str) -> str:
     text = _ROLE.sub(lambda found: found[1] or found[2] or "", text)
     text = _LINK.sub(r"\1 (\2)", text)
-    text = _LITERAL.sub(r"`\1`", text)
-    return _NAMED.sub(lambda found: found[1] or found[2], text).rstrip()
+    return _NAMED.sub(lambda found: found[1] or found[2], text)

@@ -33,7 +33,7 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{\\rtf"):
         raise SourceError("is no RTF: it does not begin with {\\rtf; check its suffix")
     source = _OBJECT_BYTES.sub(b"", data).decode("latin-1")
-    if len(source) > 3 * options.max_characters:
+    if len(source) > options.max_characters:
         raise SourceError(
             f"is too large: {len(source):,} bytes of RTF without its pictures; split it, "
             "or raise ingest.max_document_characters"
@@ -61,9 +61,9 @@ def _stripped(source: str, encoding: str) -> str:
     from striprtf.striprtf import rtf_to_text
 
     try:
-        text: str = rtf_to_text(source, encoding=encoding, errors="replace")
+        text: str = rtf_to_text(source, encoding=encoding, errors="replace")  # type: ignore[no-untyped-call]
     except LookupError:  # a code page that Python does not know
-        text = rtf_to_text(source, encoding="cp1252", errors="replace")
+        text = rtf_to_text(source, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError, IndexError) as error:
         raise SourceError(f"is damaged RTF ({error}); save it again") from error
     return storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

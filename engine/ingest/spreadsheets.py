@@ -34,7 +34,7 @@ def read_xlsx(data: bytes, options: ReadOptions) -> Content:
     """A workbook of today. openpyxl would walk every empty cell of a wide or long sheet.
 
     Raises:
-        SourceError: encrypted, damaged, an old .xls, or larger than the options allow.
+        SourceError: encrypted, damaged, or larger than the options allow.
     """
     if data.startswith(OLE_MAGIC) and {"workbook", "book"} & ole_streams(data):
         return read_xls(data, options)

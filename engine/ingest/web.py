@@ -6,30 +6,20 @@ page, the page's whole body without its frame. Knows nothing of files or the net
 
 from __future__ import annotations
 
-import codecs
 import re
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from .content import Content, one_line, storable
-from .plain import decode
 from .web_frame import Sizes, frame_elements, hidden_elements, link_blocks
 from .web_main import main_element
 from .web_markdown import as_markdown
 from .web_metadata import web_metadata
+from .web_source import page_source, page_tree
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
-_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_WIDER = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "iso8859-1": "cp1252",
-    "ascii": "cp1252",
-}
 _SITE_NAME = re.compile(r"\s+[|·»«]\s.*")
 _SHORT_PAGE_CHARACTERS = 5_000
 _LEAST_LEFT = 0.15
@@ -45,33 +35,13 @@ def read_web_page(data: bytes) -> Content:
     Raises:
         SourceError: no text in it, or not text at all.
     """
-    from lxml import etree, html
-
-    source = _DECLARATION.sub("", _decoded(data))
-    try:
-        tree = html.document_fromstring(
-            source.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8", huge_tree=True)
-        )
-    except (etree.ParserError, etree.XMLSyntaxError) as error:
-        raise SourceError("is empty: there is no text in this page") from error
+    source = page_source(data)
+    tree = page_tree(source)
     title, heading = _names(tree)
     text = storable(_main_text(source, tree))
     if heading and text and heading not in text.replace("\\", ""):
         text = f"# {heading}\n\n{text}"
     return Content(text=text, title=title, shape="markdown", metadata=web_metadata(tree))
-
-
-def _decoded(data: bytes) -> str:
-    declared = _CHARSET.search(data[:2048])
-    if declared and not data.startswith(
-        (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    ):
-        try:
-            name = codecs.lookup(declared.group(1).decode("ascii")).name
-            return storable(data.decode(_WIDER.get(name, name)))
-        except (LookupError, UnicodeDecodeError):
-            return decode(data)  # an unknown or a wrong declaration: the bytes decide
-    return decode(data)
 
 
 def _names(tree: HtmlElement) -> tuple[str | None, str | None]:

@@ -38,8 +38,8 @@ def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | 
     inner = _smallest_around(found, tree) if found else None
     if inner is None:
         return named[0] if named else None
-    kept = (element for element in named if _holds(element, inner, sizes))
-    return next(kept, None) or _with_siblings(inner, sizes)
+    kept = [element for element in named if _holds(element, inner, sizes)]
+    return kept[0] if kept else _with_siblings(inner, sizes)
 
 
 def _depth(tree: HtmlElement) -> int:

@@ -29,6 +29,8 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _AROUND_BREAK = re.compile(r" *\n[ \n]*")
 _LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
+_MOST_INDENTS = 12
+_MOST_QUOTES = 3
 _OWN_BULLET = re.compile(r"[•●▪◦·]\s+")
 
 _Event = Literal["open", "close", "text"]
@@ -104,7 +106,8 @@ class _Writer:
         if tag in ("ul", "ol", "dl", "menu"):
             self.count += not self.lists
             start = element.get("start", "1")
-            self.lists.append(int(start) if tag == "ol" and start.isdecimal() else 1)
+            numbered = tag == "ol" and start.isdecimal() and len(start) < 10
+            self.lists.append(int(start) if numbered else 1)
         elif tag in ("li", "dt", "dd"):
             self.open_item(element)
         elif tag == "blockquote":
@@ -156,13 +159,14 @@ class _Writer:
             return
         item = any(self.indents)
         if item:
-            indent = "".join(self.indents)
+            indent = "".join(self.indents[-_MOST_INDENTS:])
             first = indent[: len(indent) - len(self.marker)] + self.marker
             body = _OWN_BULLET.sub("", text, count=1) if self.marker else text
             text = first + body.replace("\n", f"\n{indent}")
             self.marker = ""
         if self.quotes > 0:
-            text = "\n".join(f"> {line}" for line in text.split("\n"))
+            mark = "> " * min(self.quotes, _MOST_QUOTES)
+            text = "\n".join(f"{mark}{line}" for line in text.split("\n"))
         close = item and "```" not in text and not text.lstrip().startswith("|")
         self.blocks.append((text, self.count if close else 0))
 

@@ -218,7 +218,13 @@ def _started() -> subprocess.Popen[bytes]:
 
     Isolated (`-I`): neither the environment nor the folder it is in may put another module in the
     way. In a session of its own: what ends this run from the terminal is not meant for it.
+
+    Raises:
+        EngineError: this is a frozen program, or an embedded interpreter that has no program.
+        OSError: the operating system starts none.
     """
+    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself
+        raise EngineError("no reading process can be started: there is no Python interpreter")
     folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - "" is this folder
     program = (
         f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {ENTRY} import main; main()"

@@ -216,14 +216,14 @@ def _write_parts(element: _Element, blocks: list[str], *, level: int, prose: boo
     """An element made of elements: its title, its plain fields as one record, then its parts."""
     children = [child for child in element if tag_of(child)]
     fields = [] if prose else _attributes(element)
+    ends = [_field_end(child, prose=prose) for child in children]
+    branching = {tag_of(each) for each, end in zip(children, ends, strict=True) if end is None}
     parts: list[_Element] = []
-    for child in children:
-        alone = _is_block(child) or (not prose and len(child.attrib) > 1)
-        plain = None if alone else _chain_end(child)
-        if plain is None:
+    for child, end in zip(children, ends, strict=True):
+        if end is None or tag_of(child) in branching:  # what has parts once is no field elsewhere
             parts.append(child)
         else:
-            fields += [(tag_of(child), all_text(plain)), *([] if prose else _attributes(plain))]
+            fields += [(tag_of(child), all_text(end)), *([] if prose else _attributes(end))]
     titled = next((part for part in parts if _TITLES(tag_of(part).lower())), None)
     said = record([("" if name == "label" else name, text) for name, text in _merged(fields)])
     name = tag_of(element)
@@ -240,6 +240,12 @@ def _write_parts(element: _Element, blocks: list[str], *, level: int, prose: boo
     deeper = level + 1 if titled is not None or (not prose and len(parts) > 1) else level
     for part in parts:
         _write(part, blocks, level=deeper, prose=prose)
+
+
+def _field_end(element: _Element, *, prose: bool) -> _Element | None:
+    """Where the value of a plain field stands; None for what is written as a part of its own."""
+    alone = _is_block(element) or (not prose and len(element.attrib) > 1)
+    return None if alone else _chain_end(element)
 
 
 def _is_block(element: _Element) -> bool:

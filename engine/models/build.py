@@ -83,10 +83,13 @@ def build_llm(settings: LlmSettings, environment: Mapping[str, str] | None = Non
             )
 
 
-def identity_of(embedding: BaseEmbedding) -> str:
-    """Names the space of an embedding's vectors: those of two names must never be compared.
+def identity_of(model: BaseEmbedding | LLM) -> str:
+    """Names a model: what two of other names made must never be compared or taken for the same.
 
-    The embedding's own `identity` where it has one, else its class and its model's name.
+    The model's own `identity` where it has one, else its class and the model's name.
     """
-    own = getattr(embedding, "identity", None)
-    return own if isinstance(own, str) else f"{embedding.class_name()}/{embedding.model_name}"
+    own = getattr(model, "identity", None)
+    if isinstance(own, str):
+        return own
+    name = getattr(model, "model_name", None) or getattr(model, "model", "")
+    return f"{model.class_name()}/{name}"

@@ -226,8 +226,9 @@ def test_front_matter_gives_the_title_and_its_scalars(tmp_path: Path) -> None:
     assert found.text == text
     assert found.metadata == {
         "founded": "1974-05-02",
-        "open": "True",
+        "open": True,
         "path": "a.md",
+        "tags": ("a", "b"),
         "title": "The Station",
         "type": "markdown",
     }

@@ -1,0 +1,151 @@
+"""Where parts, chapters, articles, clauses and sub-clauses begin in laws, contracts and rules.
+
+English and Chinese numbering, and the paragraph sign. Pure; knows one text's lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from .headings import atx_heading
+from .units import line_spans
+
+HEADING, PART, CHAPTER, OUTER, ARTICLE, PARAGRAPH, LISTED, NUMBERED, LETTERED = range(9)
+"""Ranks, outermost first. OUTER: sections or articles, whichever hold the other; a
+numbered clause's further numbers (5.1.2) add a tenth each."""
+
+_NUMBER = r"(?:\d{1,4}[A-Za-z]?(?:\.\d{1,3}){0,4}|[IVXLC]{1,7}|[ivxlc]{1,7}|[A-Z])"
+_SUB = r"(?:\s?\([A-Za-z\d]{1,4}\))*"
+_AFTER = r"(?=\s*$|\s*[.:：—–]|\s+-\s|\s+[(（]?[^\Wa-z])"
+_CHINESE_NUMBER = r"[〇零一二三四五六七八九十百千\d]{1,8}"
+_WORDS = {
+    "part": PART, "title": PART, "book": PART, "schedule": PART, "annex": PART, "appendix": PART,
+    "chapter": CHAPTER, "article": ARTICLE, "art.": ARTICLE, "section": OUTER, "sec.": OUTER,
+    "clause": OUTER, "rule": OUTER, "regulation": OUTER,
+}  # fmt: skip
+_CHINESE_WORDS = {"编": PART, "分编": PART, "章": CHAPTER, "节": OUTER, "条": ARTICLE}
+_ENGLISH = re.compile(
+    rf"(?P<word>(?i:{'|'.join(map(re.escape, _WORDS))}))\s+(?P<number>{_NUMBER}){_SUB}{_AFTER}"
+)
+_CHINESE = re.compile(
+    rf"第(?P<number>{_CHINESE_NUMBER})(?P<word>分编|[编章节条])"
+    r"(?:之[一二三四五六七八九十]+)?(?=[\s　:：、.【（(]|$)"
+)
+_SIGN = re.compile(r"§{1,2}\s?(?P<number>\d{1,4}[a-z]?(?:[.-]\d{1,4})*)\.?(?=\s|$)")
+_CHINESE_LISTED = re.compile(r"(?P<number>[一二三四五六七八九十]{1,3})、")
+_DECIMAL = re.compile(
+    r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})(?:[.、．](?=\s|\D)|(?=\s+\S)(?<=\.\d)|(?=\s+\S)(?<=\.\d\d))"
+)
+_BRACKETED = re.compile(
+    r"[(（](?P<number>[a-z]{1,2}|[ivx]{1,5}|\d{1,3}|[A-Z]|[一二三四五六七八九十]{1,3})[)）](?!\s*[,;.])"
+)
+_MARKS = re.compile(r"[ \t\u3000>]*(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t\u3000]*")
+_TITLE_CHARACTERS = 80
+_PROSE_END = re.compile(r"[.;,。；，:：]$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """A division of a text begins at `start`. `rank` is smaller the further out it stands, `kind`
+    tells apart enumerations of one rank; `number` as written, `label` for the path; `level` is that
+    of a Markdown heading, 0 without.
+    """
+
+    start: int
+    rank: float
+    kind: str
+    number: str
+    label: str
+    level: int = 0
+
+
+def markers(text: str) -> list[Marker]:
+    """All lines that begin a division, in order; sections and articles ranked by which is inner."""
+    found: list[Marker] = []
+    level = 0
+    for first, last in line_spans(text, 0, len(text)):
+        line = text[first : min(last, first + 300)]
+        marker = _marker(line, first)
+        if marker is None:
+            continue
+        if marker.rank != HEADING:
+            level = marker.level or level
+        elif level and marker.level > level:
+            continue  # a note's heading inside an article, not the end of it
+        else:
+            level = 0
+        found.append(marker)
+    return _ranked(found)
+
+
+def _marker(line: str, offset: int) -> Marker | None:
+    marks = _MARKS.match(line)
+    begin = marks.end() if marks else 0
+    if begin >= len(line):
+        return None
+    heading = atx_heading(line)
+    start = offset + len(line) - len(line.lstrip())
+    level = heading.level if heading else 0
+    for pattern in (_ENGLISH, _CHINESE, _SIGN, _CHINESE_LISTED, _DECIMAL, _BRACKETED):
+        found = pattern.match(line, begin)
+        if found:
+            rank, kind = _rank(pattern, found)
+            label = _label(line[begin:], found.group())
+            number = found.group("number")
+            return Marker(
+                start=start, rank=rank, kind=kind, number=number, label=label, level=level
+            )
+    if heading is None:
+        return None
+    return Marker(
+        start=start, rank=HEADING, kind="heading", number="", label=heading.text, level=level
+    )
+
+
+def _rank(pattern: re.Pattern[str], found: re.Match[str]) -> tuple[float, str]:
+    if pattern is _ENGLISH:
+        word = found.group("word").lower()
+        return _WORDS[word], {"art.": "article", "sec.": "section"}.get(word, word)
+    if pattern is _CHINESE:
+        return _CHINESE_WORDS[found.group("word")], found.group("word")
+    if pattern is _SIGN:
+        return PARAGRAPH, "§"
+    if pattern is _CHINESE_LISTED:
+        return LISTED, "一、"
+    number = found.group("number")
+    if pattern is _DECIMAL:
+        dots = number.count(".")
+        return NUMBERED + dots / 10, f"1{'.1' * dots}"
+    kinds = ((r"\d+", "(1)"), (r"[ivx]{2,}", "(i)"), (r"[a-z]+", "(a)"), (r"[A-Z]", "(A)"))
+    kind = next((name for form, name in kinds if re.fullmatch(form, number)), "（一）")
+    return LETTERED, kind
+
+
+def _label(line: str, mark: str) -> str:
+    title = line.strip(" \t\u3000*_#")
+    prose = len(title) > _TITLE_CHARACTERS or _PROSE_END.search(title)
+    return (mark.strip() if prose else title).rstrip(".、:： ")
+
+
+def _ranked(found: list[Marker]) -> list[Marker]:
+    """Of sections and articles the more numerous are inside the others; romans after (h) letters.
+
+    Laws of the Union keep articles in sections, constitutions and contracts sections in articles.
+    """
+    counts = Counter(marker.rank for marker in found)
+    kinds = {marker.kind for marker in found if marker.rank == OUTER}
+    swapped = "节" not in kinds and counts[OUTER] > counts[ARTICLE]
+    swap: dict[float, float] = {OUTER: ARTICLE, ARTICLE: OUTER} if swapped else {}
+    result: list[Marker] = []
+    letter = ""
+    for marker in found:
+        ranked = replace(marker, rank=swap.get(marker.rank, marker.rank))
+        if ranked.kind == "(a)" and ranked.number in ("i", "v", "x"):
+            follows = chr(ord(ranked.number) - 1) == letter
+            ranked = ranked if follows else replace(ranked, kind="(i)")
+        if ranked.kind == "(a)" and ranked.number:
+            letter = ranked.number
+        result.append(ranked)
+    return result

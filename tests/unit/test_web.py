@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import SourceError
+from engine.ingest.content import Content
+from engine.ingest.web import read_web_archive, read_web_page
+
+CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
+STORY = "".join(
+    f"<p>Paragraph {n} tells of the harbour, the tide gauge and the people who read it daily.</p>"
+    for n in range(30)
+)
+
+
+def page(body: str, *, head: str = "", attributes: str = "") -> Content:
+    html = f"<!DOCTYPE html><html {attributes}><head>{head}</head><body>{body}</body></html>"
+    return read_web_page(html.encode())
+
+
+def text(body: str) -> str:
+    return page(body).text
+
+
+# What is kept
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        pytest.param(
+            "<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c", id="nested list"
+        ),
+        pytest.param("<ol start=3><li>a</li><li>b</li></ol>", "3. a\n4. b", id="numbered list"),
+        pytest.param(
+            "<ul><li>a</li></ul><ol><li>b</li></ol>", "- a\n\n1. b", id="lists in a row stay apart"
+        ),
+        pytest.param(
+            "<dl><dt>Tide</dt><dd>rise and fall</dd><dd>of the sea</dd><dt>Ebb</dt></dl>",
+            "- Tide\n  - rise and fall\n  - of the sea\n- Ebb",
+            id="definitions",
+        ),
+        pytest.param(
+            "<pre><code class='language-python'>if a:\n    b &lt; c\n</code></pre>",
+            "```python\nif a:\n    b < c\n```",
+            id="code",
+        ),
+        pytest.param("<blockquote><p>One</p><p>Two</p></blockquote>", "> One\n\n> Two", id="quote"),
+        pytest.param(
+            "<p>One<br>two <b>three</b>,<i>four</i></p>", "One\ntwo three,four", id="line"
+        ),
+        pytest.param(
+            "<h2>A <em>b</em></h2>loose<div>text</div>", "## A b\n\nloose\n\ntext", id="loose"
+        ),
+        pytest.param(
+            "<ul><li><h3>Hit</h3><p>About it</p></li></ul>",
+            "### Hit\n\nAbout it",
+            id="heading in item",
+        ),
+        pytest.param("<ul><li>• own mark</li></ul>", "- own mark", id="a mark of its own"),
+        pytest.param("<ul><li></li><li><p>a</p><p>b</p></li></ul>", "- a\n  b", id="item of parts"),
+        pytest.param("<details><summary>More</summary>x</details>", "More\n\nx", id="details"),
+    ],
+)
+def test_structure_is_kept(html: str, expected: str) -> None:
+    assert text(html) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param(
+            "<tr><th>a<th>b<tr><td>x|y<td><p>p</p><p>q</p>",
+            "| a | b |\n| --- | --- |\n| x\\|y | p q |",
+            id="plain",
+        ),
+        pytest.param(
+            "<tr><td colspan=2>over<td>c<tr><td rowspan=2>down<td>1<td>2<tr><td>3<td>4",
+            "| over |  | c |\n| --- | --- | --- |\n| down | 1 | 2 |\n|  | 3 | 4 |",
+            id="spans",
+        ),
+        pytest.param(
+            "<caption>Of boats</caption><tr><td>a<td>b",
+            "Of boats\n\n| a | b |\n| --- | --- |",
+            id="caption",
+        ),
+        pytest.param("<tr><td>only</td></tr><tr><td>one</td></tr>", "only\n\none", id="one column"),
+        pytest.param(
+            "<tr><td colspan=99999999999>a<td>b", "| a | b |\n| --- | --- |", id="a huge span"
+        ),
+    ],
+)
+def test_tables_are_pipe_tables(rows: str, expected: str) -> None:
+    assert text(f"<table>{rows}</table>") == expected
+
+
+def test_a_table_for_layout_is_walked() -> None:
+    inner = "<table><tr><td>a</td><td>b</td></tr></table>"
+    found = text(f"<table><tr><td><h2>Left</h2>{inner}</td><td>Right</td></tr></table>")
+    assert found == "## Left\n\n| a | b |\n| --- | --- |\n\nRight"
+
+
+# What is left out
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<script>var noise</script>",
+        "<style>.noise {}</style>",
+        "<template><p>noise</p></template>",
+        "<noscript>noise</noscript>",
+        "<p hidden>noise</p>",
+        "<p style='color: red; display:none'>noise</p>",
+        "<div aria-hidden='true'>noise</div>",
+        "<nav>noise</nav>",
+        "<div role='navigation'>noise</div>",
+        "<header>noise</header>",
+        "<footer>noise</footer>",
+        "<div id='cookie-banner'><p>noise and we value your privacy</p></div>",
+        "<div class='ad-slot ads'>noise</div>",
+        "<div class='social-share'><a href=x>noise</a></div>",
+        "<aside><a href=x>noise</a></aside>",
+        "<!-- noise -->",
+        "<button>noise</button><select><option>noise</select><textarea>noise</textarea>",
+    ],
+)
+def test_the_frame_of_a_page_is_left_out(noise: str) -> None:
+    for body in (f"{noise}<h1>Storm</h1>{STORY}", f"<main><h1>Storm</h1>{STORY}{noise}</main>"):
+        found = text(body)
+        assert "Paragraph 29" in found
+        if "<main>" in body and noise.startswith(("<header", "<footer")):
+            continue  # an article's own head and foot
+        assert "noise" not in found
+
+
+def test_words_that_only_look_like_a_frame_stay() -> None:
+    menu = f"<p class='menu-text'>{'Soup and bread. ' * 20}</p>"
+    body = f"<main><div class='admin-lead'>{STORY}</div>{menu}</main>"
+    assert "Soup" in text(body)
+    assert "Paragraph 29" in text(body)
+
+
+def test_a_page_that_calls_all_its_text_a_menu_keeps_it() -> None:
+    found = text(
+        "<div class='menu'><ul><li><a href=1>Soup</a></li><li><a href=2>Fish</a></li></ul></div>"
+    )
+    assert found == "- Soup\n- Fish"
+
+
+def test_related_links_inside_a_long_text_go() -> None:
+    links = "".join(f"<li><a href={n}>Other story {n}</a></li>" for n in range(9))
+    found = text(f"<main><h1>Storm</h1>{STORY}<ul>{links}</ul></main>")
+    assert "Other story" not in found
+
+
+def test_a_page_that_is_a_list_of_links_gives_them() -> None:
+    links = "".join(f"<li><a href={n}>Story number {n} of the harbour</a></li>" for n in range(40))
+    found = text(f"<h1>All stories</h1><ul>{links}</ul>")
+    assert found.count("Story number") == 40
+
+
+def test_all_posts_of_a_thread_are_kept() -> None:
+    posts = "".join(
+        f"<div class='post'><span>user{n}</span><div class='body'><p>Answer {n} says that the "
+        f"tide gauge should be read at {n} o'clock, {'very ' * n}reliable then.</p></div></div>"
+        for n in range(25)
+    )
+    found = text(f"<h1>When to read the gauge?</h1><div id='thread'>{posts}</div>")
+    assert all(f"Answer {n} says" in found for n in range(25))
+
+
+# Metadata
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        pytest.param(
+            "<meta property='article:published_time' content='2020-05-01T10:00:00+02:00'>",
+            "",
+            "2020-05-01T08:00:00Z",
+            id="meta",
+        ),
+        pytest.param(
+            "<meta name='DC.date' content='2019-03-02'>", "", "2019-03-02", id="dublin core"
+        ),
+        pytest.param("", "<time datetime='2018-01-31'>31 Jan</time>", "2018-01-31", id="time"),
+        pytest.param(
+            '<script type=\'application/ld+json\'>{"@graph": [{"datePublished": "2017-07-07"}]}'
+            "</script>",
+            "",
+            "2017-07-07",
+            id="linked data",
+        ),
+        pytest.param("<meta name=date content='soon'>", "", None, id="no date"),
+    ],
+)
+def test_a_page_says_when_it_was_written(head: str, body: str, expected: str | None) -> None:
+    assert page(f"<p>Text</p>{body}", head=head).metadata.get("date") == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        pytest.param("<meta name=author content='Ada Brannock'>", "", "Ada Brannock", id="meta"),
+        pytest.param(
+            '<script type=\'application/ld+json\'>[{"author": [{"name": "Ada"}, {"name": "Ines"}]}]'
+            "</script>",
+            "",
+            "Ada, Ines",
+            id="linked data",
+        ),
+        pytest.param("", "<p class=byline>By Ada Brannock</p>", "Ada Brannock", id="byline"),
+        pytest.param("<meta name=author content='https://x.org/ada'>", "", None, id="an address"),
+        pytest.param("<script type='application/ld+json'>{broken</script>", "", None, id="broken"),
+    ],
+)
+def test_a_page_says_who_wrote_it(head: str, body: str, expected: str | None) -> None:
+    assert page(f"<p>Text</p>{body}", head=head).metadata.get("author") == expected
+
+
+def test_a_page_says_its_language_and_tags() -> None:
+    found = page(
+        "<p>文</p>", head="<meta name=keywords content='潮, 海'>", attributes="lang='zh-Hans'"
+    )
+    assert found.metadata == {"language": "zh-Hans", "tags": ("潮", "海")}
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "expected"),
+    [
+        pytest.param("Storm - The Beacon", "Storm", "Storm", id="the heading, if the title has it"),
+        pytest.param("News | The Beacon", "Storm", "News", id="the title without the site"),
+        pytest.param("", "Storm", "Storm", id="the heading, if there is no title"),
+    ],
+)
+def test_a_page_is_named(title: str, heading: str, expected: str) -> None:
+    found = page(f"<h1>{heading}</h1><p>It blew hard.</p>", head=f"<title>{title}</title>")
+    assert found.title == expected
+
+
+# Encodings, archives, bad input
+
+
+@pytest.mark.parametrize("codec", ["gb2312", "big5", "utf-8", "utf-16"])
+def test_a_page_declares_its_encoding(codec: str) -> None:
+    words = "三国人物" if codec != "big5" else "三國人物"
+    html = f"<html><head><meta charset='{codec}'></head><body><p>{words}</p></body></html>"
+    assert read_web_page(html.encode(codec)).text == words
+
+
+def test_a_wrong_declaration_is_seen_through() -> None:
+    html = f"<html><head><meta charset='ascii'></head><body><p>{CHINESE}</p></body></html>"
+    assert read_web_page(html.encode()).text == CHINESE
+
+
+def test_a_saved_archive_gives_its_page() -> None:
+    data = (
+        b"From: <Saved>\r\nSubject: x\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/related; type="text/html"; boundary="cut"\r\n\r\n--cut\r\n'
+        b"Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n"
+        b"\r\n<html><body><h1>T=C3=AFde</h1><p>It rose.</p></body></html>\r\n--cut\r\n"
+        b"Content-Type: image/png\r\n\r\n\x89PNG\r\n--cut--\r\n"
+    )
+    found = read_web_archive(data)
+    assert (found.title, found.text) == ("Tïde", "# Tïde\n\nIt rose.")
+
+
+def test_an_archive_without_a_page_says_so() -> None:
+    with pytest.raises(SourceError, match="no web page"):
+        read_web_archive(b"Subject: x\r\n\r\njust a mail")
+
+
+@pytest.mark.parametrize(
+    "opening", ["<div>", "<ul><li>", "<table><tr><td>", "<blockquote>", "<b>", "<section>"]
+)
+def test_deep_nesting_is_read_and_ends(opening: str) -> None:
+    started = time.monotonic()
+    found = text(f"{opening * 10_000}deep inside the page")
+    assert "deep inside the page" in found
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "html", ["<html><body><script>1</script></body></html>", "<!-- x -->", " "]
+)
+def test_a_page_without_text_has_none(html: str) -> None:
+    try:
+        assert read_web_page(html.encode()).text == ""
+    except SourceError as error:
+        assert "empty" in str(error)
+
+
+MARKUP = re.compile(r"\S+").findall(
+    "<div> </div> <p> <ul> <li> </li> </ul> <ol> <dl> <dt> <dd> <table> <tr> <td> </td> </table> "
+    "<pre> </pre> <blockquote> <h1> </h1> <br> word 海 &amp; <b> </b> <!--"
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(MARKUP), max_size=40))
+def test_any_markup_gives_the_same_text_twice(parts: list[str]) -> None:
+    html = f"<html><body>{' '.join(parts)} end</body></html>".encode()
+    first, second = read_web_page(html), read_web_page(html)
+    assert first == second
+    assert first.text.count("word") <= 2 * parts.count("word")  # once more as the heading
