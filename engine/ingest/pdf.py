@@ -226,8 +226,9 @@ def _title(given: str, text: str) -> str | None:
 def _metadata(document: PdfDocument) -> dict[str, MetaValue]:
     said = {key: one_line(storable(value)) for key, value in document.get_metadata_dict().items()}
     found: dict[str, MetaValue] = {}
-    if said.get("Author"):
-        found["author"] = said["Author"]
+    author = said.get("Author", "")
+    if author and not _EMPTY_TITLE.fullmatch(author):
+        found["author"] = author
     date = pdf_date(said.get("CreationDate", "")) or pdf_date(said.get("ModDate", ""))
     if date:
         found["date"] = date

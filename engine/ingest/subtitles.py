@@ -17,7 +17,7 @@ from .turns import Cue, transcript
 
 _TIME = r"(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[,.](\d{1,3}))?"
 _TIMING = re.compile(rf"^[ \t]*{_TIME}[ \t]*-{{1,2}}>[ \t]*{_TIME}[^\n]*$", re.M)
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>", re.I)
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{0,100})?\s{1,9}([^<>\n]{0,200})>", re.I)
 _TAG = re.compile(r"</?[A-Za-z][^>\n]{0,200}>|<[\d:.]+>|\{\\[^}\n]{0,500}\}")
 _BLOCK_OF_NO_SPEECH = re.compile(r"^(?:NOTE|STYLE|REGION)\b")
 _NOTHING_SEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ from engine.errors import SourceError
 from engine.ingest.clean import clean
 from engine.ingest.content import ReadOptions, readable_stem, storable
 from engine.ingest.markdown import front_matter, markdown_title
-from engine.ingest.pdf_lines import flowing_pages
+from engine.ingest.parts import read_parts
 from engine.ingest.plain import decode, plain_title
-from engine.ingest.readers import read_file, read_llama_document, read_text, source_text
-from engine.ingest.sources import FileSource
+from engine.ingest.readers import document_of, read_llama_document, read_text
 from engine.types import SourceText
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
@@ -29,30 +27,15 @@ FRENCH = "Le café était fermé. Déjà vu, naïve façade: l’été à l’h�
 POLISH = "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi pod względem swych praw."
 
 
-def source(path: Path, *, document_id: str = "") -> FileSource:
-    return FileSource(id=document_id or path.name, path=path)
-
-
-def read_bytes(
-    folder: Path,
-    name: str,
-    data: bytes,
-    *,
-    max_bytes: int = 10_000_000,
-    max_characters: int = 10**7,
-) -> SourceText:
-    path = folder / name
-    path.write_bytes(data)
-    return read(source(path), max_bytes=max_bytes, max_characters=max_characters)
-
-
-def read(source: FileSource, *, max_bytes: int, max_characters: int) -> SourceText:
+def read_bytes(folder: Path, name: str, data: bytes, *, max_characters: int = 10**7) -> SourceText:
     """The one document of a file; what makes it none is raised."""
-    options = ReadOptions(max_characters=max_characters)
-    (part,) = read_file(source, max_bytes=max_bytes, options=options)
+    (part,) = read_parts(data, name=name, options=ReadOptions(max_characters=max_characters))
     if part.content is None:
         raise SourceError(part.failure)
-    return source_text(part, part.content, source=source)
+    path = folder / name
+    return document_of(
+        part, part.content, document_id=name, source=name, path=path, file_name=path.name
+    )
 
 
 def reason(folder: Path, name: str, data: bytes, **limits: int) -> str:
@@ -185,35 +168,10 @@ def test_a_binary_file_named_txt_is_told_apart(tmp_path: Path, data: bytes) -> N
     assert "looks like a binary file" in reason(tmp_path, "a.txt", data)
 
 
-def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "huge.txt"
-    with path.open("wb") as file:
-        file.truncate(200_000_000)  # sparse: it takes no room
-    with pytest.raises(SourceError, match=r"200,000,000 bytes.*50,000,000.*ingest\.max_file_bytes"):
-        read(source(path), max_bytes=50_000_000, max_characters=10**7)
-
-
 def test_too_many_characters_name_their_setting(tmp_path: Path) -> None:
     message = reason(tmp_path, "a.txt", b"hello world", max_characters=5)
     assert "11 characters" in message
     assert "ingest.max_document_characters" in message
-
-
-def test_a_file_that_vanished_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="vanished"):
-        read(source(tmp_path / "gone.txt"), max_bytes=10, max_characters=10)
-
-
-def test_a_file_that_may_not_be_read_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(path: Path, *arguments: object) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    (tmp_path / "closed.txt").write_text("secret", encoding="utf-8")
-    monkeypatch.setattr(Path, "open", refuse)  # file modes do not stop the superuser
-    with pytest.raises(SourceError, match="permission denied"):
-        read(source(tmp_path / "closed.txt"), max_bytes=10, max_characters=10)
 
 
 # Markdown
@@ -259,205 +217,6 @@ def test_what_is_not_front_matter_stays_text(text: str) -> None:
 )
 def test_the_first_heading_is_the_title(text: str, title: str | None) -> None:
     assert markdown_title(text) == title
-
-
-# Web pages
-
-FRAME = (
-    "<!DOCTYPE html><html><head><title>{title}</title><style>p {{}}</style></head><body>"
-    "<nav><a href='/'>Home</a> <a href='/news'>Other News</a></nav>{body}"
-    "<script>var tracked = 1;</script><footer>All rights reserved</footer></body></html>"
-)
-
-
-def page(folder: Path, body: str, *, title: str = "A page | The Beacon") -> SourceText:
-    return read_bytes(folder, "a.html", FRAME.format(title=title, body=body).encode())
-
-
-def test_a_page_keeps_its_headings_lists_and_tables_and_loses_its_frame(tmp_path: Path) -> None:
-    found = page(
-        tmp_path,
-        "<h1>Storm</h1><p>The storm came at <b>02:50</b>.</p><h2>Losses</h2>"
-        "<ul><li>a pier</li><li>nine boats</li></ul>"
-        "<table><tr><th>Where</th><th>What</th></tr><tr><td>Brannock</td><td>Pier | deck</td></tr>"
-        "</table>",
-    )
-    expected = (
-        "# Storm\n\nThe storm came at 02:50.\n\n## Losses\n\n- a pier\n- nine boats\n\n"
-        "| Where | What |\n| --- | --- |\n| Brannock | Pier \\| deck |"
-    )
-    assert found.text == expected
-
-
-def test_the_main_text_of_a_long_page_is_found(tmp_path: Path) -> None:
-    prose = "".join(
-        f"<p>Paragraph {n} tells of the harbour, the tide gauge and the people who read it.</p>"
-        for n in range(40)
-    )
-    links = "".join(f"<li><a href='/{n}'>Another story {n}</a></li>" for n in range(60))
-    found = page(tmp_path, f"<h1>Harbour</h1><div>{prose}</div><div class='sidebar'>{links}</div>")
-    assert "Paragraph 39 tells" in found.text
-    assert found.text.startswith("# Harbour")
-    assert "Another story" not in found.text
-    assert "Other News" not in found.text
-
-
-@pytest.mark.parametrize(
-    ("title", "heading", "expected"),
-    [
-        pytest.param("Storm - The Beacon", "Storm", "Storm", id="the heading, if the title has it"),
-        pytest.param("News | The Beacon", "Storm", "News", id="the title without the site"),
-        pytest.param("", "Storm", "Storm", id="the heading, if there is no title"),
-    ],
-)
-def test_a_page_is_named(tmp_path: Path, title: str, heading: str, expected: str) -> None:
-    found = page(tmp_path, f"<h1>{heading}</h1><p>It blew hard.</p>", title=title)
-    assert found.title == expected
-
-
-@pytest.mark.parametrize("codec", ["gb2312", "big5", "utf-8"])
-def test_a_page_declares_its_encoding(tmp_path: Path, codec: str) -> None:
-    text = "三国人物" if codec != "big5" else "三國人物"
-    html = f"<html><head><meta charset='{codec}'></head><body><p>{text}</p></body></html>"
-    assert read_bytes(tmp_path, "a.htm", html.encode(codec)).text == text
-
-
-def test_a_wrong_declaration_is_seen_through(tmp_path: Path) -> None:
-    html = f"<html><head><meta charset='ascii'></head><body><p>{CHINESE}</p></body></html>"
-    assert read_bytes(tmp_path, "a.html", html.encode()).text == CHINESE
-
-
-def test_an_xml_declaration_and_deep_nesting_do_no_harm(tmp_path: Path) -> None:
-    html = '<?xml version="1.0" encoding="utf-8"?>' + "<div>" * 200 + "deep" + "</div>" * 200
-    assert "deep" in read_bytes(tmp_path, "a.xhtml", html.encode()).text
-
-
-@pytest.mark.parametrize("html", ["<html><body><script>1</script></body></html>", "<!-- x -->"])
-def test_a_page_without_text_says_so(tmp_path: Path, html: str) -> None:
-    assert reason(tmp_path, "a.html", html.encode()).startswith("is empty")
-
-
-# PDF
-
-
-def pdf(*pages: str, title: str = "", encrypt: bool = False) -> bytes:
-    """A PDF written by hand: each page's lines in Helvetica, no lines at all for an empty page."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode(),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for number, lines in enumerate(pages):
-        shown = "".join(f"({line}) Tj T*\n" for line in lines.split("\n") if line)
-        stream = zlib.compress(f"BT /F1 10 Tf 12 TL 20 800 Td\n{shown}ET".encode("latin-1"))
-        objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 842] "
-            b"/Resources << /Font << /F1 3 0 R >> >> "
-            + f"/Contents {5 + 2 * number} 0 R >>".encode()
-        )
-        objects.append(
-            f"<< /Length {len(stream)} /Filter /FlateDecode >>\nstream\n".encode()
-            + stream
-            + b"\nendstream"
-        )
-    objects.append(f"<< /Title ({title}) >>".encode())
-    trailer = f"/Root 1 0 R /Info {len(objects)} 0 R"
-    if encrypt:
-        secret = "41" * 32
-        objects.append(
-            f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{secret}> /U <{secret}> >>".encode()
-        )
-        trailer += f" /Encrypt {len(objects)} 0 R /ID [<{'42' * 16}> <{'42' * 16}>]"
-    out, offsets = bytearray(b"%PDF-1.4\n"), []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(out))
-        out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
-    start = len(out)
-    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
-    out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
-    out += f"trailer\n<< /Size {len(objects) + 1} {trailer} >>\nstartxref\n{start}\n%%EOF".encode()
-    return bytes(out)
-
-
-def test_a_pdf_gives_its_pages_and_their_starts(tmp_path: Path) -> None:
-    found = read_bytes(tmp_path, "a.pdf", pdf("First page.", "", "Third page.", title="The Report"))
-    assert found.text == "First page.\n\n\n\nThird page."
-    assert [found.text[start : start + 5] for start in found.pages] == ["First", "\n\nThi", "Third"]
-    assert found.pages[0] == 0
-    assert found.title == "The Report"
-    assert found.metadata["pages"] == "3"
-
-
-@pytest.mark.parametrize("title", ["", "scan0001.pdf", "Microsoft Word - x", "untitled", "12"])
-def test_a_title_that_says_nothing_gives_way_to_the_first_line(tmp_path: Path, title: str) -> None:
-    found = read_bytes(tmp_path, "a.pdf", pdf("The Averill Inquiry\nIt sat for days.", title=title))
-    assert found.title == "The Averill Inquiry"
-
-
-def test_an_encrypted_pdf_says_so(tmp_path: Path) -> None:
-    assert "is encrypted" in reason(tmp_path, "a.pdf", pdf("Secret", encrypt=True))
-
-
-def test_a_pdf_without_text_asks_for_ocr(tmp_path: Path) -> None:
-    message = reason(tmp_path, "a.pdf", pdf("", ""))
-    assert "no text layer" in message
-    assert "OCR" in message
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"%PDF-1.4\n", id="cut after its first line"),
-        pytest.param(b"not a PDF at all", id="something else"),
-        pytest.param(pdf("Text")[:150], id="cut short"),
-    ],
-)
-def test_a_damaged_pdf_says_so(tmp_path: Path, data: bytes) -> None:
-    assert "is not a readable PDF" in reason(tmp_path, "a.pdf", data)
-
-
-WIDE = "The quick brown fox jumps over the lazy dog and goes on to the"
-
-
-@pytest.mark.parametrize(
-    ("page_text", "expected"),
-    [
-        pytest.param(f"{WIDE}\r\nend of it.", f"{WIDE} end of it.", id="soft break"),
-        pytest.param(
-            f"{WIDE}\nend.\nHeading\n{WIDE}\nend.",
-            f"{WIDE} end.\n\nHeading\n{WIDE} end.",
-            id="a short line ends its paragraph",
-        ),
-        pytest.param(
-            f"{WIDE} mor\ufffetar\nshells.", f"{WIDE} mortar shells.", id="mark of pdfium"
-        ),
-        pytest.param(f"{WIDE} mor-\ntar shells.", f"{WIDE} mortar shells.", id="hyphen"),
-        pytest.param(
-            f"A well-known fox.\n{WIDE} well\ufffeknown.",
-            f"A well-known fox.\n{WIDE} well-known.",
-            id="a hyphen the document writes",
-        ),
-        pytest.param("• one\n• two\n• three", "• one\n• two\n• three", id="list"),
-        pytest.param(
-            "三国演义是中国古典四大名著之一作者是罗贯中话说\n天下大势分久必合。",
-            "三国演义是中国古典四大名著之一作者是罗贯中话说天下大势分久必合。",
-            id="no space between chinese",
-        ),
-        pytest.param("a\x00b\x02c", "abc", id="left-over marks"),
-    ],
-)
-def test_lines_of_a_page_flow_into_paragraphs(page_text: str, expected: str) -> None:
-    assert flowing_pages([page_text]) == [expected]
-
-
-def test_running_heads_and_page_numbers_go() -> None:
-    pages = [f"The Inquiry\nText of page {name}.\nPage {n}" for n, name in enumerate("abc", 1)]
-    assert flowing_pages(pages) == [
-        "The Inquiry\nText of page a.",
-        "Text of page b.",
-        "Text of page c.",
-    ]
 
 
 # Texts in hand
