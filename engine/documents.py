@@ -19,7 +19,7 @@ from .index.seen import Seen, look_at
 from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
 from .ingest.sources import Found, find_sources
-from .ingest.workers import ReaderPool
+from .ingest.workers.pool import ReaderPool
 from .settings import IngestSettings
 from .types import IngestReport, MetaValue, SourceFailure, SourceText, Usage
 
@@ -176,7 +176,7 @@ class Documents:
         )
 
     def _feed(self, named: _Named, found: Found, choice: Choice, progress: Progress) -> Feed:
-        from .ingest.database import DatabaseOptions
+        from .ingest.database.reader import DatabaseOptions
 
         options = DatabaseOptions(
             tables=tuple(choice.include),
@@ -345,7 +345,7 @@ class _Named:
 
     @classmethod
     def of(cls, sources: Sequence[str | Path | Document]) -> _Named:
-        from .ingest.database import is_database_url
+        from .ingest.database.reader import is_database_url
 
         named = cls(paths=[], addresses=[], databases=[], documents=[])
         for source in sources:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..ingest.markdown import front_matter_end
+from ..ingest.text.markdown import front_matter_end
 from .headings import Around, Heading, atx_heading, plain_heading, underlined_heading
 
 Kind = Literal["heading", "text", "table", "code", "front"]

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .archive import read_tar, read_zip
-from .audio import read_audio
-from .code import CONFIGURATION, LANGUAGES, read_code, read_configuration
+from .archives.reader import read_tar, read_zip
 from .content import Content, ReadOptions
-from .delimited import read_delimited
-from .epub import read_epub
-from .images import read_image
-from .latex import read_latex
-from .mail import read_mailbox, read_message
-from .markdown import read_markdown
-from .markup import read_asciidoc, read_restructured
-from .notebook import read_notebook
-from .office import read_docx, read_pptx
-from .office_legacy import read_doc, read_ppt
-from .opendocument import read_opendocument
-from .outlook import read_outlook
-from .pdf import read_pdf
-from .plain import read_plain
-from .rtf import read_rtf
-from .spreadsheets import read_xls, read_xlsx
-from .structured import read_json, read_json_lines
-from .subtitles import read_substation, read_subtitles
-from .web import read_web_archive, read_web_page
-from .xml_reader import read_xml
+from .mail.message import read_mailbox, read_message
+from .mail.outlook import read_outlook
+from .media.audio import read_audio
+from .media.images import read_image
+from .office.documents import read_docx, read_pptx
+from .office.epub import read_epub
+from .office.legacy import read_doc, read_ppt
+from .office.opendocument import read_opendocument
+from .office.spreadsheets import read_xls, read_xlsx
+from .pdf.reader import read_pdf
+from .structured.delimited import read_delimited
+from .structured.json_reader import read_json, read_json_lines
+from .structured.xml_reader import read_xml
+from .text.code import CONFIGURATION, LANGUAGES, read_code, read_configuration
+from .text.latex import read_latex
+from .text.markdown import read_markdown
+from .text.markup import read_asciidoc, read_restructured
+from .text.notebook import read_notebook
+from .text.plain import read_plain
+from .text.rtf import read_rtf
+from .text.subtitles import read_substation, read_subtitles
+from .web.reader import read_web_archive, read_web_page
 
 Reader = Callable[[bytes, ReadOptions], Content]
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Protocol
 from ..errors import SourceError
 from ..settings import IngestSettings
 from ..types import MetaValue, SourceFailure, SourceText
-from .database import DatabaseNote, DatabaseOptions, database_source, read_database
+from .database.reader import DatabaseNote, DatabaseOptions, database_source, read_database
 from .parts import SEPARATOR, Part
 from .readers import document_of, read_llama_document, read_text
 from .sources import FileSource, sha256_of
-from .workers import Job, ReaderPool, Reading
+from .workers.pool import Job, ReaderPool, Reading
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-    from .address import Fetched
+    from .network.fetch import Fetched
 
 NAMESPACE_SEPARATOR = "::"
 Look = tuple[int, int, int, int]
@@ -238,7 +238,7 @@ class Intake:
                 yield (source, look), Job(name=source.path.name, path=source.path)
 
     def _fetched(self, urls: Iterable[str]) -> Iterator[tuple[tuple[str, Fetched], Job]]:
-        from .address import FetchLimits, Freshness, canonical, fetch
+        from .network.fetch import FetchLimits, Freshness, canonical, fetch
 
         limits = FetchLimits(
             max_bytes=self.settings.max_file_bytes,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError
 from ..types import MetaValue, SourceText
 from .content import Content, one_line, readable_stem, storable
-from .markdown import Scalar
 from .parts import Part, title_of
-from .plain import plain_title
+from .text.markdown import Scalar
+from .text.plain import plain_title
 
 if TYPE_CHECKING:
     from llama_index.core import Document

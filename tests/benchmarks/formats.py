@@ -32,7 +32,7 @@ from engine.errors import SourceError  # noqa: E402
 from engine.ingest.content import ReadOptions  # noqa: E402
 from engine.ingest.formats import SUFFIXES  # noqa: E402
 from engine.ingest.parts import read_parts  # noqa: E402
-from engine.ingest.workers import Job, ReaderPool, Reading  # noqa: E402
+from engine.ingest.workers.pool import Job, ReaderPool, Reading  # noqa: E402
 
 MESSY = REPOSITORY.parent / "shared" / "data" / "messy_docs"
 SECONDS = 60

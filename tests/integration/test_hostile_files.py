@@ -25,7 +25,7 @@ from engine.ingest.content import ReadOptions
 from engine.ingest.formats import SUFFIXES
 from engine.ingest.parts import Part
 from engine.ingest.sources import find_sources
-from engine.ingest.workers import Job, ReaderPool
+from engine.ingest.workers.pool import Job, ReaderPool
 
 SECONDS = 60
 MEMORY = 2 << 30

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.archive import read_tar, read_zip
+from engine.ingest.archives.reader import read_tar, read_zip
 from engine.ingest.content import ReadOptions
 from engine.ingest.parts import read_parts
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest import audio
-from engine.ingest.audio import (
+from engine.ingest.content import ReadOptions
+from engine.ingest.media import audio
+from engine.ingest.media.audio import (
     MISSING_AUDIO,
     SAMPLES_A_SECOND,
     cues_of,
     decoded_sound,
     read_audio,
 )
-from engine.ingest.content import ReadOptions
-from engine.ingest.turns import transcript
+from engine.ingest.text.turns import transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

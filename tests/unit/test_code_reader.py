@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.code import LANGUAGES, read_code, read_configuration
 from engine.ingest.content import ReadOptions
 from engine.ingest.formats import format_of
 from engine.ingest.parts import read_parts
+from engine.ingest.text.code import LANGUAGES, read_code, read_configuration
 
 
 def test_code_is_kept_character_by_character() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
-from engine.ingest.epub import read_epub
+from engine.ingest.office.epub import read_epub
 
 CONTAINER = (
     '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from engine.errors import SourceError
-from engine.ingest import images
 from engine.ingest.content import ReadOptions
-from engine.ingest.images import MISSING_OCR, read_image, recognise
-from engine.ingest.reading_order import TextBox, text_in_order
+from engine.ingest.media import images
+from engine.ingest.media.images import MISSING_OCR, read_image, recognise
+from engine.ingest.media.reading_order import TextBox, text_in_order
 
 OPTIONS = ReadOptions()
 FONTS = sorted(Path("/usr/share/fonts").glob("**/*CJK*"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
-from engine.ingest.latex import read_latex
-from engine.ingest.latex_macros import definitions, expanded, uncommented
+from engine.ingest.text.latex import read_latex
+from engine.ingest.text.latex_macros import definitions, expanded, uncommented
 
 OPTIONS = ReadOptions()
 

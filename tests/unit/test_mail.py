@@ -10,8 +10,8 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
-from engine.ingest.mail import read_mailbox, read_message
-from engine.ingest.outlook import read_outlook
+from engine.ingest.mail.message import read_mailbox, read_message
+from engine.ingest.mail.outlook import read_outlook
 from engine.ingest.parts import read_parts
 
 SECTOR = 512

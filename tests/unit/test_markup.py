@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.ingest.content import ReadOptions
-from engine.ingest.markup import read_asciidoc, read_restructured
+from engine.ingest.text.markup import read_asciidoc, read_restructured
 
 OPTIONS = ReadOptions()
 

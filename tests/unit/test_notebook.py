@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
-from engine.ingest.notebook import fenced, read_notebook
+from engine.ingest.text.notebook import fenced, read_notebook
 
 
 def read(cells: list[object], **metadata: object) -> Content:

@@ -8,11 +8,11 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
-from engine.ingest.number_formats import shown
-from engine.ingest.office import read_docx, read_pptx
-from engine.ingest.office_package import OLE_MAGIC, real_title
-from engine.ingest.sheet_regions import sheet_blocks
-from engine.ingest.spreadsheets import read_xls, read_xlsx
+from engine.ingest.office.documents import read_docx, read_pptx
+from engine.ingest.office.number_formats import shown
+from engine.ingest.office.package import OLE_MAGIC, real_title
+from engine.ingest.office.sheet_regions import sheet_blocks
+from engine.ingest.office.spreadsheets import read_xls, read_xlsx
 
 OPTIONS = ReadOptions()
 OOXML = "http://schemas.openxmlformats.org"

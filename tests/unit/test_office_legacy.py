@@ -6,12 +6,12 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
-from engine.ingest.legacy_slides import old_slides
-from engine.ingest.legacy_word import old_word
-from engine.ingest.office import read_docx
-from engine.ingest.office_legacy import read_doc, read_ppt
-from engine.ingest.office_package import OLE_MAGIC
-from engine.ingest.spreadsheets import read_xlsx
+from engine.ingest.office.documents import read_docx
+from engine.ingest.office.legacy import read_doc, read_ppt
+from engine.ingest.office.legacy_slides import old_slides
+from engine.ingest.office.legacy_word import old_word
+from engine.ingest.office.package import OLE_MAGIC
+from engine.ingest.office.spreadsheets import read_xlsx
 
 OPTIONS = ReadOptions()
 SECTOR = 512

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
-from engine.ingest.opendocument import read_opendocument
+from engine.ingest.office.opendocument import read_opendocument
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
 NAMES = (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
-from engine.ingest.rtf import read_rtf
+from engine.ingest.text.rtf import read_rtf
 
 OPTIONS = ReadOptions()
 

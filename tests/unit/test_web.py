@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.content import Content
-from engine.ingest.web import read_web_archive, read_web_page
+from engine.ingest.web.reader import read_web_archive, read_web_page
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
 STORY = "".join(

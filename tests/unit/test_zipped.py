@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
+from engine.ingest.archives.zipped import Container, checked, entries
+from engine.ingest.archives.zipped_names import legacy_codec, safe_path
 from engine.ingest.content import ReadOptions
-from engine.ingest.zipped import Container, checked, entries
-from engine.ingest.zipped_names import legacy_codec, safe_path
 
 OPTIONS = ReadOptions()
 

@@ -1,0 +1,1 @@
+"""Archives, opened within limits."""

@@ -1,0 +1,205 @@
+"""Archives to the files in them: zip, tar in its usual wrappings, and single compressed files.
+
+Sizes are counted while unpacking, never taken from headers. Links, devices, sparse files and what
+systems leave behind are passed over. Knows nothing of what the entries hold.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import BinaryIO, cast
+
+from ...errors import SourceError
+from ..content import Content, Member, ReadOptions, one_line
+from .members import distinct
+from .zipped import entries
+from .zipped_names import legacy_codec
+
+_SMALL_BYTES = 1 << 20
+"""Below this anything may be packed as tightly as it likes."""
+_WRAPPINGS: tuple[tuple[bytes, Callable[[BinaryIO], object]], ...] = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+)
+_TAR_MARK, _TAR_MARK_AT, _TAR_BLOCK = b"ustar", 257, 512
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, ValueError)
+_NAMED_BY_CONTENT = (
+    (b"%PDF-", ".pdf"),
+    (b"PK\x03\x04", ".zip"),
+    (b"{\\rtf", ".rtf"),
+    (b"<!DOCTYPE html", ".html"),
+    (b"<html", ".html"),
+    (b"<?xml", ".xml"),
+)
+_PASSED_OVER = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
+_GZIP_NAME, _GZIP_EXTRA = 0x08, 0x04
+
+
+def read_zip(data: bytes, options: ReadOptions) -> Content:
+    """The files of a zip as members, in its directory's order.
+
+    Raises:
+        SourceError: damaged, encrypted, out of proportion, or nothing in it.
+    """
+    return _content(tuple(entries(data, options=options)))
+
+
+def read_tar(data: bytes, options: ReadOptions) -> Content:
+    """The files of a tar, wrapped by gzip, bzip2 or xz or bare; what is wrapped and is no tar is
+    one member.
+
+    Raises:
+        SourceError: damaged, out of proportion, or nothing in it.
+    """
+    source = _unwrapped(data, options=options)
+    try:
+        head = source.read(_TAR_BLOCK)
+        rest = _Joined(head, source)
+        if head[_TAR_MARK_AT : _TAR_MARK_AT + len(_TAR_MARK)] == _TAR_MARK or _is_old_tar(head):
+            return _content(distinct(_tar_members(rest, options=options)))
+        if isinstance(source, io.BytesIO):
+            raise SourceError("is damaged: it is no tar archive; get it again")
+        return _content(distinct([_single(data, rest.read())]))
+    except _DAMAGED as error:
+        reason = one_line(str(error)) or "cut off"
+        raise SourceError(f"is a damaged archive ({reason}): get it again") from error
+
+
+def _content(members: tuple[Member, ...]) -> Content:
+    if not members:
+        raise SourceError("is an archive with no files in it")
+    return Content(text="", members=members)
+
+
+class _Counted(io.RawIOBase):
+    """A stream that refuses to give more than its source may unfold to."""
+
+    def __init__(self, stream: BinaryIO, *, packed: int, options: ReadOptions) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._options = options
+        self._given = 0
+
+    def readable(self) -> bool:
+        """It is there to be read."""
+        return True
+
+    def readinto(self, buffer: object, /) -> int:
+        """Fill the buffer, counting."""
+        view = memoryview(cast(bytearray, buffer))
+        block = self._stream.read(len(view))
+        view[: len(block)] = block
+        self._given += len(block)
+        ratio, limit = self._options.max_ratio, self._options.max_unpacked_bytes
+        if self._given > _SMALL_BYTES and self._given > ratio * self._packed:
+            raise SourceError(
+                f"looks like a bomb: it unpacks to more than {ratio:,} times its size; "
+                "unpack it by hand if you trust it"
+            )
+        if self._given > limit + _SMALL_BYTES:
+            raise SourceError(_too_large(self._options))
+        return len(block)
+
+
+class _Joined(io.RawIOBase):
+    """The bytes that were read to see what a stream is, and then the rest of it."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = head
+        self._stream = stream
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes; all that are left if `size` is negative."""
+        if size < 0:
+            return self._head + self._stream.read()
+        block, self._head = self._head[:size], self._head[size:]
+        return block + self._stream.read(size - len(block)) if size > len(block) else block
+
+
+def _unwrapped(data: bytes, *, options: ReadOptions) -> BinaryIO:
+    for mark, opened in _WRAPPINGS:
+        if data.startswith(mark):
+            stream = cast(BinaryIO, opened(io.BytesIO(data)))
+            counted = _Counted(stream, packed=len(data), options=options)
+            return cast(BinaryIO, io.BufferedReader(counted, 1 << 16))
+    return io.BytesIO(data)
+
+
+def _is_old_tar(head: bytes) -> bool:
+    """Whether this is the header of a tar from before tars were marked: its checksum fits."""
+    try:
+        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+    except tarfile.TarError:
+        return False
+    return True
+
+
+def _tar_members(stream: _Joined, *, options: ReadOptions) -> Iterator[Member]:
+    """The regular files in the order of the tar, which is read once and never sought in."""
+    left, count = options.max_unpacked_bytes, 0
+    with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape") as tar:
+        for info in tar:
+            if not info.isreg() or info.issparse() or _is_left_behind(info.name):
+                continue
+            count += 1
+            left -= info.size
+            if count > options.max_members:
+                raise SourceError(
+                    f"holds more than {options.max_members:,} files: unpack it, "
+                    "or raise ingest.max_members"
+                )
+            if left < 0:
+                raise SourceError(_too_large(options))
+            file = tar.extractfile(info)
+            data = file.read() if file else b""
+            if len(data) < info.size:
+                raise EOFError("cut off")
+            yield Member(name=_name(info.name), data=data)
+
+
+def _too_large(options: ReadOptions) -> str:
+    return (
+        f"is too large: it unpacks to more than {options.max_unpacked_bytes:,} bytes; "
+        "unpack or split it, or raise ingest.max_unpacked_bytes"
+    )
+
+
+def _name(name: str) -> str:
+    """An entry's name in the characters it was written in: a tar does not say which."""
+    raw = name.encode("utf-8", "surrogateescape")
+    return raw.decode(legacy_codec(raw), "replace")
+
+
+def _is_left_behind(name: str) -> bool:
+    parts = [
+        part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in (".", "..")
+    ]
+    return any(part.startswith(".") or part.lower() in _PASSED_OVER for part in parts)
+
+
+def _single(packed: bytes, data: bytes) -> Member:
+    """What was compressed alone: under the name that gzip wrote down, else one by its content."""
+    name = _gzip_name(packed)
+    if not PurePosixPath(name).suffix:
+        start = data[:64].lstrip().lower()
+        suffixes = (end for mark, end in _NAMED_BY_CONTENT if start.startswith(mark.lower()))
+        name = f"{name or 'content'}{next(suffixes, '.txt')}"
+    return Member(name=name, data=data)
+
+
+def _gzip_name(packed: bytes) -> str:
+    if not packed.startswith(b"\x1f\x8b") or not packed[3] & _GZIP_NAME:
+        return ""
+    start = 10
+    if packed[3] & _GZIP_EXTRA:
+        start += 2 + int.from_bytes(packed[10:12], "little")
+    raw = packed[start : start + 1024].split(b"\x00")[0]
+    return PurePosixPath(raw.decode(legacy_codec(raw), "replace")).name

@@ -1,0 +1,255 @@
+"""Opening zip containers that nobody vouches for: archives, office documents, e-books.
+
+Sizes are counted while unpacking, never taken from headers; what is encrypted, damaged, overlapping
+or out of proportion is refused with a reason. Knows nothing of what the entries hold.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import itertools
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ...errors import SourceError
+from ..content import Member, ReadOptions
+from .zipped_names import NameDecoder
+
+_BLOCK = 1 << 16
+_SMALL_BYTES = 1 << 20
+"""Below this an entry may be packed as tightly as it likes: a blank page is no bomb."""
+_DIRECTORY_ENTRY = b"PK\x01\x02"
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_ENCRYPTED = 0x1
+_PASSED_OVER = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
+
+
+class Container:
+    """An opened zip whose directory has been checked: `names` in the directory's order.
+
+    `read` unpacks one entry; all reads of one container share one allowance of unpacked bytes.
+    """
+
+    def __init__(self, data: bytes, *, options: ReadOptions) -> None:
+        self._data = data
+        self._options = options
+        self._left = options.max_unpacked_bytes
+        self._entries = {info.filename: info for info in _directory(data, options=options)}
+        self._lower = {name.lower(): name for name in sorted(self._entries, reverse=True)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The entries' names as the directory has them, folders left out."""
+        return tuple(name for name, info in self._entries.items() if not info.is_dir())
+
+    def find(self, name: str) -> str | None:
+        """The entry of this name, in other letters' case if need be; None without."""
+        return name if name in self._entries else self._lower.get(name.lower())
+
+    def read(self, name: str) -> bytes:
+        """One entry's bytes.
+
+        Raises:
+            KeyError: no entry has this name.
+            SourceError: it is encrypted, damaged, or larger than the options allow.
+        """
+        return self.unpacked(self._entries[name])
+
+    def unpacked(self, info: zipfile.ZipInfo) -> bytes:
+        """The bytes of an entry of the directory; raises as `read`."""
+        return b"".join(self._blocks(info))
+
+    def check(self) -> None:
+        """Unpack everything once, block by block, and keep nothing: raises as `read` does."""
+        for info in self._entries.values():
+            for _block in self._blocks(info):
+                pass
+
+    def _blocks(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        unpacked = crc = 0
+        for block in _unpacked(self._data, info):
+            unpacked += len(block)
+            self._left -= len(block)
+            self._check_sizes(info, unpacked)
+            crc = zlib.crc32(block, crc)
+            yield block
+        if unpacked != info.file_size or crc != info.CRC:
+            raise SourceError(
+                f"is damaged: its entry {info.filename!r} does not match its checksum; get it again"
+            )
+
+    def _check_sizes(self, info: zipfile.ZipInfo, unpacked: int) -> None:
+        limits = self._options
+        if unpacked > _SMALL_BYTES and unpacked > limits.max_ratio * max(1, info.compress_size):
+            raise SourceError(
+                f"looks like a zip bomb: its entry {info.filename!r} unpacks to more than "
+                f"{limits.max_ratio:,} times its size; unpack it by hand if you trust it"
+            )
+        if self._left < 0:
+            raise SourceError(
+                f"is too large: it unpacks to more than {limits.max_unpacked_bytes:,} bytes; "
+                "unpack or split it, or raise ingest.max_unpacked_bytes"
+            )
+
+
+def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
+    """The files in a zip, in its directory's order, each under a safe relative path.
+
+    Folders, links, hidden files and what systems leave behind are passed over. Names are unique:
+    a repeated one gets a number before its suffix.
+
+    Raises:
+        SourceError: no zip, damaged, encrypted, overlapping, too many entries, or too large; the
+            first members may have been given before.
+    """
+    infos = _directory(data, options=options)
+    decoder = NameDecoder(infos)
+    kept = [(info, decoder.path(info)) for info in infos if not _is_folder_or_link(info)]
+    kept = [(info, path) for info, path in kept if not _is_left_behind(path)]
+    if len(kept) > options.max_members:
+        raise SourceError(
+            f"holds {len(kept):,} files, the limit is {options.max_members:,}: unpack it, "
+            "or raise ingest.max_members"
+        )
+    container = Container(data, options=options)
+    seen: set[str] = set()
+    for position, (info, path) in enumerate(kept, start=1):
+        name = _unique(path or f"entry {position}", seen)
+        yield Member(name=name, data=container.unpacked(info))
+
+
+def checked(data: bytes, *, options: ReadOptions) -> None:
+    """Refuse, before another library unpacks it, a container that is not safe to unpack.
+
+    Raises:
+        SourceError: as `entries`.
+    """
+    Container(data, options=options).check()
+
+
+def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:
+    """The directory's entries, none of which is encrypted or shares bytes with another."""
+    # A document of many small parts (a book, a workbook) holds more entries than it has texts.
+    limit = 10 * options.max_members
+    if data.count(_DIRECTORY_ENTRY) > 10 * limit:  # before a library makes an object of each
+        raise SourceError(f"holds far more than {limit:,} entries: unpack it, or split it")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, EOFError) as error:
+        raise SourceError(_why_no_zip(data)) from error
+    if len(infos) > limit:
+        raise SourceError(
+            f"holds {len(infos):,} entries, the limit is {limit:,}: unpack it, "
+            "or raise ingest.max_members"
+        )
+    for info in infos:
+        if info.flag_bits & _ENCRYPTED:
+            raise SourceError(
+                f"is encrypted (its entry {info.filename!r}): save it without a password"
+            )
+    _check_overlaps(infos)
+    return infos
+
+
+def _why_no_zip(data: bytes) -> str:
+    if data[:4] == b"PK\x03\x04":
+        return "is damaged: the end of the zip container is missing (cut off?); get it again"
+    return "is damaged: it is no zip container; get it again"
+
+
+def _check_overlaps(infos: list[zipfile.ZipInfo]) -> None:
+    """Entries that share packed bytes are how a small file unpacks to petabytes (D. Fifield, "A
+    better zip bomb", 2019)."""
+    ordered = sorted(infos, key=lambda info: info.header_offset)
+    for info, after in itertools.pairwise(ordered):
+        if info.header_offset + _LOCAL_HEADER.size + info.compress_size > after.header_offset:
+            raise SourceError("looks like a zip bomb: its entries overlap; do not unpack it")
+
+
+def _unpacked(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The entry's bytes in blocks of bounded size, whatever its headers promise."""
+    packed = memoryview(data)[_start(data, info) :][: info.compress_size]
+    if len(packed) < info.compress_size:
+        raise SourceError("is damaged: it is cut off; get it again")
+    if info.compress_type == zipfile.ZIP_STORED:
+        for start in range(0, len(packed), _BLOCK):
+            yield bytes(packed[start : start + _BLOCK])
+        return
+    try:
+        if info.compress_type == zipfile.ZIP_DEFLATED:
+            yield from _inflated(packed)
+        elif info.compress_type == zipfile.ZIP_BZIP2:
+            yield from _bunzipped(packed)
+        else:
+            raise SourceError(
+                f"is packed in a way that is not read (method {info.compress_type}, entry "
+                f"{info.filename!r}): pack it as an ordinary zip"
+            )
+    except (zlib.error, OSError, EOFError) as error:
+        raise SourceError(
+            f"is damaged: its entry {info.filename!r} does not unpack; get it again"
+        ) from error
+
+
+def _start(data: bytes, info: zipfile.ZipInfo) -> int:
+    """Where the packed bytes begin: behind the local header, whose lengths are its own."""
+    header = data[info.header_offset : info.header_offset + _LOCAL_HEADER.size]
+    if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+        raise SourceError(
+            f"is damaged: its entry {info.filename!r} is not where it should be; get it again"
+        )
+    _, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
+
+
+def _inflated(packed: memoryview) -> Iterator[bytes]:
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    for start in range(0, len(packed), _BLOCK):
+        pending: bytes | memoryview = packed[start : start + _BLOCK]
+        while pending and not inflater.eof:
+            yield inflater.decompress(pending, _BLOCK)
+            pending = inflater.unconsumed_tail
+    while not inflater.eof:
+        block = inflater.decompress(b"", _BLOCK)
+        if not block:
+            raise EOFError
+        yield block
+
+
+def _bunzipped(packed: memoryview) -> Iterator[bytes]:
+    unzipper = bz2.BZ2Decompressor()
+    start = 0
+    while not unzipper.eof:
+        block = b""
+        if unzipper.needs_input:
+            block = bytes(packed[start : start + _BLOCK])
+            start += _BLOCK
+            if not block:
+                raise EOFError
+        yield unzipper.decompress(block, _BLOCK)
+
+
+def _is_folder_or_link(info: zipfile.ZipInfo) -> bool:
+    mode = info.external_attr >> 16
+    return info.is_dir() or info.filename.endswith("\\") or stat.S_ISLNK(mode)
+
+
+def _is_left_behind(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return any(part.startswith(".") or part.lower() in _PASSED_OVER for part in parts)
+
+
+def _unique(path: str, seen: set[str]) -> str:
+    name = PurePosixPath(path)
+    candidate, number = name, 1
+    while str(candidate) in seen:
+        number += 1
+        candidate = name.with_name(f"{name.stem} ({number}){name.suffix}")
+    seen.add(str(candidate))
+    return str(candidate)

@@ -1,0 +1,162 @@
+"""Speech in sound and film to a transcript with times, by a Whisper model on this machine.
+
+Needs the extra `audio` (faster-whisper, which decodes by itself) and the model's weights: the
+folder of a converted model, or a name whose weights are in the local cache or can be fetched.
+Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from ...errors import SourceError
+from ...types import MetaValue
+from ..content import Content, ReadOptions, one_line, storable
+from ..dates import iso_date
+from ..text.turns import Cue, transcript
+
+if TYPE_CHECKING:
+    import numpy as np
+    from faster_whisper import (  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        WhisperModel,
+    )
+    from numpy.typing import NDArray
+
+    Sound = NDArray[np.float32]
+    """Samples between -1 and 1, one channel, `SAMPLES_A_SECOND`."""
+
+MISSING_AUDIO = "needs the speech recognition that is not installed: pip install 'loregraph[audio]'"
+SAMPLES_A_SECOND = 16_000
+_MAX_HOURS = 6
+_THREADS = 2
+
+
+class Segment(Protocol):
+    """A stretch of speech as the recogniser gives it; times in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+def read_audio(data: bytes, options: ReadOptions) -> Content:
+    """What is said, as `turns.transcript` writes it; title, author, date and language where the
+    file or the model says.
+
+    Raises:
+        SourceError: the extra is not installed (`MISSING_AUDIO`), the model is not to be had, the
+            sound cannot be decoded or lasts too long, or nobody speaks in it.
+    """
+    sound, tags = decoded_sound(data)
+    segments, language = _spoken(sound, _model(options.transcription_model))
+    text = transcript(cues_of(segments))
+    if not text:
+        raise SourceError("holds no speech that was recognised")
+    metadata: dict[str, MetaValue] = {"language": language, **_metadata(tags)}
+    title = one_line(storable(tags.get("title", ""))) or None
+    return Content(text=storable(text), title=title, shape="transcript", metadata=metadata)
+
+
+def cues_of(segments: Iterable[Segment]) -> list[Cue]:
+    """The recogniser's segments as cues, those without words left out."""
+    return [
+        Cue(start=segment.start, end=segment.end, text=segment.text.strip())
+        for segment in segments
+        if segment.text.strip()
+    ]
+
+
+def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
+    """The first sound track, and the file's tags with their names in small letters.
+
+    Raises:
+        SourceError: the extra is missing, no sound that can be decoded, or more than six hours.
+    """
+    try:
+        import av
+    except ImportError as error:
+        raise SourceError(MISSING_AUDIO) from error
+    import numpy as np
+
+    blocks: list[bytes] = []
+    left = 2 * SAMPLES_A_SECOND * 3600 * _MAX_HOURS
+    try:
+        with av.open(io.BytesIO(data), metadata_errors="replace") as container:
+            if not container.streams.audio:
+                raise SourceError("has no sound track: there is nothing to transcribe in it")
+            tags = {**container.streams.audio[0].metadata, **container.metadata}
+            for block in _samples(container):
+                left -= len(block)
+                if left < 0:
+                    raise SourceError(f"lasts more than {_MAX_HOURS} hours: split it")
+                blocks.append(block)
+    except (av.FFmpegError, ValueError, OSError) as error:
+        reason = one_line(str(error))
+        raise SourceError(f"is no sound that can be decoded ({reason}): damaged?") from error
+    sound = np.frombuffer(b"".join(blocks), dtype=np.int16).astype(np.float32) / np.float32(32768)
+    if not len(sound):
+        raise SourceError("is empty: there is no sound in it")
+    return sound, {key.lower(): value for key, value in tags.items()}
+
+
+def _samples(container: object) -> Iterator[bytes]:
+    """Sixteen-bit samples of the first sound track; damaged packets are left out, as players do."""
+    import av
+    from av.audio.resampler import AudioResampler
+    from av.container import InputContainer
+
+    assert isinstance(container, InputContainer)  # noqa: S101 - tells the type checker
+    resampler = AudioResampler(format="s16", layout="mono", rate=SAMPLES_A_SECOND)
+    for packet in container.demux(audio=0):
+        try:
+            frames = packet.decode()
+        except av.InvalidDataError:
+            continue
+        for frame in frames:
+            for resampled in resampler.resample(frame):
+                yield bytes(resampled.planes[0])[: 2 * resampled.samples]
+    for resampled in resampler.resample(None):
+        yield bytes(resampled.planes[0])[: 2 * resampled.samples]
+
+
+@lru_cache(maxsize=1)
+def _model(name: str) -> WhisperModel:
+    """The model by a folder's path or a name; from the cache before the network is asked."""
+    try:
+        from faster_whisper import WhisperModel
+    except ImportError as error:
+        raise SourceError(MISSING_AUDIO) from error
+    try:
+        return WhisperModel(name, device="cpu", compute_type="int8", cpu_threads=_THREADS)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise SourceError(
+            f"cannot be transcribed: the speech model {name!r} is not to be had "
+            f"({one_line(str(error), limit=120)}); set ingest.transcription_model to the folder "
+            "of a converted Whisper model"
+        ) from error
+
+
+def _spoken(sound: Sound, model: WhisperModel) -> tuple[list[Segment], str]:
+    """One temperature: the usual ladder of them samples, and the same file would differ."""
+    segments, info = model.transcribe(
+        sound,
+        beam_size=5,
+        temperature=0.0,
+        condition_on_previous_text=False,
+        vad_filter=True,
+    )
+    return list(segments), info.language
+
+
+def _metadata(tags: Mapping[str, str]) -> dict[str, MetaValue]:
+    metadata: dict[str, MetaValue] = {}
+    author = one_line(storable(tags.get("artist") or tags.get("author") or ""))
+    if author:
+        metadata["author"] = author
+    date = iso_date(tags.get("date") or tags.get("creation_time") or "")
+    if date:
+        metadata["date"] = date
+    return metadata

@@ -1,0 +1,335 @@
+"""One web address: its bytes, unless they are the ones that were read before.
+
+A `SourceError` raised here gives its reason alone: who reports it puts the address in front.
+Knows nothing of what the bytes mean; `network` says where a connection may go.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+
+from ...errors import SourceError
+from ..sources import check_size
+from .media_types import charset, file_name_of, media_type
+
+if TYPE_CHECKING:
+    import httpcore
+
+    from .connection import Clock
+
+_PORTS = {"http": 80, "https": 443}
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NOT_MODIFIED = 304
+_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?")
+_ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
+_PATH_SAFE = "/%:@!$&'()*+,;=~-._"
+_QUERY_SAFE = _PATH_SAFE + "?[]"
+_GZIP_OR_ZLIB = 47
+_PIECE_BYTES = 1 << 16
+_HEADER_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """What the server said by which it can tell that nothing changed; empty where it did not."""
+
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How far a fetch may go. `max_bytes` counts unpacked bytes, `timeout_seconds` is for all of
+    it, redirects included; `allow_private` opens the machine's own networks."""
+
+    max_bytes: int
+    timeout_seconds: float = 30.0
+    max_redirects: int = 10
+    allow_private: bool = False
+    user_agent: str = "loregraph/0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What an address gave.
+
+    `url` is where it was in the end, after redirects. `data` is unpacked; text in an encoding that
+    only the header names is turned into UTF-8 with a mark. The suffix of `file_name` says its
+    format. `date` is the server's date of it (ISO 8601, UTC, to the second), empty where unsaid.
+    """
+
+    url: str
+    data: bytes
+    file_name: str
+    freshness: Freshness
+    date: str = ""
+
+
+def canonical(url: str) -> str:
+    """The one form of an address, which is its document id.
+
+    Scheme and host in lower case (IDN as punycode), no default port and no fragment, an empty path
+    as `/`, everything outside ASCII escaped. The query stays whole, for it may matter.
+
+    Raises:
+        SourceError: not http or https, no host, a user name or password, or no address at all.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError as error:
+        raise SourceError(f"is no web address that can be read ({error}): check it") from error
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS:
+        raise SourceError("is no web address: it begins with http:// or https://")
+    if "@" in parts.netloc:
+        raise SourceError("has a user name or password in it: leave them out of the address")
+    host = _canonical_host(parts.hostname or "")
+    place = host if port in (None, _PORTS[scheme]) else f"{host}:{port}"
+    path = _escaped(parts.path or "/", safe=_PATH_SAFE)
+    query = _escaped(parts.query, safe=_QUERY_SAFE)
+    return f"{scheme}://{place}{path}{f'?{query}' if query else ''}"
+
+
+def fetch(url: str, *, known: Freshness | None, limits: FetchLimits) -> Fetched | None:
+    """What the address gives now; None where the server says that it is as `known`.
+
+    Raises:
+        SourceError: why it cannot be had, and what to do.
+    """
+    import httpcore
+
+    from .connection import Clock, connections
+
+    clock = Clock(limits.timeout_seconds)
+    try:
+        with connections(clock, allow_private=limits.allow_private) as pool:
+            return _followed(pool, canonical(url), known=known, limits=limits)
+    except httpcore.TimeoutException as error:
+        raise _late(error, clock) from error
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise SourceError(_why_unreachable(error)) from error
+
+
+class _Answer(NamedTuple):
+    """A response whose body was read, if it was worth it; header names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    data: bytes = b""
+
+
+def _followed(
+    pool: httpcore.ConnectionPool, url: str, *, known: Freshness | None, limits: FetchLimits
+) -> Fetched | None:
+    seen = set()
+    for _ in range(limits.max_redirects + 1):
+        seen.add(url)
+        answer = _asked(pool, url, known=known, limits=limits)
+        location = answer.headers.get("location", "")
+        if answer.status in _REDIRECTS and location:
+            url = canonical(urljoin(url, location))
+            if url in seen:
+                raise SourceError("leads back to itself: open it in a browser, and save the page")
+            continue
+        if answer.status == _NOT_MODIFIED and known is not None:
+            return None
+        if answer.status not in (200, 203):
+            raise SourceError(_why_refused(answer))
+        return _fetched(url, answer)
+    raise SourceError(f"leads on more than {limits.max_redirects} times: add where it ends")
+
+
+def _asked(
+    pool: httpcore.ConnectionPool, url: str, *, known: Freshness | None, limits: FetchLimits
+) -> _Answer:
+    headers = [(b"User-Agent", limits.user_agent), (b"Accept", "*/*"), (b"Accept-Encoding", "gzip")]
+    if known is not None and known.etag:
+        headers.append((b"If-None-Match", known.etag))
+    if known is not None and known.last_modified:
+        headers.append((b"If-Modified-Since", known.last_modified))
+    encoded = [(name, value.encode("latin-1", "replace")) for name, value in headers]
+    with pool.stream("GET", url, headers=encoded) as response:
+        given = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in reversed(response.headers)  # of one that is there twice, the first
+        }
+        if response.status not in (200, 203):
+            return _Answer(response.status, given)
+        size = given.get("content-length", "")
+        if size.isascii() and size.isdigit():
+            check_size(int(size[:20]), max_bytes=limits.max_bytes)
+        encoding = given.get("content-encoding", "").strip().lower()
+        pieces = unpacked(response.iter_stream(), encoding=encoding)
+        return _Answer(response.status, given, _joined(pieces, max_bytes=limits.max_bytes))
+
+
+def _fetched(url: str, answer: _Answer) -> Fetched:
+    headers = answer.headers
+    content_type = headers.get("content-type", "")
+    modified = headers.get("last-modified", "")[:_HEADER_LIMIT]
+    return Fetched(
+        url=url,
+        data=_marked(answer.data, content_type=content_type),
+        file_name=file_name_of(
+            url,
+            content_type=content_type,
+            disposition=headers.get("content-disposition", ""),
+            data=answer.data,
+        ),
+        freshness=Freshness(etag=headers.get("etag", "")[:_HEADER_LIMIT], last_modified=modified),
+        date=_iso(modified),
+    )
+
+
+def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
+    """The body as it was before the server packed it, in pieces of at most 64 KiB where packed.
+
+    Only what was offered is taken (gzip), one layer of it: layers multiply what a bomb unfolds to.
+
+    Raises:
+        SourceError: another packing, damaged, or cut off.
+    """
+    if encoding in ("", "identity"):
+        yield from pieces
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise SourceError(
+            f"is packed in a way that was not asked for ({encoding[:40]!r}): "
+            "save it with a browser, and add the file"
+        )
+    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest and not inflater.eof:
+                yield inflater.decompress(rest, _PIECE_BYTES)
+                rest = inflater.unconsumed_tail
+        yield inflater.flush()
+    except zlib.error as error:
+        raise SourceError(f"came damaged ({error}): try again later") from error
+    if not inflater.eof:
+        raise SourceError("came cut off in its middle: try again later")
+
+
+def _joined(pieces: Iterable[bytes], *, max_bytes: int) -> bytes:
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        if len(data) > max_bytes:
+            raise SourceError(
+                f"is too large: more than {max_bytes:,} bytes; raise ingest.max_file_bytes"
+            )
+    return bytes(data)
+
+
+def _marked(data: bytes, *, content_type: str) -> bytes:
+    """Text in the encoding that the header names, as UTF-8 with a mark: the bytes alone may not
+    say which it is. Left as it is where the header is wrong."""
+    name = charset(content_type)
+    is_text = media_type(content_type).startswith("text/") or media_type(content_type).endswith(
+        "xhtml+xml"
+    )
+    if not is_text or not name or name in ("utf-8", "utf8", "us-ascii", "iso-8859-1"):
+        return data  # Latin-1 is what servers say of everything
+    try:
+        text = data.decode("gb18030" if name in ("gb2312", "gbk") else name)
+        return text.removeprefix("\ufeff").encode("utf-8-sig")
+    except (LookupError, UnicodeError):
+        return data
+
+
+def _iso(date: str) -> str:
+    """An HTTP date in ISO 8601, empty where it is none."""
+    try:
+        when = parsedate_to_datetime(date)
+        aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        return aware.strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, TypeError, OverflowError):
+        return ""
+
+
+def _canonical_host(host: str) -> str:
+    """Lower case, IDN as punycode, IPv6 in brackets and short."""
+    if ":" in host:
+        try:
+            if "%" in host:
+                raise ValueError("a zone means something on one machine only")
+            return f"[{ipaddress.IPv6Address(host).compressed}]"
+        except ValueError as error:
+            raise SourceError(f"has no host that can be read ({host!r}): check it") from error
+    if not host.isascii():
+        import idna
+
+        try:
+            host = idna.encode(host, uts46=True).decode("ascii")
+        except idna.IDNAError as error:
+            raise SourceError(f"has no host that can be read ({error}): check it") from error
+    host = host.lower()
+    if not _HOST.fullmatch(host) or ".." in host:
+        raise SourceError(f"has no host that can be read ({host[:100]!r}): check it")
+    return host.removesuffix(".")
+
+
+def _escaped(text: str, *, safe: str) -> str:
+    quoted = quote(text, safe=safe, errors="replace")
+    return _ESCAPE.sub(lambda found: found[0].upper(), quoted)
+
+
+def _why_refused(answer: _Answer) -> str:
+    status = answer.status
+    match status:
+        case 401 | 407:
+            return f"asks for a login ({status}): save it with a browser, and add the file"
+        case 402 | 403 | 451:
+            return f"may not be read ({status}): save it with a browser, and add the file"
+        case 404 | 410:
+            return f"is not there ({status}): check the address"
+        case 429 | 503:
+            return f"asks to wait ({status}): try again {_when(answer.headers)}"
+        case 204 | 205:
+            return f"is empty ({status}): there is nothing to read in it"
+        case _ if status >= 500:
+            return f"cannot be had, its server failed ({status}): try again later"
+        case _:
+            return f"cannot be had, its server answered {status}: check the address"
+
+
+def _when(headers: dict[str, str]) -> str:
+    """The `Retry-After` header (seconds or a date) as a person says it."""
+    wish = headers.get("retry-after", "").strip()
+    if wish.isascii() and wish.isdigit():
+        return f"in {wish[:9]} s"
+    date = _iso(wish)
+    return f"after {date}" if date else "later"
+
+
+def _late(error: httpcore.TimeoutException, clock: Clock) -> SourceError:
+    """One of several addresses may be tried for less than all the time: still it is too late."""
+    late = clock.error()
+    late.__cause__ = error
+    return late
+
+
+def _why_unreachable(error: Exception) -> str:
+    import httpcore
+
+    detail = " ".join(str(error).split())[:200]
+    if "CERTIFICATE_VERIFY_FAILED" in detail or "certificate" in detail.lower():
+        return (
+            f"has no certificate that can be trusted ({detail}): check the address; where an "
+            "authority of your own signs it, name that in SSL_CERT_FILE"
+        )
+    if "SSL" in detail or "TLS" in detail:
+        return f"speaks no TLS that is understood ({detail}): check the address"
+    if isinstance(error, httpcore.ConnectError):
+        return f"cannot be reached ({detail}): check the address, and the connection"
+    return f"broke off in its answer ({detail}): try again later"

@@ -1,0 +1,1 @@
+"""Documents, workbooks, slides and books of office programs."""

@@ -1,0 +1,286 @@
+"""PDF: pages to Markdown through PDFium. Knows nothing of files.
+
+A page's text layer goes glyphs → pieces → columns → lines → Markdown; a page without one is
+recognised as a picture where that is asked for. The parts of this are pure and know nothing of
+PDFium but for `pdf_glyphs`, `pdf_rules`, `pdf_notes` and `pdf_scans`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...errors import SourceError
+from ...types import MetaValue
+from ..content import Content, ReadOptions, one_line, storable
+from ..text.plain import plain_title
+from .glyphs import glyphs_of
+from .layout import columns_in_order
+from .markdown import markdown_pages, styles_of
+from .notes import attachments_of, comments_of, fields_of
+from .pieces import pieces_of, sheets
+from .rules import rules_of
+from .running import Columns, without_running_lines
+from .scans import is_drawn, recognised
+from .tables import with_aligned_tables, with_ruled_tables
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+PAGE_BREAK = "\n\n"
+_PDFIUM = threading.Lock()
+"""PDFium is not safe to call from two threads, not even on two documents."""
+
+_FILE_NAME = re.compile(r"\.[A-Za-z0-9]{2,5}$|[\\/]")
+_EMPTY_TITLE = re.compile(
+    r"\W*(?:untitled|anonymous|document\d*|microsoft word|slide \d+|无标题|未命名)\b.*|[\W\d_]*",
+    re.I,
+)
+_DATE = re.compile(
+    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?(?:([+-])(\d\d)'?(\d\d)?|Z)?"
+)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+
+
+def read_pdf(
+    data: bytes, options: ReadOptions, *, max_pages: int = 10_000, max_recognised_pages: int = 500
+) -> Content:
+    """All pages as Markdown, joined by a blank line, with each page's start.
+
+    Hyphenation and line breaks inside paragraphs are undone here, since the text that results is
+    what is stored and cited. Metadata: `pages`; `author`, `date`, `language`, `tags` where the
+    document names them; `unreadable_pages` (damaged) and `scanned_pages` (pictures that were not
+    recognised). Attached files are members.
+
+    Raises:
+        SourceError: encrypted, damaged, too many pages or characters, or without any text.
+    """
+    with _PDFIUM, _opened(data) as document:
+        if len(document) > max_pages:
+            raise SourceError(
+                f"has {len(document):,} pages, the limit is {max_pages:,}: split it into parts"
+            )
+        read = _Reading(options=options, max_recognised=max_recognised_pages)
+        for index in range(len(document)):
+            _read_page(document, index, into=read)
+        title = document.get_metadata_value("Title")
+        metadata = _metadata(document)
+        members = attachments_of(document, most=options.max_members)
+    pages = [storable(page) for page in _texts(read)]
+    if not any(pages):
+        raise SourceError(_why_no_text(read))
+    text = PAGE_BREAK.join(pages)
+    return Content(
+        text=text,
+        title=_title(title, text),
+        pages=_starts(pages),
+        shape="markdown",
+        metadata={**metadata, **read.notes()},
+        members=members,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """What was found so far, page by page; `pictures` holds what was recognised on a page."""
+
+    options: ReadOptions
+    max_recognised: int
+    pages: list[Columns] = field(default_factory=list)
+    comments: list[list[str]] = field(default_factory=list)
+    pictures: dict[int, str] = field(default_factory=dict)
+    unreadable: list[int] = field(default_factory=list)
+    scanned: list[int] = field(default_factory=list)
+    missing_engine: str = ""
+    characters: int = 0
+
+    def notes(self) -> dict[str, MetaValue]:
+        """Metadata on the pages themselves."""
+        found: dict[str, MetaValue] = {"pages": str(len(self.pages))}
+        if self.unreadable:
+            found["unreadable_pages"] = ", ".join(map(str, self.unreadable))
+        if self.scanned:
+            found["scanned_pages"] = ", ".join(map(str, self.scanned))
+        return found
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[PdfDocument]:
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    try:
+        document = PdfDocument(data)
+    except PdfiumError as error:
+        if "password" in str(error).lower() or "security" in str(error).lower():
+            reason = "is encrypted: save a copy without a password and add that"
+        else:
+            reason = "is not a readable PDF (damaged or cut short): export it anew"
+        raise SourceError(reason) from error
+    try:
+        document.init_forms()
+        yield document
+    finally:
+        document.close()
+
+
+def _read_page(document: PdfDocument, index: int, *, into: _Reading) -> None:
+    from pypdfium2 import PdfiumError
+
+    into.pages.append([])
+    into.comments.append([])
+    try:
+        page = document[index]
+    except PdfiumError:
+        into.unreadable.append(index + 1)
+        return
+    try:
+        into.pages[-1] = _columns(page, into=into)
+        into.comments[-1] = comments_of(page)
+        if not into.pages[-1]:
+            _recognise(page, index, into=into)
+    except PdfiumError:
+        into.unreadable.append(index + 1)
+    finally:
+        page.close()
+
+
+def _columns(page: PdfPage, *, into: _Reading) -> Columns:
+    """The page's text layer, form fields included, as lines of columns in reading order."""
+    text_page = page.get_textpage()
+    try:
+        into.characters += text_page.count_chars()
+        if into.characters > 2 * into.options.max_characters:
+            raise SourceError(
+                f"is too large: more than {into.options.max_characters:,} characters; "
+                "split it, or raise ingest.max_document_characters"
+            )
+        glyphs = glyphs_of(text_page)
+    finally:
+        text_page.close()
+    fields = fields_of(page)
+    if not fields and not any(glyph.text != " " for glyph in glyphs):
+        return []
+    result: Columns = []
+    for number, sheet in enumerate(sheets(glyphs, rules_of(page))):
+        filled = [piece for value in fields for piece in pieces_of([value])] if not number else []
+        pieces = with_ruled_tables(sheet.pieces + filled, sheet.rules)
+        result += columns_in_order(pieces)
+    return result
+
+
+def _recognise(page: PdfPage, index: int, *, into: _Reading) -> None:
+    if not is_drawn(page):
+        return
+    possible = into.options.ocr and not into.missing_engine
+    if possible and len(into.pictures) < into.max_recognised:
+        try:
+            into.pictures[index] = recognised(page)
+            return
+        except SourceError as error:
+            into.missing_engine = str(error)
+    into.scanned.append(index + 1)
+
+
+def _texts(read: _Reading) -> list[str]:
+    """The Markdown of each page: its text or what was recognised, then what readers wrote on it."""
+    kept = without_running_lines(read.pages, body_size=styles_of(read.pages).body)
+    pages = [[with_aligned_tables(column) for column in page] for page in kept]
+    texts = markdown_pages(pages, styles_of(pages))
+    result = []
+    for index, (text, comments) in enumerate(zip(texts, read.comments, strict=True)):
+        parts = [text or read.pictures.get(index, ""), *(f"> {comment}" for comment in comments)]
+        result.append("\n\n".join(filter(None, parts)))
+    return result
+
+
+def _why_no_text(read: _Reading) -> str:
+    if not read.pages or len(read.unreadable) == len(read.pages):
+        return "is not a readable PDF (no page of it can be loaded): export it anew"
+    if read.missing_engine:
+        return f"has no text layer (scanned pages: OCR {read.missing_engine})"
+    if read.scanned:
+        return "has no text layer (scanned pages), and OCR is off: set ingest.ocr"
+    if read.pictures:
+        return "has no text layer, and OCR found no text in the pictures on its pages"
+    return "has no text layer (blank pages, or text drawn as shapes): run it through OCR first"
+
+
+def _starts(pages: list[str]) -> tuple[int, ...]:
+    starts, position = [], 0
+    for page in pages:
+        starts.append(position)
+        position += len(page) + len(PAGE_BREAK)
+    return tuple(starts)
+
+
+def _title(given: str, text: str) -> str | None:
+    title = one_line(storable(given.replace("\x00", "")))
+    useless = len(title) < 3 or _EMPTY_TITLE.fullmatch(title) or _FILE_NAME.search(title)
+    return plain_title(text.lstrip("# ")) if useless else title
+
+
+def _metadata(document: PdfDocument) -> dict[str, MetaValue]:
+    said = {key: one_line(storable(value)) for key, value in document.get_metadata_dict().items()}
+    found: dict[str, MetaValue] = {}
+    author = said.get("Author", "")
+    if author and not _EMPTY_TITLE.fullmatch(author):
+        found["author"] = author
+    date = pdf_date(said.get("CreationDate", "")) or pdf_date(said.get("ModDate", ""))
+    if date:
+        found["date"] = date
+    language = _language(document)
+    if language:
+        found["language"] = language
+    tags = tuple(
+        filter(None, (tag.strip() for tag in re.split("[,;，；]", said.get("Keywords", ""))))
+    )
+    if tags:
+        found["tags"] = tags
+    return found
+
+
+def _language(document: PdfDocument) -> str:
+    import ctypes
+
+    from pypdfium2 import raw
+
+    length = raw.FPDFCatalog_GetLanguage(document.raw, None, 0)
+    if not 2 < length < 100:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    raw.FPDFCatalog_GetLanguage(
+        document.raw, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), length
+    )
+    text = buffer.raw.decode("utf-16-le", "replace").rstrip("\x00")
+    return text if _LANGUAGE.fullmatch(text) else ""
+
+
+def pdf_date(text: str) -> str:
+    """A date as PDF writes it in ISO 8601: the second in UTC, or the day; empty for no date."""
+    import datetime
+
+    found = _DATE.match(text.strip())
+    if found is None:
+        return ""
+    year, month, day, hour, minute, second, sign, hours, minutes = found.groups()
+    try:
+        moment = datetime.datetime(
+            int(year),
+            int(month or 1),
+            int(day or 1),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            tzinfo=datetime.UTC,
+        )
+        if hour is None:
+            return moment.date().isoformat()
+        ahead = datetime.timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+        moment = moment - ahead if sign == "+" else moment + ahead
+    except (ValueError, OverflowError):
+        return ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,265 @@
+"""Tables of a page: those with ruled cells, and those whose columns only stand below each other.
+
+A ruled table is a grid of lines that touch; where a line between two cells is missing, they are
+one. Without rules, several lines in a row must share gaps that part them into the same columns.
+Pure; knows nothing of headings or prose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from .layout import Line, display_width, lines_of
+from .pieces import Piece, Rule, is_wide
+
+_NEAR = 3.0
+_LONGEST_CELL = 1_500
+_MOST_LINES = 400
+_LEAST_ROWS = 3
+_CELL_WIDTH = 44
+_LEAST_FILL = 0.55
+_LEADING = 3.2
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+def with_ruled_tables(pieces: list[Piece], rules: Sequence[Rule]) -> list[Piece]:
+    """The pieces, with those inside a ruled grid replaced by one piece that is the table."""
+    for grid in _grids(rules):
+        table = _table(grid, pieces)
+        if table is not None:
+            kept = [piece for piece in pieces if piece.rows or not _inside(piece, table)]
+            pieces = [*kept, table]
+    return pieces
+
+
+class _Grid:
+    """Rules that touch, as positions of columns and rows, and where lines really are drawn."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.standing = [rule for rule in rules if _stands(rule)]
+        self.lying = [rule for rule in rules if not _stands(rule)]
+        self.xs = _positions([(rule[0] + rule[2]) / 2 for rule in self.standing])
+        self.ys = _positions([(rule[1] + rule[3]) / 2 for rule in self.lying])[::-1]
+
+    def is_walled(self, x: float, y: float) -> bool:
+        """Whether a standing line passes at this point."""
+        return any(
+            abs((rule[0] + rule[2]) / 2 - x) <= _NEAR and rule[1] - _NEAR <= y <= rule[3] + _NEAR
+            for rule in self.standing
+        )
+
+
+def _grids(rules: Sequence[Rule]) -> Iterator[_Grid]:
+    """Groups of touching rules with at least two rows or columns of cells, from the top."""
+    groups: list[list[Rule]] = []
+    for rule in sorted(set(rules))[: 4 * _MOST_LINES]:
+        touching = [group for group in groups if any(_touch(rule, other) for other in group)]
+        groups = [group for group in groups if not any(group is one for one in touching)]
+        groups.append([rule, *(other for group in touching for other in group)])
+    grids = [_Grid(group) for group in groups]
+    grids = [g for g in grids if len(g.xs) >= 3 and len(g.ys) >= 2 and len(g.ys) <= _MOST_LINES]
+    yield from sorted(grids, key=lambda grid: (-grid.ys[0], grid.xs[0]))
+
+
+def _stands(rule: Rule) -> bool:
+    return rule[3] - rule[1] > rule[2] - rule[0]
+
+
+def _touch(one: Rule, other: Rule) -> bool:
+    return (
+        one[0] <= other[2] + _NEAR
+        and other[0] <= one[2] + _NEAR
+        and one[1] <= other[3] + _NEAR
+        and other[1] <= one[3] + _NEAR
+    )
+
+
+def _positions(values: Sequence[float]) -> list[float]:
+    result: list[float] = []
+    for value in sorted(values):
+        if not result or value - result[-1] > _NEAR:
+            result.append(value)
+    return result
+
+
+def _table(grid: _Grid, pieces: Sequence[Piece]) -> Piece | None:
+    """The grid's text by cells; None where it is a frame around prose or holds next to nothing."""
+    cells: dict[tuple[int, int], list[Piece]] = {}
+    for piece in pieces:
+        row = _interval(piece.middle, grid.ys, descending=True)
+        column = _interval(_anchor(piece), grid.xs, descending=False)
+        if piece.rows or row is None or column is None:
+            continue
+        while column > 0 and not grid.is_walled(grid.xs[column], piece.middle):
+            column -= 1  # merged with the cell before it
+        cells.setdefault((row, column), []).append(piece)
+    inner = [lines_of(found) for _, found in sorted(cells.items())]
+    if any(_rows(lines) is not None for lines in inner):
+        return None  # frames around tables without rules
+    texts = {at: flowing(lines_of(found)) for at, found in sorted(cells.items())}
+    height, width = len(grid.ys) - 1, len(grid.xs) - 1
+    rows = [tuple(texts.get((row, column), "") for column in range(width)) for row in range(height)]
+    used = [column for column in range(width) if any(row[column] for row in rows)]
+    rows = [tuple(row[column] for column in used) for row in rows if any(row)]
+    if len(used) < 2 or len(texts) < 3 or max(map(len, texts.values())) > _LONGEST_CELL:
+        return None
+    box = (grid.xs[0], grid.ys[-1], grid.xs[-1], grid.ys[0])
+    return _as_piece(tuple(rows), box, size=max(p.size for found in cells.values() for p in found))
+
+
+def _as_piece(rows: Rows, box: tuple[float, float, float, float], *, size: float) -> Piece:
+    left, bottom, right, top = box
+    return Piece(text="", left=left, bottom=bottom, right=right, top=top, size=size, rows=rows)
+
+
+def _anchor(piece: Piece) -> float:
+    """Where a piece belongs: near its start, since long text may run over a missing wall."""
+    return min((piece.left + piece.right) / 2, piece.left + piece.size)
+
+
+def _interval(value: float, edges: Sequence[float], *, descending: bool) -> int | None:
+    for index, (one, other) in enumerate(pairwise(edges)):
+        if (one >= value > other) if descending else (one - 1 <= value < other):
+            return index
+    return None
+
+
+def _inside(piece: Piece, table: Piece) -> bool:
+    x = _anchor(piece)
+    return table.left - 1 <= x < table.right and table.bottom < piece.middle <= table.top
+
+
+def flowing(lines: Sequence[Line]) -> str:
+    """The lines of a cell as one text."""
+    text = ""
+    for line in lines:
+        glue = "" if not text or (is_wide(text[-1]) and is_wide(line.text)) else " "
+        text = f"{text}{glue}{line.text}"
+    return " ".join(text.split())
+
+
+# Tables without rules
+
+
+def with_aligned_tables(lines: list[Line]) -> list[Line]:
+    """The lines of a column, with runs of lines that share their columns replaced by a table."""
+    result: list[Line] = []
+    run: list[Line] = []
+    for line in [*lines, None]:
+        if line is not None and not line.rows and _extends(run, line):
+            run.append(line)
+            continue
+        result += _run_as_table(run)
+        run = []
+        if line is not None and not line.rows and len(line.cells) > 1:
+            run = [line]
+        elif line is not None:
+            result.append(line)
+    return result
+
+
+def _extends(run: Sequence[Line], line: Line) -> bool:
+    """Lines with several cells make a run; a line with one may stand between two of them."""
+    if not run or run[-1].bottom - line.bottom > _LEADING * max(line.size, run[-1].size):
+        return False
+    return len(line.cells) > 1 or len(run[-1].cells) > 1
+
+
+def _run_as_table(run: list[Line]) -> list[Line]:
+    tail: list[Line] = []
+    while run and len(run[-1].cells) < 2:
+        tail.insert(0, run.pop())
+    if sum(len(line.cells) > 1 for line in run) < _LEAST_ROWS:
+        return run + tail
+    rows = _rows(run)
+    if rows is None:
+        cut = _widest_gap(run)
+        return [*_run_as_table(run[:cut]), *_run_as_table(run[cut:]), *tail]
+    box = (
+        min(line.left for line in run),
+        min(line.bottom for line in run),
+        max(line.right for line in run),
+        max(line.top for line in run),
+    )
+    piece = _as_piece(rows, box, size=max(line.size for line in run))
+    return [Line(cells=[piece], column=run[0].column), *tail]
+
+
+def _widest_gap(run: Sequence[Line]) -> int:
+    """Where two tables, or a table and what follows it, most likely part: never at an end."""
+    gaps = [
+        (one.bottom - other.bottom) * (1.3 if min(len(one.cells), len(other.cells)) < 2 else 1.0)
+        for one, other in pairwise(run)
+    ]
+    return 1 + max(range(len(gaps)), key=lambda at: (round(gaps[at], 1), -at))
+
+
+def _rows(run: Sequence[Line]) -> Rows | None:
+    """The cells by shared columns; None where the lines are not a table."""
+    several = [line for line in run if len(line.cells) > 1]
+    if len(several) < _LEAST_ROWS:
+        return None
+    edges = _shared_columns(several)
+    if len(edges) < 2:
+        return None
+    placed = [_placed(line, edges) for line in run]
+    if any(row is None for row in placed):
+        return None
+    filled = [row for row in placed if row is not None]
+    texts = [text for row in filled for text in row if text]
+    full = [sum(map(bool, row)) for row in filled if sum(map(bool, row)) > 1]
+    if not full or sum(full) / (len(full) * len(edges)) < _LEAST_FILL:
+        return None
+    if sum(map(display_width, texts)) / len(texts) > _CELL_WIDTH or _is_numbered_list(filled):
+        return None
+    return tuple(tuple(row) for row in _with_continuations(filled))
+
+
+def _is_numbered_list(rows: Sequence[Sequence[str]]) -> bool:
+    """A mark and then text: a list whose marks hang, not a table of two columns."""
+    marks = sum(len(row[0].strip("()[].•–-")) <= 2 and not row[0].isalpha() for row in rows)
+    return len(rows[0]) == 2 and marks >= 0.7 * len(rows) and any(len(r[1]) > 25 for r in rows)
+
+
+def _shared_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """The stretches of x that cells take, parted by gaps that (nearly) all lines share."""
+    allowed = len(lines) // 10
+    size = min(line.size for line in lines)
+    events = sorted(
+        event for line in lines for c in line.cells for event in ((c.left, 1), (c.right, -1))
+    )
+    edges: list[tuple[float, float]] = []
+    depth, start = 0, events[0][0]
+    for x, step in events:
+        if depth <= allowed < depth + step:
+            start = edges.pop()[0] if edges and x - edges[-1][1] < 0.4 * size else x
+        if depth > allowed >= depth + step:
+            edges.append((start, x))
+        depth += step
+    return edges
+
+
+def _placed(line: Line, edges: Sequence[tuple[float, float]]) -> list[str] | None:
+    """A line's cells by column; None where a cell lies in none of them."""
+    row = [""] * len(edges)
+    for cell in line.cells:
+        overlaps = [min(cell.right, end) - max(cell.left, start) for start, end in edges]
+        best = max(range(len(edges)), key=lambda at: (overlaps[at], -at))
+        if overlaps[best] <= 0:
+            return None
+        row[best] = f"{row[best]} {cell.text}".strip()
+    return row
+
+
+def _with_continuations(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows, with a line that only goes on in later columns put to the row above it."""
+    result: list[list[str]] = []
+    for row in rows:
+        goes_on = result and not row[0] and sum(map(bool, row)) == 1 and len(row) > 1
+        if goes_on and not any(text[:1].isdigit() for text in row):
+            result[-1] = [f"{a} {b}".strip() for a, b in zip(result[-1], row, strict=True)]
+        else:
+            result.append(row)
+    return result

@@ -1,0 +1,151 @@
+"""Tables as text (CSV, TSV and their relatives): the separator and the header are found.
+
+Knows nothing of files; how rows are written out is `records`' business.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Literal
+
+from ...errors import SourceError
+from ..content import Content, ReadOptions, one_line
+from ..text.plain import decode
+from .records import joined, sample, table_or_records
+
+_SEPARATORS = ",;\t|"
+_SAMPLE_ROWS = 200
+_SAMPLE_CHARACTERS = 1 << 17
+_SAID = re.compile(r"\Asep=(.)\r?\n", re.I)
+_NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,' \u00a0]*(?:[eE][-+]?\d+)?\s?[%)]?[$€£¥]?")
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
+_DATE = re.compile(
+    r"\d{1,4}[-/.年]\d{1,2}[-/.月]\d{1,4}日?(?:[T ]\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?Z?)?"
+)
+_ADDRESS = re.compile(r"https?://\S+|\S+@\S+\.\w+")
+
+
+def read_delimited(data: bytes, options: ReadOptions) -> Content:
+    """The rows as Markdown: one pipe table where small, else a paragraph a row with named values.
+
+    Lines above the header that are no rows of the table (a title, a note) stay before it.
+
+    Raises:
+        SourceError: not text, or larger than a document may be once written out.
+    """
+    text = decode(data)
+    said = _SAID.match(text)
+    body = text[said.end() :] if said else text
+    separator = said.group(1) if said else separator_of(body[:_SAMPLE_CHARACTERS])
+    quoted = _quotes_close(body, separator)
+    first = sample(_rows(body, separator, quoted=quoted), _SAMPLE_ROWS)
+    notes = _notes(first)
+    rows = _rows(body, separator, quoted=quoted)
+    above = [one_line(" ".join(filter(None, row)), limit=500) for row in sample(rows, notes)]
+    header: Sequence[str] = ()
+    if has_header(first[notes:]):
+        header = next(rows, [])
+    blocks = chain(above, table_or_records(header, rows))
+    written = joined(blocks, limit=options.max_characters)
+    return Content(text=written, title=one_line(above[0]) if above else None, shape="markdown")
+
+
+def separator_of(text: str) -> str:
+    """What parts the cells: the separator by which most rows have the same number of cells.
+
+    A comma where nothing parts them (a single column).
+    """
+    best, best_score = ",", 0.0
+    for separator in _SEPARATORS:
+        widths = [len(row) for row in sample(_rows(text, separator, quoted=True), _SAMPLE_ROWS)]
+        counted = Counter(width for width in widths if width > 1)
+        if not counted:
+            continue
+        width, count = max(counted.items(), key=lambda item: (item[1], item[0]))
+        score = count / len(widths) + min(width, 20) / 100
+        if count > 1 or len(widths) == 1:
+            score += 0.5
+        if score > best_score:
+            best, best_score = separator, score
+    return best
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns: its cells are of another kind than those below."""
+    if not rows or sum(1 for cell in rows[0] if cell.strip()) * 2 <= len(rows[0]):
+        return False
+    votes = 0
+    for column, name in enumerate(rows[0]):
+        below = [row[column].strip() for row in rows[1:] if column < len(row)]
+        votes += _vote(name.strip(), [cell for cell in below if cell])
+    return votes >= 0 and len(set(rows[0])) == len(rows[0])
+
+
+def _vote(name: str, below: Sequence[str]) -> int:
+    if not below or not name:
+        return 0
+    kind, kinds = _kind(name), Counter(map(_kind, below))
+    usual, count = max(kinds.items(), key=lambda item: (item[1], item[0]))
+    if kind != usual:
+        return 1 if usual != "text" and count > 0.6 * len(below) else 0
+    return -1 if kind != "text" or name in below else 0
+
+
+def _kind(cell: str) -> str:
+    for kind, pattern in (
+        ("year", _YEAR),
+        ("number", _NUMBER),
+        ("date", _DATE),
+        ("address", _ADDRESS),
+    ):
+        if pattern.fullmatch(cell):
+            return kind
+    return "text"
+
+
+def _notes(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows stand above the table: one filled cell, where rows have many."""
+    widths = Counter(len(row) for row in rows)
+    usual = max(widths.items(), key=lambda item: (item[1], item[0]))[0] if widths else 0
+    if usual < 3:
+        return 0
+    count = 0
+    while count < len(rows) and sum(1 for cell in rows[count] if cell.strip()) <= 1:
+        count += 1
+    return count if count < min(len(rows), 20) else 0
+
+
+def _quotes_close(text: str, separator: str) -> bool:
+    """Whether quotation marks pair up; one left open would swallow all the rows after it."""
+    if text.count('"') % 2 == 0:
+        return True
+    try:
+        last: list[str] = []
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            last = row
+    except csv.Error:
+        return False
+    return not any("\n" in cell for cell in last)
+
+
+def _rows(text: str, separator: str, *, quoted: bool) -> Iterator[list[str]]:
+    """The rows that are not empty; without `quoted`, a quotation mark is a character like others.
+
+    Raises:
+        SourceError: a cell of more than 131,072 characters, which is no table.
+    """
+    lines = io.StringIO(text, newline="")
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=separator, quoting=quoting)
+    try:
+        yield from (row for row in reader if any(cell and not cell.isspace() for cell in row))
+    except csv.Error as error:
+        raise SourceError(
+            f"is no table that can be read: line {reader.line_num:,}: {error}; "
+            "check its quotation marks, or give it the suffix .txt"
+        ) from error

@@ -1,0 +1,234 @@
+"""JSON and JSON lines as something to read: an outline, records, questions or a conversation.
+
+What a list holds is found by its items' keys (`dialogue`), not asked. Numbers stay as they are
+written. Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from ...errors import SourceError
+from ..content import Content, ReadOptions, one_line, storable
+from ..text.markdown import described
+from ..text.plain import decode
+from .dialogue import conversations, question_blocks, questions_of, turn_blocks
+from .records import joined, paragraphs, record, table_or_records
+
+Json = None | bool | str | Sequence["Json"] | Mapping[str, "Json"]
+"""A value with its numbers as text."""
+
+_LONG = 300
+_DEEPEST_HEADING = 5
+_DEEPEST = 200
+_TITLES = ("title", "name", "headline", "subject", "标题", "名称", "题目")
+_OF_THE_WHOLE = ("title", "author", "date", "published", "language", "tags", "keywords")
+_BROKEN_SHARE = 0.2
+
+
+def read_json(data: bytes, options: ReadOptions) -> Content:
+    """The value as Markdown, a conversation as its turns; broken JSON as the text that it is.
+
+    Raises:
+        SourceError: not text, nested too deeply, or too large once written out.
+    """
+    text = decode(data)
+    try:
+        value = _loaded(text)
+    except ValueError:
+        lines = list(_lines(text))
+        if len(lines) > 1 and _broken(lines) == 0:
+            return read_json_lines(data, options)
+        return Content(text=text)
+    return _content(value, options)
+
+
+def read_json_lines(data: bytes, options: ReadOptions) -> Content:
+    """A record a line. Lines that are no JSON stay as they are; if most are, so does the text.
+
+    Raises:
+        SourceError: not text, nested too deeply, or too large once written out.
+    """
+    text = decode(data)
+    lines = list(_lines(text))
+    if _broken(lines) > _BROKEN_SHARE * len(lines):
+        return Content(text=text)
+    return _content([value if sound else line for line, value, sound in lines], options)
+
+
+def _loaded(text: str) -> Json:
+    """A number stays the text that it is: neither rounded nor too long to be read."""
+    try:
+        value: Json = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except RecursionError as error:
+        raise _too_deep() from error
+    return value
+
+
+def _too_deep() -> SourceError:
+    return SourceError("is nested too deeply to be read: flatten it")
+
+
+def _lines(text: str) -> Iterator[tuple[str, Json, bool]]:
+    """Each line that is not blank, its value, and whether it has one."""
+    for line in text.split("\n"):
+        stripped = line.strip(" \t\r\x1e")
+        if stripped:
+            try:
+                yield stripped, _loaded(stripped), True
+            except ValueError:
+                yield stripped, None, False
+
+
+def _broken(lines: Sequence[tuple[str, Json, bool]]) -> int:
+    return sum(1 for _, _, sound in lines if not sound)
+
+
+def _content(value: Json, options: ReadOptions) -> Content:
+    limit = options.max_characters
+    metadata = described(_of_the_whole(value))
+    title = _title(value)
+    talks = conversations(value)
+    if talks:
+        blocks = chain.from_iterable(turn_blocks(talk) for talk in talks)
+        text = joined(map(storable, blocks), limit=limit)
+        return Content(text=text, title=title, shape="transcript", metadata=metadata)
+    outline = _outline(value, path=(), level=1)
+    head = [f"# {title}"] if title else []
+    text = joined(map(storable, chain(head, outline)), limit=limit)
+    return Content(text=text, title=title, shape="markdown", metadata=metadata)
+
+
+def _of_the_whole(value: Json) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {key: value[key] for key in _OF_THE_WHOLE if key in value}
+
+
+def _title(value: Json) -> str | None:
+    if not isinstance(value, Mapping):
+        return None
+    found = (value.get(key) for key in _TITLES)
+    return next((one_line(each) for each in found if isinstance(each, str) and each.strip()), None)
+
+
+def _outline(value: Json, *, path: tuple[str, ...], level: int) -> Iterator[str]:
+    """Blocks of Markdown for a value under headings of `level - 1` levels."""
+    if isinstance(value, Mapping):
+        yield from _mapping(value, path=path, level=level)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield from _sequence(value, path=path, level=level)
+    elif _text(value):
+        yield paragraphs(_text(value))
+
+
+def _mapping(value: Mapping[str, Json], *, path: tuple[str, ...], level: int) -> Iterator[str]:
+    """Plain fields as one record, then every part that has parts under a heading of its name."""
+    _check_depth(path)
+    plain = [(key, _plain(each)) for key, each in value.items()]
+    fields = record([(one_line(key, limit=80), text) for key, text in plain if text is not None])
+    if fields:
+        yield fields
+    for (key, text), part in zip(plain, value.values(), strict=True):
+        if text is None:
+            yield from _under(one_line(key, limit=80), part, path=path, level=level)
+
+
+def _under(name: str, value: Json, *, path: tuple[str, ...], level: int) -> Iterator[str]:
+    """A part under its name: a heading while there are levels left, else the way to it."""
+    way = (*path, name)
+    blocks = _outline(value, path=way, level=level + 1)
+    first = next(blocks, None)
+    if first is None:
+        return
+    if level < _DEEPEST_HEADING:
+        yield f"{'#' * (level + 1)} {name}"
+    else:
+        yield " › ".join(way[-3:]) + ":"
+    yield first
+    yield from blocks
+
+
+def _sequence(value: Sequence[Json], *, path: tuple[str, ...], level: int) -> Iterator[str]:
+    _check_depth(path)
+    pairs = questions_of(value)
+    if pairs is not None:
+        yield from chain.from_iterable(question_blocks(pair, level=level + 1) for pair in pairs)
+        return
+    rows = [item for item in value if isinstance(item, Mapping)]
+    if len(rows) == len(value) > 1 and (names := _shared_names(rows)):
+        yield from table_or_records(
+            names, ([_plain(row.get(name)) or "" for name in names] for row in rows)
+        )
+        return
+    bullets: list[str] = []
+    for number, item in enumerate(value, start=1):
+        for block in _item(item, number, path=path, level=level):
+            if block.startswith("- "):
+                bullets.append(block)
+                continue
+            if bullets:
+                yield "\n".join(bullets)
+                bullets = []
+            yield block
+    if bullets:
+        yield "\n".join(bullets)
+
+
+def _item(item: Json, number: int, *, path: tuple[str, ...], level: int) -> Iterator[str]:
+    if isinstance(item, Mapping):
+        title = _title(item)
+        if title and any(_is_long(each) or _plain(each) is None for each in item.values()):
+            rest = {key: each for key, each in item.items() if _text(each) != title}
+            yield from _under(title, rest or item, path=path, level=level)
+        else:
+            yield from _mapping(item, path=path, level=max(level, 2))
+    elif isinstance(item, Sequence) and not isinstance(item, str):
+        cells = _plain(item)
+        if cells is None:
+            yield from _under(str(number), item, path=path, level=level)
+        elif cells:
+            yield f"- {cells}"
+    elif _text(item):
+        yield paragraphs(_text(item)) if _is_long(item) else f"- {one_line(_text(item), limit=500)}"
+
+
+def _shared_names(rows: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
+    """The fields of rows that are flat and short, in order of appearance; empty if they are not."""
+    names: dict[str, None] = {}
+    for row in rows:
+        for key, value in row.items():
+            text = _plain(value)
+            if text is None or len(text) > _LONG:
+                return ()
+            names[key] = None
+    filled = sum(len(row) for row in rows)
+    return tuple(names) if filled >= 0.5 * len(names) * len(rows) else ()
+
+
+def _plain(value: Json) -> str | None:
+    """A field's text; None where it has parts of its own. A list of plain values is one field."""
+    if isinstance(value, Mapping):
+        return None if value else ""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if any(not isinstance(item, str | bool | None) for item in value):
+            return None
+        return ", ".join(filter(None, map(_text, value)))
+    return _text(value)
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _is_long(value: Json) -> bool:
+    return isinstance(value, str) and len(value) > _LONG
+
+
+def _check_depth(path: tuple[str, ...]) -> None:
+    if len(path) > _DEEPEST:
+        raise _too_deep()

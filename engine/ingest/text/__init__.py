@@ -1,0 +1,1 @@
+"""Texts and markup languages, source code and subtitles."""

@@ -1,0 +1,106 @@
+"""Source code as it is, with the name of its language; configuration files likewise, as text.
+
+Where to cut code is the chunker's business. Knows nothing of syntax.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...types import MetaValue
+from ..content import Content
+from .plain import decode
+
+LANGUAGES: dict[str, str] = {
+    ".bash": "bash",
+    ".c": "c",
+    ".cc": "cpp",
+    ".cjs": "javascript",
+    ".cpp": "cpp",
+    ".cs": "csharp",
+    ".css": "css",
+    ".cxx": "cpp",
+    ".go": "go",
+    ".h": "c",
+    ".hh": "cpp",
+    ".hpp": "cpp",
+    ".hxx": "cpp",
+    ".java": "java",
+    ".js": "javascript",
+    ".jsx": "javascript",
+    ".ksh": "bash",
+    ".kt": "kotlin",
+    ".kts": "kotlin",
+    ".less": "css",
+    ".lua": "lua",
+    ".mjs": "javascript",
+    ".php": "php",
+    ".ps1": "powershell",
+    ".py": "python",
+    ".pyi": "python",
+    ".r": "r",
+    ".rb": "ruby",
+    ".rs": "rust",
+    ".sc": "scala",
+    ".scala": "scala",
+    ".scss": "css",
+    ".sh": "bash",
+    ".sql": "sql",
+    ".swift": "swift",
+    ".ts": "typescript",
+    ".tsx": "tsx",
+    ".zsh": "bash",
+}
+"""The language of a suffix (in small letters), by the name that syntax parsers give it."""
+
+CONFIGURATION = frozenset(
+    {
+        *(".cfg", ".cmake", ".conf", ".dockerfile", ".env", ".gradle", ".ini", ".mk"),
+        *(".properties", ".tf", ".toml", ".yaml", ".yml"),
+    }
+)
+"""Suffixes of files that set something: short lines that are read as text."""
+
+_CPP_ONLY = re.compile(
+    r"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|public:|private:|protected:)"
+    r"|\bstd::|\bvirtual\b|\bconstexpr\b|#include\s*<(?:string|vector|map|memory|iostream)>",
+    re.M,
+)
+_GENERATED = re.compile(
+    r"@generated\b|\bDO NOT EDIT\b|\b(?:auto(?:matically)?[- ]?)generated\b|自动生成", re.I
+)
+_HEAD_LINES = 15
+_MINIFIED_LINE = 500
+"""Characters in a line, on average, that nobody writes by hand."""
+
+
+def read_code(data: bytes, *, language: str) -> Content:
+    """The decoded text; metadata `language`, and `generated` where no person wrote it: minified,
+    or said to be generated in its first lines.
+
+    Raises:
+        SourceError: the bytes are not text.
+    """
+    text = decode(data)
+    metadata: dict[str, MetaValue] = {"language": _refined(language, text)}
+    if _is_generated(text):
+        metadata["generated"] = True
+    return Content(text=text, shape="code", metadata=metadata)
+
+
+def read_configuration(data: bytes) -> Content:
+    """The decoded text, without a title: its first line is a setting or a comment."""
+    return Content(text=decode(data))
+
+
+def _refined(language: str, text: str) -> str:
+    """A header of C is one of C++ if it holds what only C++ has."""
+    return "cpp" if language == "c" and _CPP_ONLY.search(text) else language
+
+
+def _is_generated(text: str) -> bool:
+    lines = text.count("\n") + 1
+    if len(text) > 4 * _MINIFIED_LINE and len(text) / lines > _MINIFIED_LINE:
+        return True
+    head = "\n".join(text[: 200 * _HEAD_LINES].split("\n")[:_HEAD_LINES])
+    return _GENERATED.search(head) is not None

@@ -1,0 +1,100 @@
+"""Rich text (RTF) as plain paragraphs, with table rows as Markdown's and what it says of itself.
+
+Knows nothing of files or of how text was set.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import SourceError
+from ..content import Content, ReadOptions, one_line, storable
+from ..dates import iso_date
+from ..structured.records import joined, paragraphs, table_or_records
+from .markdown import described
+from .plain import plain_title
+
+_CODE_PAGE = re.compile(rb"\\ansicpg(\d{3,5})")
+_CHARACTER_SET = re.compile(rb"\\(mac|pca|pc)(?![a-z])")
+_INFORMATION = re.compile(r"\{\\info(?![a-z])")
+_FIELD = re.compile(r"\{\\(title|subject|author|keywords|doccomm)\s([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+_WHEN = re.compile(r"\{\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+_INFORMATION_LIMIT = 20_000
+_OBJECT_BYTES = re.compile(rb"(?:[0-9a-fA-F]{2}[\r\n]*){200,}")
+_ROW = re.compile(r"[^|\n]*(?:\|[^|\n]*)+\|[ \t]*")
+
+
+def read_rtf(data: bytes, options: ReadOptions) -> Content:
+    """The text; the title is the document's own, or its first line.
+
+    Raises:
+        SourceError: no RTF, or too large.
+    """
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{\\rtf"):
+        raise SourceError("is no RTF: it does not begin with {\\rtf; check its suffix")
+    source = _OBJECT_BYTES.sub(b"", data).decode("latin-1")
+    if len(source) > options.max_characters:
+        raise SourceError(
+            f"is too large: {len(source):,} bytes of RTF without its pictures; split it, "
+            "or raise ingest.max_document_characters"
+        )
+    encoding = _encoding(data)
+    text = _stripped(source, encoding)
+    about = _about(source, encoding)
+    written = joined(_blocks(text), limit=options.max_characters)
+    title = str(about.pop("title", "")) or plain_title(written)
+    return Content(text=written, title=title, shape="markdown", metadata=described(about))
+
+
+def _encoding(data: bytes) -> str:
+    found = _CODE_PAGE.search(data[:4_000])
+    if found:
+        number = found.group(1).decode("ascii")
+        return {"65001": "utf-8", "936": "gb18030", "10000": "mac_roman"}.get(number, f"cp{number}")
+    named = _CHARACTER_SET.search(data[:200])
+    return {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}.get(
+        named.group(1) if named else b"", "cp1252"
+    )
+
+
+def _stripped(source: str, encoding: str) -> str:
+    from striprtf.striprtf import rtf_to_text
+
+    try:
+        text: str = rtf_to_text(source, encoding=encoding, errors="replace")  # type: ignore[no-untyped-call]
+    except LookupError:  # a code page that Python does not know
+        text = rtf_to_text(source, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
+    except (ValueError, OverflowError, IndexError) as error:
+        raise SourceError(f"is damaged RTF ({error}); save it again") from error
+    return storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _about(source: str, encoding: str) -> dict[str, object]:
+    found = _INFORMATION.search(source[:400_000])
+    if found is None:
+        return {}
+    group = source[found.start() : found.start() + _INFORMATION_LIMIT]
+    about: dict[str, object] = {}
+    for name, value in _FIELD.findall(group):
+        said = one_line(_stripped(f"{{\\rtf1\\ansi {value}}}", encoding))
+        if said:
+            about["tags" if name == "keywords" else name] = said
+    dates = {name: f"{year}-{month}-{day}" for name, year, month, day in _WHEN.findall(group)}
+    about["date"] = iso_date(dates.get("revtim") or dates.get("creatim"))
+    return about
+
+
+def _blocks(text: str) -> list[str]:
+    """Paragraphs, a line each as RTF has them; rows that follow each other are one table."""
+    blocks: list[str] = []
+    rows: list[list[str]] = []
+    for line in [*paragraphs(text).split("\n"), ""]:
+        if _ROW.fullmatch(line):
+            rows.append([cell.strip() for cell in line.strip().removesuffix("|").split("|")])
+            continue
+        if rows:
+            blocks.extend(table_or_records(rows[0], rows[1:]))
+            rows = []
+        if line.strip():
+            blocks.append(line.strip())
+    return blocks

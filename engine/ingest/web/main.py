@@ -1,0 +1,110 @@
+"""Where on a web page its main text is: the smallest element around what `trafilatura` finds.
+
+The element itself is written out afterwards, so that its tables, lists and code are whole. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .frame import Sizes
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_DEEPEST = 200
+_LONGEST_SOURCE = 5_000_000
+_LEAST_PIECE = 20
+_COVERED = 0.9
+_MOST = 0.6
+_LEAST_SIBLING = 60
+_GAPS = re.compile(r"\W+")
+
+
+def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | None:
+    """The element that holds the main text; None where none stands out."""
+    named = [
+        found[0]
+        for path in ("//article", "//main | //*[@role='main']")
+        if len(found := tree.xpath(path)) == 1
+    ]
+    for element in named:
+        if sizes.text.get(element, 0) >= _MOST * sizes.text.get(tree, 0):
+            return element  # the author's own word on what is the main text
+    if len(source) > _LONGEST_SOURCE or _depth(tree) > _DEEPEST:
+        return None
+    found = _found_text(source)
+    inner = _smallest_around(found, tree) if found else None
+    if inner is None:
+        return named[0] if named else None
+    kept = [element for element in named if _holds(element, inner, sizes)]
+    return kept[0] if kept else _with_siblings(inner, sizes)
+
+
+def _depth(tree: HtmlElement) -> int:
+    depths: dict[HtmlElement, int] = {}
+    deepest = 0
+    for element in tree.iter():
+        parent = element.getparent()
+        depths[element] = depths.get(parent, 0) + 1 if parent is not None else 0
+        deepest = max(deepest, depths[element])
+    return deepest
+
+
+def _found_text(source: str) -> str:
+    from trafilatura import extract
+
+    found = extract(
+        source, output_format="txt", include_comments=True, favor_recall=True, deduplicate=False
+    )
+    return _GAPS.sub("", found or "")
+
+
+def _smallest_around(found: str, tree: HtmlElement) -> HtmlElement | None:
+    """The deepest element with nearly all of the pieces of text that are in `found`."""
+    covered: dict[HtmlElement, int] = {}
+    for element in reversed(list(tree.iter())):
+        if not isinstance(element.tag, str) or element.tag in ("script", "style", "head"):
+            continue
+        texts = [element.text, *(child.tail for child in element)]
+        own = sum(_covered(text, found) for text in texts)
+        covered[element] = own + sum(covered.get(child, 0) for child in element)
+    whole = covered.get(tree, 0)
+    if not whole:
+        return None
+    element = tree
+    while True:
+        inner = [child for child in element if covered.get(child, 0) >= _COVERED * whole]
+        if not inner:
+            return element
+        element = inner[0]
+
+
+def _covered(text: str | None, found: str) -> int:
+    letters = _GAPS.sub("", text or "")
+    return len(letters) if len(letters) >= _LEAST_PIECE and letters in found else 0
+
+
+def _holds(named: HtmlElement, inner: HtmlElement, sizes: Sizes) -> bool:
+    if named is inner or any(parent is named for parent in inner.iterancestors()):
+        return True
+    return sizes.text.get(named, 0) >= _COVERED * sizes.text.get(inner, 0)
+
+
+def _with_siblings(element: HtmlElement, sizes: Sizes) -> HtmlElement:
+    """One post of a thread leads to all of them: its parent, where its like stand beside it."""
+    for candidate in (element, *list(element.iterancestors())[:2]):
+        parent, kind = candidate.getparent(), candidate.get("class")
+        if parent is None or not kind or candidate.tag in ("body", "html"):
+            continue
+        alike = [
+            each
+            for each in parent
+            if each.tag == candidate.tag
+            and each.get("class") == kind
+            and sizes.text.get(each, 0) >= _LEAST_SIBLING
+        ]
+        if len(alike) > 1:
+            return parent
+    return element

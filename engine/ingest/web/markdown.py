@@ -1,0 +1,194 @@
+"""An element of a web page written out as Markdown: headings, paragraphs, lists, tables, code.
+
+Everything is kept but what the caller names and what is no text (scripts, controls). Marks of
+emphasis and targets of links are not written, so that the text can be quoted as it reads. Pure;
+knows nothing of main-text detection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from .tables import is_data, one_line_text, pipe_table
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_NO_TEXT = re.compile(
+    "script|style|noscript|template|svg|math|iframe|object|embed|canvas|head|title|nav|select"
+    "|button|textarea|dialog|audio|video|map|datalist"
+).fullmatch
+_BLOCK = re.compile(
+    "address|article|aside|blockquote|body|caption|center|d[dlt]|details|div|fieldset|figcaption|figure"
+    "|footer|form|header|hr|html|legend|li|main|menu|[ou]l|p|section|summary|table|t[rhd]"
+).fullmatch
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_AROUND_BREAK = re.compile(r" *\n[ \n]*")
+_LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
+_MOST_INDENTS = 12
+_MOST_QUOTES = 3
+_OWN_BULLET = re.compile(r"[•●▪◦·]\s+")
+
+_Event = Literal["open", "close", "text"]
+
+
+def as_markdown(element: HtmlElement, *, skip: AbstractSet[HtmlElement] = frozenset()) -> str:
+    """The text of an element (of a whole page: its body) as Markdown, without those in `skip`."""
+    body = element.find("body")
+    writer = _Writer()
+    # Depth first without recursion: pages can nest deeper than Python's stack.
+    stack: list[tuple[_Event, HtmlElement | str]] = [("open", element if body is None else body)]
+    while stack:
+        event, item = stack.pop()
+        if isinstance(item, str):
+            writer.inline(item)
+        elif event == "close":
+            writer.close(item)
+        elif item not in skip and not _NO_TEXT(_tag(item)) and not writer.whole(item):
+            writer.open(item)
+            inner: list[tuple[_Event, HtmlElement | str]] = [("text", item.text or "")]
+            for child in item:
+                inner += [("open", child), ("text", child.tail or "")]
+            stack += reversed([*inner, ("close", item)])
+    return writer.text()
+
+
+def _tag(element: HtmlElement) -> str:
+    """The name of an element; that of a comment stands for nothing to be read."""
+    return element.tag if isinstance(element.tag, str) else "script"
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Blocks written so far, each with the number of the list it is in (0: none), and where in
+    lists and quotations the next one stands."""
+
+    blocks: list[tuple[str, int]] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    lists: list[int] = field(default_factory=list)
+    indents: list[str] = field(default_factory=list)
+    marker: str = ""
+    quotes: int = 0
+    count: int = 0
+
+    def inline(self, text: str) -> None:
+        """Text as it stands in the source; white space means nothing."""
+        if text:
+            self.inside.append(_SPACES.sub(" ", text))
+
+    def whole(self, element: HtmlElement) -> bool:
+        """Write an element in one go, if it is one of those; else its children are walked."""
+        tag = element.tag
+        if tag == "br":
+            self.inside.append("\n")
+        elif tag in _HEADINGS:
+            title = one_line_text(element)
+            self.heading(f"{'#' * _HEADINGS[tag]} {title}" if title else "")
+        elif tag == "pre":
+            code = element.text_content().strip("\n").rstrip()
+            self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
+        elif tag == "table" and is_data(element):
+            self.block(pipe_table(element))
+        else:
+            return False
+        return True
+
+    def open(self, element: HtmlElement) -> None:
+        """Go into an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu"):
+            self.count += not self.lists
+            start = element.get("start", "1")
+            numbered = tag == "ol" and start.isdecimal() and len(start) < 10
+            self.lists.append(int(start) if numbered else 1)
+        elif tag in ("li", "dt", "dd"):
+            self.open_item(element)
+        elif tag == "blockquote":
+            self.quotes += 1
+
+    def open_item(self, element: HtmlElement) -> None:
+        """Set the mark of a list's item; a definition stands one step inside its term."""
+        ordered = element.getparent() is not None and element.getparent().tag == "ol"
+        self.marker = "- "
+        if ordered and self.lists:
+            self.marker = f"{self.lists[-1]}. "
+            self.lists[-1] += 1
+        step = "  " if element.tag == "dd" else ""
+        self.indents.append(step + " " * len(self.marker))
+
+    def close(self, element: HtmlElement) -> None:
+        """Come out of an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu") and self.lists:
+            self.lists.pop()
+        elif tag in ("li", "dt", "dd") and self.indents:
+            self.indents.pop()
+            self.marker = ""
+        elif tag == "blockquote":
+            self.quotes -= 1
+
+    def flush(self) -> None:
+        """End the paragraph."""
+        text = _AROUND_BREAK.sub("\n", re.sub(" +", " ", "".join(self.inside))).strip()
+        self.inside.clear()
+        if text:
+            self.block(text)
+
+    def heading(self, text: str) -> None:
+        """Write a heading; a list's item that holds one is a part of the page, not of a list."""
+        if text and self.indents:
+            self.flush()
+            self.marker = ""
+            self.indents = [""] * len(self.indents)
+        self.block(text)
+
+    def block(self, text: str) -> None:
+        """Write a block where it stands: after its item's mark, or in line with its item's text."""
+        self.flush_before(text)
+        if not text:
+            return
+        item = any(self.indents)
+        if item:
+            indent = "".join(self.indents[-_MOST_INDENTS:])
+            first = indent[: len(indent) - len(self.marker)] + self.marker
+            body = _OWN_BULLET.sub("", text, count=1) if self.marker else text
+            text = first + body.replace("\n", f"\n{indent}")
+            self.marker = ""
+        if self.quotes > 0:
+            mark = "> " * min(self.quotes, _MOST_QUOTES)
+            text = "\n".join(f"{mark}{line}" for line in text.split("\n"))
+        close = item and "```" not in text and not text.lstrip().startswith("|")
+        self.blocks.append((text, self.count if close else 0))
+
+    def flush_before(self, text: str) -> None:
+        """Text that stands loose before a block is a block of its own."""
+        if self.inside and "".join(self.inside).strip() and text != "".join(self.inside).strip():
+            self.flush()
+
+    def text(self) -> str:
+        """All blocks: a list's items below each other, others with a blank line between."""
+        self.flush()
+        parts: list[str] = []
+        before = 0
+        for block, close in self.blocks:
+            gap = "\n" if close and close == before else "\n\n"
+            parts += [gap, block]
+            before = close
+        return "".join(parts[1:])
+
+
+def _language(element: HtmlElement) -> str:
+    code = element.find("code")
+    classes = " ".join(each.get("class", "") for each in (element, code) if each is not None)
+    found = _LANGUAGE.search(classes)
+    return found.group(1).lower() if found else ""

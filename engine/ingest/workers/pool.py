@@ -1,0 +1,277 @@
+"""Reading in processes of their own, so that no file can take the run down.
+
+A parser that hangs, crashes, or asks for all memory ends its process and costs its own file only.
+Each process is a fresh interpreter (never a fork of this one, which has threads), started when it
+is first needed, kept for many jobs, and replaced after it was ended. They are told to go when the
+pool is closed, and go of themselves when this process dies, however it dies.
+
+What a process does is in `worker_process`, how one is held in `worker_handle`, how both talk in
+`frames`. Knows nothing of the library.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import LifoQueue
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ...errors import EngineError, SourceError
+from ..content import ReadOptions
+from ..parts import Part
+from ..sources import check_size
+from .frames import BrokenFrame, Json, part_from_json
+from .handle import ProcessDied, Terms, TookTooLong, WorkerHandle, needs_memory
+
+Key = TypeVar("Key")
+
+_log = logging.getLogger("loregraph.ingest")
+
+_JOBS_A_PROCESS = 500
+_LOOK_AHEAD = 2
+_STOPPED = "was not read: the reading was stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One source to read: a file's path, or bytes in hand. The suffix of `name` says the format."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.data is None):
+            raise ValueError(f"a job has either a path or data: {self.name!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a source holds, as `parts.read_parts`, without the members' bytes.
+
+    `sha256` is of the very bytes that were read.
+    """
+
+    sha256: str
+    parts: tuple[Part, ...]
+
+
+class ReaderPool:
+    """Reads sources in a few processes, each job under a limit of time and memory.
+
+    A pool is used by one thread, in a `with` block; that starts nothing until the first job.
+
+    Args:
+        options: limits on what one source may unfold to.
+        max_bytes: the largest source that is read.
+        workers: how many processes read at a time.
+        timeout_seconds: the longest that one source may take, by the clock on the wall.
+        memory_bytes: the most private memory that a process may take (Linux; elsewhere no limit).
+    """
+
+    def __init__(
+        self,
+        *,
+        options: ReadOptions,
+        max_bytes: int,
+        workers: int = 2,
+        timeout_seconds: float = 120.0,
+        memory_bytes: int = 2 << 30,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"a pool needs a worker at least: {workers!r}")
+        terms = Terms(
+            options=options,
+            max_bytes=max_bytes,
+            timeout_seconds=timeout_seconds,
+            memory_bytes=memory_bytes,
+        )
+        self._look_ahead = _LOOK_AHEAD * workers
+        self._workers = [_Worker(terms) for _ in range(workers)]
+        self._idle: LifoQueue[_Worker] = LifoQueue()  # the last used first: few jobs, few processes
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="loregraph-read")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all processes at once, in mid-job too; closing again does nothing."""
+        for worker in self._workers:
+            worker.stop()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for worker in self._workers:
+            worker.release()
+
+    def read(self, jobs: Iterable[tuple[Key, Job]]) -> Iterator[tuple[Key, Reading | SourceError]]:
+        """Each job's reading, or the error that names why there is none, in the order of the jobs.
+
+        Jobs are pulled as they are needed, at most two a worker ahead of what was taken, so that
+        reading runs beside whatever is done with the results.
+
+        Raises:
+            EngineError: no reading process could be started.
+        """
+        pending: deque[tuple[Key, Future[Reading | SourceError]]] = deque()
+        try:
+            for key, job in jobs:
+                pending.append((key, self._threads.submit(self._run, _anchored(job))))
+                if len(pending) >= self._look_ahead:
+                    first, future = pending.popleft()
+                    yield first, future.result()
+            while pending:
+                first, future = pending.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+    def _run(self, job: Job) -> Reading | SourceError:
+        worker = self._idle.get()
+        try:
+            return worker.read(job)
+        except SourceError as error:
+            return error
+        finally:
+            self._idle.put(worker)
+
+
+def _anchored(job: Job) -> Job:
+    """The process keeps the folder that it was started in; this one may go elsewhere."""
+    return job if job.path is None else Job(name=job.name, path=job.path.absolute())
+
+
+class _Worker:
+    """A place for one process after another. One thread at a time reads; any thread may stop it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._process: WorkerHandle | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Ends the process, and whoever waits for its reply; no other is started."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            process.kill()
+
+    def release(self) -> None:
+        """Lets go of the process; nobody may be reading any more."""
+        if self._process is not None:
+            self._end(self._process)
+
+    def read(self, job: Job) -> Reading:
+        """One job; where a used process fails it by dying, once more in a fresh one.
+
+        For what kills a process may be what an earlier file left behind in its memory.
+
+        Raises:
+            SourceError: why there is no reading.
+        """
+        if job.data is not None:
+            check_size(len(job.data), max_bytes=self._terms.max_bytes)
+        process = self._ready()
+        was_used = process.jobs > 0
+        try:
+            return self._read_in(process, job)
+        except ProcessDied as error:
+            if not was_used or isinstance(error, TookTooLong):
+                raise SourceError(str(error)) from error
+        try:
+            return self._read_in(self._ready(), job)
+        except ProcessDied as error:
+            raise SourceError(str(error)) from error
+
+    def _read_in(self, process: WorkerHandle, job: Job) -> Reading:
+        try:
+            reply = process.ask(job.name, path=job.path, data=job.data or b"")
+        except ProcessDied as error:
+            self._end(process)
+            if self._closed:
+                raise SourceError(_STOPPED) from error
+            _log.info("a reading process died: %r %s\n%s", job.name, error, process.last_words())
+            raise
+        if reply["kind"] == "memory" or process.jobs >= _JOBS_A_PROCESS:
+            self._end(process)
+        return self._judged(reply, job=job)
+
+    def _judged(self, reply: Json, *, job: Job) -> Reading:
+        match reply["kind"]:
+            case "reading":
+                return _reading(reply)
+            case "memory":
+                raise ProcessDied(needs_memory(self._terms))
+            case "broken":
+                _log.info("a reader broke on %r\n%s", job.name, reply["trace"])
+                raise SourceError(
+                    f"broke its reader ({reply['reason']}): it is damaged or unusual; "
+                    "save it again, or convert it to another format"
+                )
+            case _:
+                raise SourceError(str(reply["reason"]))
+
+    def _ready(self) -> WorkerHandle:
+        """A process that is alive, started where there is none.
+
+        Starting happens outside the lock, so that closing never waits for it.
+        """
+        if self._process is not None and self._process.is_alive():
+            return self._process
+        if self._process is not None:
+            self._end(self._process)
+        if self._closed:
+            raise SourceError(_STOPPED)
+        process = WorkerHandle(self._terms)
+        with self._lock:
+            self._process = process
+            closed = self._closed
+        try:
+            if closed:
+                raise SourceError(_STOPPED)
+            process.greet()
+        except ProcessDied as error:
+            self._end(process)
+            if self._closed:
+                raise SourceError(_STOPPED) from error
+            said = process.last_words().rpartition("\n")[2]
+            raise EngineError(
+                f"no reading process could be started with {sys.executable!r} ({said}): "
+                "check the installation"
+            ) from error
+        return process
+
+    def _end(self, process: WorkerHandle) -> None:
+        process.end()
+        with self._lock:
+            self._process = None
+
+
+def _reading(reply: Json) -> Reading:
+    try:
+        parts = reply["parts"]
+        if not isinstance(parts, list):
+            raise BrokenFrame("no parts")
+        return Reading(
+            sha256=str(reply["sha256"]), parts=tuple(part_from_json(part) for part in parts)
+        )
+    except (BrokenFrame, KeyError) as error:
+        raise SourceError(f"broke its reader, which answered nonsense ({error})") from error

@@ -1,0 +1,200 @@
+"""The inside of a reading process: takes jobs from a pipe, reads them under limits, answers.
+
+Started by `workers`, one long-lived process each. It imports what reading needs and no more, so
+that it starts in a fraction of a second. Knows nothing of the library.
+
+Its limits: memory by the operating system where that has such a limit (Linux; macOS and Windows
+have none that works), and an alarm for the time, which ends the process even where a parser in C
+holds the interpreter: the library's own clock comes first, the alarm is for when the library died.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, NamedTuple
+
+from ...errors import SourceError
+from ..content import ReadOptions
+from ..parts import read_parts
+from ..sources import check_size, why_unreadable
+from .frames import (
+    BrokenFrame,
+    Frame,
+    Json,
+    frame_limit,
+    options_from_json,
+    packed,
+    part_as_json,
+    read_frame,
+    speaks_of_memory,
+    write_frame,
+)
+
+MAX_REQUEST_BYTES = 1 << 40
+"""A request comes from the library itself: its bytes are bounded there."""
+_ALARM_GRACE_SECONDS = 10
+_MAPPED_BYTES = 2 << 30
+_TRACEBACK_LIMIT = 20_000
+_MESSAGE_LIMIT = 200
+
+
+class _Terms(NamedTuple):
+    """What was agreed once, when the process started."""
+
+    options: ReadOptions
+    max_bytes: int
+    timeout_seconds: float
+    memory_bytes: int
+
+
+def main() -> None:
+    """Serves jobs until the pipe is closed. The first frame sets the terms."""
+    requests, replies = _take_pipes()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    first = read_frame(requests, limit=MAX_REQUEST_BYTES)
+    if first is None:
+        return
+    terms = _terms(first.message)
+    _limit_memory(terms.memory_bytes)
+    write_frame(replies, packed({"kind": "ready"}, limit=frame_limit(terms.options)))
+    pending: SimpleQueue[Frame] = SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, pending), daemon=True).start()
+    while True:
+        job = pending.get()
+        _set_alarm(terms.timeout_seconds + _ALARM_GRACE_SECONDS)
+        reply = _reply_to(job, terms=terms)
+        write_frame(replies, reply)
+        _set_alarm(0)
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Both ends of the conversation, moved out of the way of whatever a parser reads or prints:
+    its standard input is empty, its standard output goes where its errors go."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _receive(requests: IO[bytes], pending: SimpleQueue[Frame]) -> None:
+    """Waits beside the reading, so that a process whose library has died ends in mid-job."""
+    while True:
+        try:
+            frame = read_frame(requests, limit=MAX_REQUEST_BYTES)
+        except (BrokenFrame, OSError):
+            frame = None
+        if frame is None:
+            os._exit(0)
+        pending.put(frame)
+
+
+def _terms(message: Json) -> _Terms:
+    return _Terms(
+        options=options_from_json(message["options"]),
+        max_bytes=int(str(message["max_bytes"])),
+        timeout_seconds=float(str(message["timeout_seconds"])),
+        memory_bytes=int(str(message["memory_bytes"])),
+    )
+
+
+def _reply_to(job: Frame, *, terms: _Terms) -> bytes:
+    """A reading, or why there is none.
+
+    This is the one place that catches everything. A reader is many parsers of other people, fed
+    with files of yet others; what one raises unforeseen (a ValueError, a panic of a Rust library,
+    which is no Exception) is a fact about this file. It must not end the run, nor pass unseen:
+    it becomes a failure that names the exception, and its traceback goes to the library's log.
+    """
+    limit = frame_limit(terms.options)
+    try:
+        return packed(_read(job, terms=terms), limit=limit)
+    except SourceError as error:
+        return _failure("source", str(error))
+    except MemoryError:
+        return _failure("memory", "")
+    except BrokenFrame as error:
+        return _failure(
+            "source", f"holds more text than one source may: {error}; split it in several files"
+        )
+    except BaseException as error:  # noqa: BLE001 - the border to foreign parsers, see above
+        trace = traceback.format_exc()
+        kind = "memory" if speaks_of_memory(trace) else "broken"  # wrapped, or a C++ library's own
+        return _failure(kind, _shown(error), trace=trace)
+
+
+def _read(job: Frame, *, terms: _Terms) -> Json:
+    path = job.message["path"]
+    data = job.data if path is None else _bytes_of(Path(str(path)), max_bytes=terms.max_bytes)
+    parts = read_parts(data, name=str(job.message["name"]), options=terms.options)
+    return {
+        "kind": "reading",
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "parts": [part_as_json(part) for part in parts],
+    }
+
+
+def _bytes_of(path: Path, *, max_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            check_size(os.fstat(file.fileno()).st_size, max_bytes=max_bytes)
+            data = file.read(max_bytes + 1)  # it may have grown since
+    except OSError as error:
+        raise SourceError(why_unreadable(error)) from error
+    check_size(len(data), max_bytes=max_bytes)
+    return data
+
+
+def _failure(kind: str, reason: str, *, trace: str = "") -> bytes:
+    message: Json = {"kind": kind, "reason": reason, "trace": trace[-_TRACEBACK_LIMIT:]}
+    return packed(message, limit=sys.maxsize)
+
+
+def _shown(error: BaseException) -> str:
+    """The exception's type and the start of its message, on one line."""
+    message = " ".join(str(error)[:_MESSAGE_LIMIT].split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+if sys.platform == "win32":
+
+    def _limit_memory(limit: int) -> None:
+        """Windows has no such limit for a process of its own."""
+
+    def _set_alarm(seconds: float) -> None:
+        """Windows has no alarm: there the library's clock stands alone."""
+
+else:
+    import resource
+
+    def _limit_memory(limit: int) -> None:
+        """Private memory to `limit` bytes, and all addresses to that and room for mapped files.
+
+        The first is what a parser really takes (Linux 4.7 on), without the shared libraries and
+        the model files that are mapped; the second holds on kernels that do not know the first.
+        """
+        for kind, size in (
+            (resource.RLIMIT_DATA, limit),
+            (resource.RLIMIT_AS, limit + _MAPPED_BYTES),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            hard = resource.getrlimit(kind)[1]
+            size = size if hard == resource.RLIM_INFINITY else min(size, hard)
+            try:
+                resource.setrlimit(kind, (size, size))
+            except (ValueError, OSError) as error:  # macOS refuses some: said, and gone on without
+                sys.stderr.write(f"no limit {kind}: {error}\n")
+
+    def _set_alarm(seconds: float) -> None:
+        """The default action of the alarm ends the process, whatever it is doing; 0 takes it
+        back."""
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
