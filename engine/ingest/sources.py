@@ -24,6 +24,7 @@ from .content import storable
 from .formats import SUFFIXES
 
 _NAMES_IN_A_NOTE = 3
+_MADE_BY_PROGRAMS = frozenset({"__pycache__", "node_modules"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -55,7 +56,7 @@ def find_sources(
 ) -> Found:
     """The files behind `paths`; their order does not matter.
 
-    Folders are walked whole. Hidden names and the folders in `not_in` are passed over; so is, of
+    Folders are walked whole. Hidden names, `node_modules`, `__pycache__` and the folders in `not_in` are passed over; so is, of
     what lies in a folder, what no pattern of `include` or any of `exclude` matches (patterns as in
     `.gitignore`, relative to the folder that was named); files of other suffixes are noted; a file
     that is named itself is taken whatever its suffix. No real
@@ -193,7 +194,7 @@ class _Walk:
         found: list[_Entry] = []
         base = f"{folder.inside}/" if folder.inside else ""
         with os.scandir(folder.path) as entries:
-            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+            names = sorted(entry.name for entry in entries if not _is_beside_the_point(entry.name))
         for name in names:
             path, real = folder.path / name, os.path.join(folder.real, name)  # noqa: PTH118
             if path.is_symlink():
@@ -292,6 +293,11 @@ class _Patterns:
         if self._exclude is not None and self._exclude.match_file(inside):
             return False
         return self._include is None or self._include.match_file(inside)
+
+
+def _is_beside_the_point(name: str) -> bool:
+    """Hidden, or what programs fetch and make for themselves."""
+    return name.startswith(".") or name in _MADE_BY_PROGRAMS
 
 
 def _root_id(path: Path) -> str:

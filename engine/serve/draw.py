@@ -130,8 +130,7 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     for note in report.notes:
         _print(f"  note: {note}")
     for failure in report.failed:
-        outcome = ("empty", "yellow") if failure.is_empty else ("failed", "red")
-        _print("  ", outcome, f" {failure.source}: {failure.reason}", to=_err)
+        _print("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=_err)
 
 
 def _show_plan(report: IngestReport) -> None:

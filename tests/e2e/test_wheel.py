@@ -103,7 +103,7 @@ def test_an_installed_wheel_works_from_a_folder_with_an_engine_and_a_graph_of_it
         return done.stdout
 
     profile = installed / "engine" / "configs" / "local.yaml"
-    assert loregraph("add", ".", "--profile", str(profile)).startswith("2 added")
+    assert loregraph("add", ".", "--profile", str(profile)).startswith("4 added")
     answer = json.loads(loregraph("ask", "Who lit the lamp at Gull Quay?", "--json"))
     assert "Ada Brine" in answer["text"]
     loregraph("graph", "export", "graph.html")

@@ -519,7 +519,6 @@ def test_all_windows_of_a_chunk_are_kept_however_many_are_inserted(
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"doc_ids": ["a"]}, id="doc_ids"),
         pytest.param({"vector_store_query_mode": "mmr"}, id="another mode"),
     ],
 )

@@ -41,7 +41,8 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Li
 # A process like the real one, with readers that do the worst that a parser can do.
 HOSTILE = """
 import ctypes, os, subprocess, sys, time
-from engine.ingest import formats, worker_process
+from engine.ingest import formats
+from engine.ingest.workers import process as worker_process
 from engine.ingest.content import Content
 from engine.errors import SourceError
 

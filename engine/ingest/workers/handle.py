@@ -1,6 +1,6 @@
 """One reading process as the library holds it: its pipes, its clock, and what its end means.
 
-Knows the process (`worker_process`) by its command line and its frames alone, and nothing of which
+Knows the process (`process`) by its command line and its frames alone, and nothing of which
 jobs there are or what to do when one fails.
 """
 

@@ -5,7 +5,7 @@ Each process is a fresh interpreter (never a fork of this one, which has threads
 is first needed, kept for many jobs, and replaced after it was ended. They are told to go when the
 pool is closed, and go of themselves when this process dies, however it dies.
 
-What a process does is in `worker_process`, how one is held in `worker_handle`, how both talk in
+What a process does is in `process`, how one is held in `handle`, how both talk in
 `frames`. Knows nothing of the library.
 """
 
