@@ -57,11 +57,11 @@ def find_sources(
     """The files behind `paths`; their order does not matter.
 
     Folders are walked whole. Hidden names, `node_modules`, `__pycache__` and the folders in
-    `not_in` are passed over; so is, of what lies in a folder, what no pattern of `include` or any of `exclude` matches (patterns as in
-    `.gitignore`, relative to the folder that was named); files of other suffixes are noted; a file
-    that is named itself is taken whatever its suffix. No real
-    folder or file is taken twice: links are followed last, and noted where they lead to what is
-    there already. Two files with one id are a failure that names both; neither is taken.
+    `not_in` are passed over; so is, of what lies in a folder, what no pattern of `include` or any
+    of `exclude` matches (patterns as in `.gitignore`, relative to the folder that was named);
+    files of other suffixes are noted; a file that is named itself is taken whatever its suffix.
+    No real folder or file is taken twice: links are followed last, and noted where they lead to
+    what is there already. Two files with one id are a failure that names both; neither is taken.
     """
     walk = _Walk(
         suffixes=suffixes,

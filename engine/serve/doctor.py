@@ -22,7 +22,7 @@ class Finding:
 
 def examine(library: Path, settings: Settings) -> list[Finding]:
     """Everything worth knowing, the machine first, then the library."""
-    findings = [_python(), *_models(settings), _reranker()]
+    findings = [_python(), *_models(settings), *_extras()]
     try:
         findings += _library(library)
     except LibraryNotFound as error:
@@ -64,10 +64,23 @@ def _models(settings: Settings) -> list[Finding]:
     return [*findings, Finding(text=f"language model: {text}")]
 
 
-def _reranker() -> Finding:
-    if find_spec("FlagEmbedding") is None:
-        return Finding(text="reranker: off (the extra `rerank` brings FlagEmbedding and torch)")
-    return Finding(text="reranker: FlagEmbedding is installed")
+_EXTRAS = (
+    ("rerank", "FlagEmbedding", "reranking by a cross-encoder"),
+    ("ocr", "rapidocr", "text in pictures and scanned pages"),
+    ("audio", "faster_whisper", "speech"),
+    ("postgres", "psycopg", "reading PostgreSQL databases"),
+    ("mysql", "pymysql", "reading MySQL databases"),
+)
+
+
+def _extras() -> list[Finding]:
+    there = [extra for extra, module, _ in _EXTRAS if find_spec(module) is not None]
+    findings = [Finding(text=f"extras: {', '.join(there) or 'none'}")]
+    return findings + [
+        Finding(text=f"{what}: off (pip install 'loregraph[{extra}]')")
+        for extra, _, what in _EXTRAS
+        if extra not in there
+    ]
 
 
 def _library(path: Path) -> list[Finding]:
