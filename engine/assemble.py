@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .answer.global_answers import GlobalAnswers
@@ -29,7 +30,7 @@ from .models.tokeniser import Tokeniser, load_tokeniser
 from .models.usage import UsageMeter
 from .models.windows import windows
 from .retrieve.local import LocalRetriever
-from .retrieve.tokens import tokens
+from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens, tokens_with
 from .settings import ChunkSettings, GraphSettings, Settings
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def assemble(
     graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings.chunk, embed_model=embed_model, tokeniser=tokeniser)
     readable = tokeniser.readable if embed_model is not None else _unreadable
-    keyword = KeywordRetriever(library, tokens=tokens, readable=readable)
+    dictionary = settings.retrieve.dictionary
+    words = tokens_with(dictionary_words(Path(dictionary))) if dictionary else tokens
+    keyword = KeywordRetriever(library, tokens=words, readable=readable)
     retriever = LocalRetriever(
         library,
         keyword=keyword,
@@ -100,6 +103,8 @@ def assemble(
             vectors=vectors,
             recipe=[
                 settings.chunk.model_dump_json(),
+                TOKENS_VERSION,
+                Path(dictionary).read_text(encoding="utf-8-sig") if dictionary else "",
                 identity_of(llm) if llm is not None and options.complete is not None else "",
                 identity_of(embed_model) if embed_model is not None else "no embedding",
             ],

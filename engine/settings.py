@@ -108,6 +108,7 @@ class RetrieveSettings(_Section):
     keyword: bool = True
     dense: bool = True
     walk: bool = True
+    dictionary: str = ""
 
 
 class AnswerSettings(_Section):

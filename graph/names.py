@@ -1,9 +1,9 @@
 """Names: their keys, and where they stand in a text.
 
 A *key* is what two spellings of one name share: no accents, no case, no possessive, no trailing
-brackets, single spaces. Two surfaces with one key are one name; two keys may still be one entity
-(see `resolve`). Names are found in two ways: `capitalised_names` reads capitals and knows no
-dictionary; `NameMatcher` looks up the keys that a library already holds.
+brackets, single spaces, Chinese in simplified characters. Two surfaces with one key are one name;
+two keys may still be one entity (see `resolve`). Names are found in two ways: `capitalised_names`
+reads capitals and knows no dictionary; `NameMatcher` looks up the keys that a library holds.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from .han import simplified
 from .name_words import CALENDAR, CHINESE_FUNCTION_WORDS, FUNCTION_WORDS, GENERIC_HEADINGS, JOINTS
 
 _BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
@@ -27,7 +28,7 @@ def name_key(surface: str) -> str:
     text = _BRACKETS.sub("", unicodedata.normalize("NFKC", surface))
     text = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", text))
     text = "".join(c for c in text if not unicodedata.combining(c)).casefold()
-    return unicodedata.normalize("NFC", _SPACES.sub(" ", text).strip(_EDGES))
+    return simplified(unicodedata.normalize("NFC", _SPACES.sub(" ", text).strip(_EDGES)))
 
 
 _NUMBERED = re.compile(
@@ -178,7 +179,7 @@ class _WordFolding(dict[str, str]):
 def _folded(text: str) -> str:
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text))
     kept = "".join(c for c in parts if not unicodedata.combining(c)).casefold()
-    return unicodedata.normalize("NFC", kept)
+    return simplified(unicodedata.normalize("NFC", kept))
 
 
 @dataclass(slots=True)

@@ -45,6 +45,7 @@ from graph.global_search import (
     select_reports,
     token_similarity,
 )
+from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
 from graph.model import Chunk, Community, Evidence, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
@@ -98,6 +99,7 @@ __all__ = [
     "reduce_points",
     "select_reports",
     "sentence_spans",
+    "simplified",
     "to_graphml",
     "to_html",
     "to_json",

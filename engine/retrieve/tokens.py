@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from ..errors import SettingsError
+from ..index.door import simplified
+
+TOKENS_VERSION = "tokens-2"
+"""Raised when the same text gives other tokens: documents are then indexed anew."""
 _STOP = """
 a an and are as at be been but by did do does for from had has have he her his i if in into is it
 its my no not of on or our s she so such t than that the their them then there these they this
@@ -31,10 +39,10 @@ def tokens(text: str) -> list[str]:
 
     Words are folded (width, case, accents), stemmed (Snowball English), and left out if they are
     among a few dozen function words. What marks join ("KMI-2031/7", "IL-6") gives its parts and the
-    whole; so do "ISO27001" and "ISO 27001". Chinese gives overlapping pairs of characters, which
-    need no dictionary.
+    whole; so do "ISO27001" and "ISO 27001". Chinese, in simplified characters, gives overlapping
+    pairs of characters, which need no dictionary.
     """
-    wide = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    wide = text if text.isascii() else simplified(unicodedata.normalize("NFKC", text))
     found: list[str] = []
     words: list[str] = []
     for piece in _PIECE.findall(_folded(wide)):
@@ -47,6 +55,48 @@ def tokens(text: str) -> list[str]:
     found.extend(_stemmer().stemWords([word for word in words if word not in _STOP_WORDS]))
     found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
     return found
+
+
+def tokens_with(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """`tokens`, and after them each of these words as one token wherever it stands.
+
+    For Chinese words of three characters or more, of which pairs alone know nothing: names and
+    terms of the trade. Other words are tokens already and are left out.
+    """
+    by_head: dict[str, set[int]] = defaultdict(set)
+    known = {simplified(unicodedata.normalize("NFKC", word.strip())) for word in words}
+    known = {word for word in known if len(word) > 2 and all(map(_IS_CJK.match, word))}
+    for word in known:
+        by_head[word[:2]].add(len(word))
+    if not known:
+        return tokens
+
+    def found(text: str) -> list[str]:
+        plain = tokens(text)
+        wide = text if text.isascii() else simplified(unicodedata.normalize("NFKC", text))
+        return plain + [
+            wide[start : start + length]
+            for run in re.finditer(f"[{_CJK}]{{3,}}", wide)
+            for start in range(run.start(), run.end() - 2)
+            for length in sorted(by_head.get(wide[start : start + 2], ()))
+            if wide[start : start + length] in known
+        ]
+
+    return found
+
+
+def dictionary_words(path: Path) -> list[str]:
+    """The words of a dictionary file, a line each, the first field of it, as jieba's are.
+
+    Raises:
+        SettingsError: it is not there, or no text in UTF-8.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise SettingsError(f"cannot read retrieve.dictionary {str(path)!r}: {reason}") from error
+    return [line.split()[0] for line in lines if line.split()]
 
 
 def _folded(text: str) -> str:

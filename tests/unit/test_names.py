@@ -190,3 +190,9 @@ def test_matches_change_only_where_a_changed_name_occurs(
         text
     ):
         assert NameMatcher([], changed).occurs_in(text)
+
+
+def test_a_name_in_traditional_characters_is_the_same_name() -> None:
+    assert name_key("劉備") == name_key("刘备")
+    (match,) = NameMatcher(titles=[name_key("刘备")]).match("話說劉備入川")
+    assert (match.start, match.end) == (2, 4)

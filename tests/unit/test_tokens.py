@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieve.tokens import tokens
+from engine.errors import SettingsError
+from engine.retrieve.tokens import dictionary_words, tokens, tokens_with
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,32 @@ def test_tokens_are_never_empty_nor_hold_spaces(text: str) -> None:
 @given(st.text(alphabet="aB é战国1-./'", max_size=40))
 def test_case_and_neighbouring_texts_mean_nothing(text: str) -> None:
     assert sorted(tokens(text + "\n\n" + text)) == sorted(2 * tokens(text))
+
+
+# Scripts and dictionaries
+
+
+def test_traditional_and_simplified_characters_give_the_same_tokens() -> None:
+    assert tokens("劉備與關羽於臺灣") == tokens("刘备与关羽于台湾")
+
+
+def test_words_of_a_dictionary_are_kept_whole_in_either_script() -> None:
+    found = tokens_with(["諸葛孔明", "赤壁", "烬藻素", "Port Ansgar"])
+    assert found("诸葛孔明在赤壁") == [*tokens("诸葛孔明在赤壁"), "诸葛孔明"]
+    assert found("用烬藻素和烬藻素") == [*tokens("用烬藻素和烬藻素"), "烬藻素", "烬藻素"]
+    assert found("Port Ansgar") == tokens("Port Ansgar")
+
+
+def test_without_longer_words_nothing_changes() -> None:
+    assert tokens_with(["赤壁", "x"]) is tokens
+
+
+def test_a_dictionary_is_read_as_jieba_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("\ufeff诸葛孔明 10 nr\n\n烬藻素\n", encoding="utf8")
+    assert dictionary_words(path) == ["诸葛孔明", "烬藻素"]
+
+
+def test_a_dictionary_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot read retrieve\.dictionary"):
+        dictionary_words(tmp_path / "none.txt")
