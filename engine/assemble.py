@@ -86,6 +86,7 @@ def assemble(
         llm=llm,
         embed=embedder(embed_model),
         tokeniser=tokeniser,
+        page_starts=library.page_starts,
     )
     local, overview = LocalAnswers(answers), GlobalAnswers(library, answers)
     selector = ScopeSelector(
@@ -164,6 +165,7 @@ def _chunk_options(
         child_tokens=settings.child_tokens,
         window_sentences=settings.window_sentences,
         context_tokens=settings.context_tokens,
+        semantic_by_model=settings.semantic_by_model,
         embed=_listed_vectors(embed_model) if embed_model is not None else None,
         complete=_completion(llm, meter) if llm is not None and asks else None,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,12 +37,13 @@ NOTHING_NAMED = "names no source: give files, folders, web addresses or database
 class Choice:
     """Which of the sources are meant, and what their owner says of them.
 
-    `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, and of table
-    names for databases. `metadata` None leaves what documents have.
+    `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
+    patterns of table names in databases. `metadata` None leaves what documents have.
     """
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
+    tables: Sequence[str] = ()
     namespace: str = ""
     metadata: Mapping[str, MetaValue] | None = None
 
@@ -50,6 +51,7 @@ class Choice:
 def chosen(
     include: Sequence[str],
     exclude: Sequence[str],
+    tables: Sequence[str],
     namespace: str,
     metadata: Mapping[str, MetaValue] | None,
 ) -> Choice:
@@ -68,7 +70,9 @@ def chosen(
                 f"metadata {key!r} is a {type(value).__name__}: "
                 "give text, a number, true or false, or a tuple of texts"
             )
-    return Choice(include=include, exclude=exclude, namespace=namespace, metadata=metadata)
+    return Choice(
+        include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
+    )
 
 
 def listed(sources: T | Sequence[T]) -> list[T]:
@@ -135,7 +139,11 @@ class Documents:
         named = _Named.of(folders)
         found = self._find(named.paths, choice)
         if dry_run:
-            return self._plan(found, choice)
+            plan = self._plan(found, choice)
+            if named.addresses or named.databases:
+                note = "web addresses and databases are left out: a dry run looks at files alone"
+                plan = replace(plan, notes=(*plan.notes, note))
+            return plan
         return self._put(
             self._feed(named, found, choice, progress),
             choice=choice,
@@ -145,14 +153,13 @@ class Documents:
         )
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
-        """Remove documents by id; an archive's or a database's id removes all that came of it."""
+        """Remove documents by id; an archive's, letter's or database's removes all it held."""
         work, removed = Work(), set[str]()
         failures: list[SourceFailure] = []
         with self._library.writer():
             known = self._library.documents()
             for wanted in sorted(set(document_ids)):
-                names = [wanted] if wanted in known else []
-                names = names or [row.id for row in known.values() if row.source == wanted]
+                names = [row.id for row in known.values() if wanted in (row.id, row.source)]
                 if not names:
                     reason = "is not in the library: `loregraph stats --documents` lists the ids"
                     failures.append(SourceFailure(source=wanted, reason=reason))
@@ -179,8 +186,7 @@ class Documents:
         from .ingest.database.reader import DatabaseOptions
 
         options = DatabaseOptions(
-            tables=tuple(choice.include),
-            exclude=tuple(choice.exclude),
+            tables=tuple(choice.tables),
             template=self._settings.row_template,
             max_rows=self._settings.max_rows,
         )

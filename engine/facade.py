@@ -21,6 +21,7 @@ from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
 from .index.indexer import Work
 from .index.library import DocumentRow, Library
+from .index.soundness import problems
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
 from .models.build import build_embedding, build_llm
@@ -138,6 +139,7 @@ class KnowledgeEngine:
         namespace: str = "",
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> IngestReport:
         """Add files, folders, web addresses, databases and LlamaIndex documents.
@@ -153,8 +155,10 @@ class KnowledgeEngine:
             namespace: keeps documents apart: their ids begin with it, and a question can be
                 confined to it.
             include: patterns as in `.gitignore`; of what lies in a folder only what one of them
-                matches is taken (of a database: the tables).
+                matches is taken.
             exclude: of what lies in a folder, what one of these matches is passed over.
+            tables: patterns of table names; of a database only these are read, and what is held of
+                others stays.
             progress: called as work goes on, with a stage, steps done and steps in all.
 
         Raises:
@@ -162,7 +166,7 @@ class KnowledgeEngine:
             LibraryUnusable: the disk is full; what was committed is kept.
             SourceError: a namespace or metadata that cannot be.
         """
-        choice = chosen(include, exclude, namespace, metadata)
+        choice = chosen(include, exclude, tables, namespace, metadata)
         return self._documents.add(listed(sources), choice=choice, progress=progress or _silent)
 
     def add_text(
@@ -180,7 +184,7 @@ class KnowledgeEngine:
             text,
             document_id=document_id,
             title=title,
-            choice=chosen((), (), namespace, metadata),
+            choice=chosen((), (), (), namespace, metadata),
             progress=progress or _silent,
         )
 
@@ -192,6 +196,7 @@ class KnowledgeEngine:
         namespace: str = "",
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
@@ -203,7 +208,7 @@ class KnowledgeEngine:
         """
         return self._documents.sync(
             listed(sources),
-            choice=chosen(include, exclude, namespace, metadata),
+            choice=chosen(include, exclude, tables, namespace, metadata),
             dry_run=dry_run,
             progress=progress or _silent,
         )
@@ -327,7 +332,7 @@ class KnowledgeEngine:
 
     def problems(self) -> list[str]:
         """What is wrong with the library, one line each; empty when it is sound."""
-        return self._library.problems()
+        return problems(self._library)
 
     def export_graph(self, target: str | Path, *, max_nodes: int = 2000) -> Path:
         """Write the graph: `.html` (one offline page), `.graphml` or `.json`, by the suffix."""

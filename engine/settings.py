@@ -32,7 +32,11 @@ class LibrarySettings(_Section):
 
 
 class IngestSettings(_Section):
-    """Limits on what is read, and which engines may help to read it."""
+    """Limits on what is read, and which engines may help to read it.
+
+    Recognising pictures takes more than 512 MB of `read_memory_bytes`. A transcription model is a
+    folder, or a name whose files were fetched before: nothing is downloaded while reading.
+    """
 
     max_file_bytes: int = Field(50_000_000, gt=0)
     max_document_characters: int = Field(20_000_000, gt=0)
@@ -62,6 +66,7 @@ class ChunkSettings(_Section):
     window_sentences: int = Field(3, ge=0)
     context_tokens: int = Field(0, ge=0)
     context_by_model: bool = False
+    semantic_by_model: bool = False
     size_tokens: int = Field(512, ge=16)
     overlap_tokens: int = Field(64, ge=0)
 

@@ -5,8 +5,9 @@ The façade makes an `Answer` of it, adding passages, trace and times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..types import Citation, Passage, Usage
 from .language import ABSTENTION, Language
@@ -58,4 +59,17 @@ def cite_span(passage: Passage, start: int, end: int, *, number: int) -> Citatio
         start=passage.start + start,
         end=passage.start + end,
         page=passage.page,
+    )
+
+
+def on_pages(
+    citations: Sequence[Citation], starts: Mapping[str, Sequence[int]]
+) -> tuple[Citation, ...]:
+    """Each citation with the page on which its quote begins, which may be a later one than its
+    passage's. `starts` gives, by document id, where the pages begin; others have none."""
+    return tuple(
+        replace(citation, page=bisect_right(starts[citation.document_id], citation.start))
+        if starts.get(citation.document_id)
+        else citation
+        for citation in citations
     )

@@ -106,7 +106,7 @@ class GlobalAnswers:
             question=question,
             text=draft.text,
             mode="global",
-            citations=draft.citations,
+            citations=self._parts.cited(draft.citations),
             trace=(
                 selecting,
                 TraceStep(

@@ -49,7 +49,7 @@ class LocalAnswers:
             question=question,
             text=draft.text,
             mode="local",
-            citations=draft.citations,
+            citations=self._parts.cited(draft.citations),
             passages=packed.passages,
             trace=(*found.trace, packing, writing),
             usage=draft.usage,

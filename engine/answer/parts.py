@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ..models.tokeniser import Tokeniser
 from ..retrieve.local import LocalRetriever
 from ..settings import AnswerSettings
+from ..types import Citation
+from .draft import on_pages
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -28,6 +30,7 @@ class AnswerParts:
         llm: writes the answer; None extracts it.
         embed: texts to unit vectors, one row each; None compares words alone.
         tokeniser: counts what fits.
+        page_starts: document ids to where the pages of each begin; those without pages are left out.
     """
 
     retriever: LocalRetriever
@@ -36,6 +39,11 @@ class AnswerParts:
     llm: LLM | None
     embed: Embed | None
     tokeniser: Tokeniser
+    page_starts: Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
+
+    def cited(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+        """The citations, each with the page of its quote."""
+        return on_pages(citations, self.page_starts({each.document_id for each in citations}))
 
 
 def embedder(embed_model: BaseEmbedding | None) -> Embed | None:

@@ -19,7 +19,8 @@ BLOCK, SENTENCE, LINE, CLAUSE, WINDOW = range(5)
 _CLOSING = "\"'”’」』》）)\\]"
 _SENTENCE_END = re.compile(
     rf"[。！？；…]+[{_CLOSING}]*"
-    rf"|[.!?]+[{_CLOSING}]*(?=\s)"
+    rf"|[.!?]++[{_CLOSING}]*+"  # an end only before white space: asked of the match, not here,
+    # where a long run that is none would be tried anew from each of its characters
     r"|\n[ \t]*\r?\n\s*"
     r"|\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t])"
 )
@@ -115,6 +116,8 @@ def _ends(text: str, piece: Piece, grain: int, measure: Measure, window_tokens: 
 def _sentence_ends(text: str, start: int, end: int) -> Iterator[int]:
     for found in _SENTENCE_END.finditer(text, start, end):
         at = found.end()
+        if found.group()[0] in ".!?" and not text[at : min(at + 1, end)].isspace():
+            continue
         if found.group() == "." and _ABBREVIATION.search(text, max(start, at - 8), at):
             continue
         yield at

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..ingest.text.markdown import unmarked
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
 _UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")
 _CHAPTER = re.compile(
     r"(?:chapter|part|book|volume|stave|act|appendix)\s+(?:\d+|[ivxlc]+|[a-z]|one|two|three|four|five"
@@ -51,7 +51,17 @@ def atx_heading(line: str) -> Heading | None:
     found = _ATX.match(line)
     if found is None:
         return None
-    return Heading(len(found.group(1)), unmarked(found.group(2) or ""))
+    return Heading(len(found.group(1)), unmarked(_without_closing(found.group(2) or "")))
+
+
+def _without_closing(title: str) -> str:
+    """The title without the marks that may close it after a space; `C#` keeps its own.
+
+    By hand: a pattern that may skip spaces before and after the marks takes quadratic time.
+    """
+    title = title.rstrip(" \t")
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if not bare or bare[-1] in " \t" else title
 
 
 def underlined_heading(line: str, underline: str) -> Heading | None:

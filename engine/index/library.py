@@ -264,6 +264,16 @@ class Library:
             raise LibraryNotFound(f"no document {document_id!r} in {str(self.path)!r}")
         return text
 
+    def page_starts(self, document_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Where the pages of these documents begin, by id; those without pages are left out."""
+        found: dict[str, tuple[int, ...]] = {}
+        with self.read() as connection:
+            for batch in batches(document_ids):
+                query = select(documents.c.id, documents.c.pages).where(documents.c.id.in_(batch))
+                for row in connection.execute(query):
+                    found[row.id] = tuple(json.loads(row.pages))
+        return {name: starts for name, starts in found.items() if starts}
+
     def text_at(self, document_id: str, start: int, end: int) -> str:
         """The document's characters `[start, end)`; empty where there is no such document."""
         query = select(func.substr(documents.c.text, start + 1, end - start))
@@ -343,30 +353,6 @@ class Library:
     def size_bytes(self) -> int:
         """What the library takes on disk, derived files included."""
         return sum(_size_of(file) for file in self.path.rglob("*") if file.is_file())
-
-    def problems(self) -> list[str]:
-        """What a damaged library would show, one line each; empty when it is sound."""
-        found: list[str] = []
-        with self.read() as connection:
-            check = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-            found += [f"database: {line}" for line in check if line != "ok"]
-            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-            found += [
-                f"table {row[0]}: row {row[1]} has lost what it belongs to" for row in orphans
-            ]
-            query = select(
-                chunk_table.c.id,
-                chunk_table.c.text,
-                documents.c.text,
-                chunk_table.c.start,
-                chunk_table.c.end,
-            ).outerjoin(documents, documents.c.id == chunk_table.c.document_id)
-            for chunk_id, text, whole, start, end in connection.execute(
-                query.order_by(chunk_table.c.id)
-            ):
-                if whole is None or whole[start:end] != text:
-                    found.append(f"chunk {chunk_id} does not stand in its document")
-        return found
 
 
 def vector_stamp(connection: Connection) -> str:

@@ -19,10 +19,12 @@ _WORD_GAP = re.compile(r"(?<!\d)[-_\s]+|[-_\s]+(?!\d)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """A file inside a file: an archive's entry, a message's attachment. `name` is its path there,
-    with forward slashes."""
+    with forward slashes. Where it could not be taken out, `failure` is the reason, which can
+    follow its name, and `data` is empty."""
 
     name: str
     data: bytes
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,128 +1,161 @@
-"""Which reader a file's suffix asks for. A further format is one more line here."""
+"""Which reader a file's suffix or name asks for. A further format is one more line here.
+
+Readers are named by their place and imported when they first read: to know what can be read costs
+none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
-from .archives.reader import read_tar, read_zip
-from .content import Content, ReadOptions
-from .mail.message import read_mailbox, read_message
-from .mail.outlook import read_outlook
-from .media.audio import read_audio
-from .media.images import read_image
-from .office.documents import read_docx, read_pptx
-from .office.epub import read_epub
-from .office.legacy import read_doc, read_ppt
-from .office.opendocument import read_opendocument
-from .office.spreadsheets import read_xls, read_xlsx
-from .pdf.reader import read_pdf
-from .structured.delimited import read_delimited
-from .structured.json_reader import read_json, read_json_lines
-from .structured.xml_reader import read_xml
-from .text.code import CONFIGURATION, LANGUAGES, read_code, read_configuration
-from .text.latex import read_latex
-from .text.markdown import read_markdown
-from .text.markup import read_asciidoc, read_restructured
-from .text.notebook import read_notebook
-from .text.plain import read_plain
-from .text.rtf import read_rtf
-from .text.subtitles import read_substation, read_subtitles
-from .web.reader import read_web_archive, read_web_page
+from .text.languages import (
+    CONFIGURATION,
+    LANGUAGES,
+    NAMED_CODE,
+    NAMED_CONFIGURATION,
+    NAMED_TEXT,
+)
 
-Reader = Callable[[bytes, ReadOptions], Content]
+if TYPE_CHECKING:
+    from .content import Content, ReadOptions
+
+    Reader = Callable[[bytes, ReadOptions], Content]
+
+_UTF8_BYTES = 4
+"""The most bytes that a character takes in any encoding that texts are in."""
 
 
 class Format(NamedTuple):
-    """A document type's name, and how its bytes become text."""
+    """A document type's name, and how its bytes become text.
+
+    `bytes_a_character` is for formats that are text themselves: a file of more than so many bytes
+    for each character that a document may have is too large, and need not be read to know it.
+    """
 
     type: str
     read: Reader
+    bytes_a_character: int = 0
 
 
-def _simple(type_: str, read: Callable[[bytes], Content]) -> Format:
-    """A format whose reader needs no options."""
-    return Format(type_, lambda data, _options: read(data))
+@dataclass(frozen=True, slots=True)
+class LazyReader:
+    """The reader `module:function` below this package, imported with the first file.
+
+    `takes_options` is False for functions of the bytes alone; `arguments` are handed on by name.
+    """
+
+    place: str
+    takes_options: bool = True
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, data: bytes, options: ReadOptions) -> Content:
+        """What the function makes of the bytes."""
+        given = (data, options) if self.takes_options else (data,)
+        return self.function()(*given, **self.arguments)
+
+    def function(self) -> Callable[..., Content]:
+        """The function itself."""
+        module, _, name = self.place.partition(":")
+        found: Callable[..., Content] = getattr(import_module(f".{module}", __package__), name)
+        return found
 
 
-_PLAIN = _simple("text", read_plain)
-_MARKDOWN = _simple("markdown", read_markdown)
-_WEB = _simple("html", read_web_page)
-_WEB_ARCHIVE = _simple("html", read_web_archive)
+def _format(type_: str, place: str) -> Format:
+    """A format whose size says nothing of how much text is in it."""
+    return Format(type_, LazyReader(place))
 
-_DOCX = Format("docx", read_docx)
-_PPTX = Format("pptx", read_pptx)
-_XLSX = Format("xlsx", read_xlsx)
+
+def _textual(type_: str, place: str) -> Format:
+    """A format that is text, and whose reader has limits of its own."""
+    return Format(type_, LazyReader(place), _UTF8_BYTES)
+
+
+def _simple(type_: str, place: str, **arguments: str) -> Format:
+    """A format that is text, and whose reader needs no options."""
+    return Format(type_, LazyReader(place, False, arguments), _UTF8_BYTES)
+
+
+def _code(language: str) -> Format:
+    return _simple("code", "text.code:read_code", language=language)
+
+
+def _packed(type_: str, place: str) -> Format:
+    """A format whose reader needs no options, and which may hold far more bytes than text."""
+    return Format(type_, LazyReader(place, takes_options=False))
+
+
+_PLAIN = _simple("text", "text.plain:read_plain")
+_MARKDOWN = _simple("markdown", "text.markdown:read_markdown")
+_CONFIGURATION = _simple("configuration", "text.code:read_configuration")
+_SUBTITLES = _simple("subtitles", "text.subtitles:read_subtitles")
+_SUBSTATION = _simple("subtitles", "text.subtitles:read_substation")
+_ASCIIDOC = _textual("asciidoc", "text.markup:read_asciidoc")
+_RESTRUCTURED = _textual("rst", "text.markup:read_restructured")
+_LATEX = _textual("latex", "text.latex:read_latex")
+_DELIMITED = _textual("csv", "structured.delimited:read_delimited")
+_JSON = _textual("json", "structured.json_reader:read_json")
+_JSON_LINES = _textual("json", "structured.json_reader:read_json_lines")
+_XML = _format("xml", "structured.xml_reader:read_xml")
+_WEB = _packed("html", "web.reader:read_web_page")
+_WEB_ARCHIVE = _packed("html", "web.reader:read_web_archive")
+_DOCX = _format("docx", "office.documents:read_docx")
+_PPTX = _format("pptx", "office.documents:read_pptx")
+_XLSX = _format("xlsx", "office.spreadsheets:read_xlsx")
+_XLS = _format("xls", "office.spreadsheets:read_xls")
+_DOC = _format("doc", "office.legacy:read_doc")
+_PPT = _format("ppt", "office.legacy:read_ppt")
+_ODT = _format("odt", "office.opendocument:read_opendocument")
+_ODS = _format("ods", "office.opendocument:read_opendocument")
+_ODP = _format("odp", "office.opendocument:read_opendocument")
+_IMAGE = _format("image", "media.images:read_image")
+_AUDIO = _format("audio", "media.audio:read_audio")
+_TAR = _format("archive", "archives.reader:read_tar")
+
 _DOCUMENTS = (".docm", ".docx", ".dotm", ".dotx")
 _PRESENTATIONS = (".potm", ".potx", ".ppsm", ".ppsx", ".pptm", ".pptx")
 _WORKBOOKS = (".xlsm", ".xlsx", ".xltm", ".xltx")
-_ODT = Format("odt", read_opendocument)
-_ODS = Format("ods", read_opendocument)
-_ODP = Format("odp", read_opendocument)
-_IMAGE = Format("image", read_image)
-_AUDIO = Format("audio", read_audio)
-_TAR = Format("archive", read_tar)
-_ASCIIDOC = Format("asciidoc", read_asciidoc)
-_DELIMITED = Format("csv", read_delimited)
-_JSON = Format("json", read_json)
-_JSON_LINES = Format("json", read_json_lines)
-_LATEX = Format("latex", read_latex)
-_RESTRUCTURED = Format("rst", read_restructured)
-_XML = Format("xml", read_xml)
 _XMLS = (".atom", ".dbk", ".dita", ".docbook", ".jats", ".nxml", ".rdf", ".rss", ".tei", ".xml")
-_SUBTITLES = _simple("subtitles", read_subtitles)
-_SUBSTATION = _simple("subtitles", read_substation)
-_CONFIGURATION = _simple("configuration", read_configuration)
 _IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _SOUNDS = (".aac", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma")
 _FILMS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm")
 _TARS = (".bz2", ".gz", ".tar", ".tbz2", ".tgz", ".txz", ".xz")
 
-
-def _code(language: str) -> Format:
-    return _simple("code", lambda data: read_code(data, language=language))
-
-
 FORMATS: dict[str, Format] = {
-    ".txt": _PLAIN,
-    ".text": _PLAIN,
-    ".log": _PLAIN,
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".html": _WEB,
-    ".htm": _WEB,
-    ".xhtml": _WEB,
-    ".mht": _WEB_ARCHIVE,
-    ".mhtml": _WEB_ARCHIVE,
-    ".pdf": Format("pdf", read_pdf),
+    **dict.fromkeys((".log", ".text", ".txt"), _PLAIN),
+    **dict.fromkeys((".markdown", ".md"), _MARKDOWN),
+    **dict.fromkeys((".htm", ".html", ".xhtml"), _WEB),
+    **dict.fromkeys((".mht", ".mhtml"), _WEB_ARCHIVE),
+    ".pdf": _format("pdf", "pdf.reader:read_pdf"),
     **dict.fromkeys(_DOCUMENTS, _DOCX),
     **dict.fromkeys(_PRESENTATIONS, _PPTX),
     **dict.fromkeys(_WORKBOOKS, _XLSX),
-    **dict.fromkeys((".doc", ".dot"), Format("doc", read_doc)),
-    **dict.fromkeys((".pps", ".ppt"), Format("ppt", read_ppt)),
-    **dict.fromkeys((".xls", ".xlt"), Format("xls", read_xls)),
+    **dict.fromkeys((".doc", ".dot"), _DOC),
+    **dict.fromkeys((".pps", ".ppt"), _PPT),
+    **dict.fromkeys((".xls", ".xlt"), _XLS),
     **dict.fromkeys((".fodt", ".odt", ".ott"), _ODT),
     **dict.fromkeys((".fods", ".ods", ".ots"), _ODS),
     **dict.fromkeys((".fodp", ".odp", ".otp"), _ODP),
-    ".epub": Format("epub", read_epub),
-    ".eml": _simple("email", read_message),
-    ".msg": _simple("email", read_outlook),
-    ".mbox": _simple("email", read_mailbox),
-    ".zip": Format("archive", read_zip),
+    ".epub": _format("epub", "office.epub:read_epub"),
+    ".eml": _packed("email", "mail.message:read_message"),
+    ".msg": _packed("email", "mail.outlook:read_outlook"),
+    ".mbox": _packed("email", "mail.message:read_mailbox"),
+    ".zip": _format("archive", "archives.reader:read_zip"),
     **dict.fromkeys(_TARS, _TAR),
     **dict.fromkeys((".adoc", ".asc", ".asciidoc"), _ASCIIDOC),
     **dict.fromkeys((".rest", ".rst"), _RESTRUCTURED),
     **dict.fromkeys((".bbl", ".ltx", ".tex"), _LATEX),
-    ".rtf": Format("rtf", read_rtf),
+    ".rtf": _format("rtf", "text.rtf:read_rtf"),
     **dict.fromkeys((".csv", ".psv", ".tab", ".tsv"), _DELIMITED),
     **dict.fromkeys((".geojson", ".json"), _JSON),
     **dict.fromkeys((".jsonl", ".ndjson"), _JSON_LINES),
     **dict.fromkeys(_XMLS, _XML),
-    ".ipynb": Format("notebook", read_notebook),
-    ".ass": _SUBSTATION,
-    ".ssa": _SUBSTATION,
-    ".srt": _SUBTITLES,
-    ".vtt": _SUBTITLES,
+    ".ipynb": _format("notebook", "text.notebook:read_notebook"),
+    **dict.fromkeys((".ass", ".ssa"), _SUBSTATION),
+    **dict.fromkeys((".srt", ".vtt"), _SUBTITLES),
     **{suffix: _code(language) for suffix, language in LANGUAGES.items()},
     **dict.fromkeys(sorted(CONFIGURATION), _CONFIGURATION),
     **dict.fromkeys(_IMAGES, _IMAGE),
@@ -130,7 +163,29 @@ FORMATS: dict[str, Format] = {
 }
 SUFFIXES = frozenset(FORMATS)
 
+NAMES: dict[str, Format] = {
+    **{name: _code(language) for name, language in NAMED_CODE.items()},
+    **dict.fromkeys(sorted(NAMED_CONFIGURATION), _CONFIGURATION),
+    **dict.fromkeys(sorted(NAMED_TEXT), _PLAIN),
+}
+"""Files without a suffix that are known by their whole name, in small letters."""
+
 
 def format_of(suffix: str) -> Format:
     """The document type and reader of a suffix; what is unknown is tried as plain text."""
     return FORMATS.get(suffix.lower(), _PLAIN)
+
+
+def format_of_name(file_name: str) -> Format:
+    """The document type and reader of a file by its name; what is unknown is tried as plain text.
+
+    Folders before the name do not matter.
+    """
+    path = PurePosixPath(file_name)
+    return FORMATS.get(path.suffix.lower()) or NAMES.get(path.name.lower(), _PLAIN)
+
+
+def is_known(file_name: str) -> bool:
+    """Whether a reader takes a file of this name: by its suffix or, without one, by the name."""
+    path = PurePosixPath(file_name)
+    return path.suffix.lower() in FORMATS or path.name.lower() in NAMES

@@ -6,6 +6,7 @@ only by what it is told that it holds.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .network.fetch import Fetched
 
 NAMESPACE_SEPARATOR = "::"
+_SECRET = re.compile(r"(?<=:)//.*@", re.S)
 Look = tuple[int, int, int, int]
 """How a file looks without opening it; only equality counts."""
 
@@ -154,7 +156,12 @@ class Intake:
     def databases(self, urls: Iterable[str], *, options: DatabaseOptions) -> Iterator[SourceText]:
         """The rows of databases that are new or changed; a row that is gone is noted."""
         for url in urls:
-            source = self.wish.id_of(database_source(url))
+            try:
+                name = database_source(url)
+            except SourceError as error:
+                self.fail(_without_secret(url), error)
+                continue
+            source = self.wish.id_of(name)
             found, unread = set(), []
             try:
                 for item in read_database(url, options=options):
@@ -169,10 +176,14 @@ class Intake:
                             found.add(document.id)
                             yield from self._if_new(document)
             except SourceError as error:
-                self.fail(database_source(url), error)
+                self.fail(name, error)
                 continue
             missing = set(self.by_source.get(source, ())) - found
-            self.gone |= {name for name in missing if not name.startswith(tuple(unread))}
+            if options.tables:  # of tables that were not asked for nothing is known
+                read = {name.rpartition("/")[0] for name in found}
+                missing = {name for name in missing if name.rpartition("/")[0] in read}
+            rows = tuple(f"{place}/" for place in unread)
+            self.gone |= {row for row in missing if row not in unread and not row.startswith(rows)}
 
     def documents(self, documents: Iterable[Document]) -> Iterator[SourceText]:
         """LlamaIndex documents that are new or changed."""
@@ -246,6 +257,7 @@ class Intake:
             allow_private=self.settings.allow_private_addresses,
         )
         for given in urls:
+            url = None
             try:
                 url = canonical(given)
                 source = self.wish.id_of(url)
@@ -258,7 +270,11 @@ class Intake:
                 marks = Freshness(etag=etag, last_modified=modified) if etag or modified else None
                 fetched = fetch(url, known=marks, limits=limits)
             except SourceError as error:
-                self.fail(given, error)
+                if url is not None or "@" not in given:
+                    self.fail(given, error)
+                else:  # the reason may quote what is a password
+                    why = "has a user name or password in it: leave them out of the address"
+                    self.fail(_without_secret(given), SourceError(why))
                 continue
             if fetched is None:
                 self.unchanged += known
@@ -322,3 +338,8 @@ class Intake:
         self.unchanged.append(document.id)
         if held != now:
             self.restamped[document.id] = now.source_sha256
+
+
+def _without_secret(address: str) -> str:
+    """An address that could not be read as one: what may be a password in it is left out."""
+    return _SECRET.sub("//…@", address).partition("?")[0]

@@ -7,16 +7,21 @@ that cannot be read is a failure noted, never the end of the others.
 from __future__ import annotations
 
 import hashlib
+import logging
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
+from .broken import broken_reason, shown, speaks_of_memory
 from .content import Content, Member, ReadOptions, readable_stem
-from .formats import SUFFIXES, format_of
+from .formats import Format, format_of_name, is_known
 
 SEPARATOR = "!/"
 """Between a source's id and the path of a member inside it."""
+
+_log = logging.getLogger("loregraph.ingest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,11 @@ class Part:
 
 
 def read_parts(data: bytes, *, name: str, options: ReadOptions) -> list[Part]:
-    """Everything in the source, in its own order; its suffix (of `name`) says what it is."""
+    """Everything in the source, in its own order; its suffix (of `name`) says what it is.
+
+    What a reader raises unforeseen on the source itself is raised here too; on a member, it is
+    that member's failure, with its traceback in the log.
+    """
     budget = _Budget(members=options.max_members, bytes=options.max_unpacked_bytes)
     return list(_parts(data, file_name=name, inside="", options=options, budget=budget, depth=0))
 
@@ -49,7 +58,7 @@ class _Budget:
 def _parts(
     data: bytes, *, file_name: str, inside: str, options: ReadOptions, budget: _Budget, depth: int
 ) -> Iterator[Part]:
-    format_ = format_of(PurePosixPath(file_name).suffix)
+    format_ = format_of_name(file_name)
     sha256 = hashlib.sha256(data).hexdigest()
 
     def failed(reason: str) -> Part:
@@ -59,6 +68,7 @@ def _parts(
         yield failed("is empty: there is nothing to read in it")
         return
     try:
+        _check_size(data, format_=format_, options=options)
         content = format_.read(data, options)
         _check(content, options)
     except SourceError as error:
@@ -66,6 +76,14 @@ def _parts(
         return
     except RecursionError:
         yield failed("is nested too deeply to be read: flatten it")
+        return
+    except BaseException as error:
+        # The border to foreign parsers: what one of them raises unforeseen (a panic of a Rust
+        # library is no Exception) must not lose the members beside this one.
+        if depth == 0 or _ends_the_reading(error):
+            raise
+        _log.info("a reader broke on the member %r\n%s", inside, traceback.format_exc())
+        yield failed(broken_reason(shown(error)))
         return
     if content.text and not content.text.isspace():
         yield Part(name=inside, type=format_.type, sha256=sha256, content=content)
@@ -80,8 +98,10 @@ def _member(
     suffix = PurePosixPath(member.name).suffix
     budget.members -= 1
     budget.bytes -= len(member.data)
-    reason = ""
-    if suffix.lower() not in SUFFIXES:
+    reason = member.failure
+    if reason:
+        pass
+    elif not is_known(member.name):
         reason = f"is of a kind that no reader takes ({suffix or 'no suffix'})"
     elif depth > options.max_depth:
         reason = f"lies more than {options.max_depth} archives deep: unpack them first"
@@ -97,7 +117,8 @@ def _member(
         )
     if reason:
         sha256 = hashlib.sha256(member.data).hexdigest()
-        yield Part(name=where, type=format_of(suffix).type, sha256=sha256, failure=reason)
+        type_ = format_of_name(member.name).type
+        yield Part(name=where, type=type_, sha256=sha256, failure=reason)
         return
     yield from _parts(
         member.data,
@@ -107,6 +128,25 @@ def _member(
         budget=budget,
         depth=depth,
     )
+
+
+def _ends_the_reading(error: BaseException) -> bool:
+    """Whether it is not about this file alone: the user's wish, or want of memory (as a library
+    may have wrapped it), after which a process is not to be trusted."""
+    if isinstance(error, KeyboardInterrupt | MemoryError):
+        return True
+    return speaks_of_memory("".join(traceback.format_exception(error)))
+
+
+def _check_size(data: bytes, *, format_: Format, options: ReadOptions) -> None:
+    """Refuse before it is read what cannot be a document: parsing it may take a minute."""
+    limit = format_.bytes_a_character * options.max_characters
+    if limit and len(data) > limit:
+        raise SourceError(
+            f"is too large: {len(data):,} bytes of text, the limit is "
+            f"{options.max_characters:,} characters; split it, "
+            "or raise ingest.max_document_characters"
+        )
 
 
 def _check(content: Content, options: ReadOptions) -> None:

@@ -7,7 +7,9 @@ name in front. Knows nothing of chunks or the database.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from ..errors import SourceError
 from ..types import MetaValue, SourceText
 from .content import Content, one_line, readable_stem, storable
 from .parts import Part, title_of
-from .text.markdown import Scalar
+from .text.markdown import described
 from .text.plain import plain_title
 
 if TYPE_CHECKING:
@@ -73,32 +75,37 @@ def read_text(
         text=text,
         type="text",
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
-        metadata={**(metadata or {}), "type": "text"},
+        metadata={"type": "text", **(metadata or {})},
     )
 
 
 def read_llama_document(document: Document, *, max_characters: int | None = None) -> SourceText:
-    """A LlamaIndex document; its scalar metadata is kept as text, `title` or `file_name` names it.
+    """A LlamaIndex document; its metadata are kept as `described`, numbers and lists among them.
 
-    A random id that LlamaIndex gave (a UUID) is kept: who adds documents twice gives them ids.
+    `title` or `file_name` names it. `sha256` is of text and metadata: other metadata make it
+    another document. A random id that LlamaIndex gave (a UUID) is kept: who adds documents twice
+    gives them ids.
 
     Raises:
         SourceError: nothing but white space, or too large.
     """
-    scalars = {
-        str(key): value for key, value in document.metadata.items() if isinstance(value, Scalar)
-    }
-    metadata: dict[str, MetaValue] = {
-        storable(key): storable(str(scalars[key])) for key in sorted(scalars)
-    }
+    metadata = described(document.metadata)
     stem = readable_stem(Path(str(metadata.get("file_name", ""))).stem)
-    return read_text(
+    source = read_text(
         document.text,
         document_id=document.id_,
         title=str(metadata.get("title") or stem),
         metadata=metadata,
         max_characters=max_characters,
     )
+    return replace(source, sha256=_with_metadata(source.sha256, metadata))
+
+
+def _with_metadata(sha256: str, metadata: Mapping[str, MetaValue]) -> str:
+    if not metadata:
+        return sha256
+    written = json.dumps([sha256, metadata], sort_keys=True)
+    return hashlib.sha256(written.encode("ascii")).hexdigest()
 
 
 def _check_text(text: str, *, max_characters: int | None) -> None:

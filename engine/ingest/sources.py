@@ -13,7 +13,7 @@ import os
 import stat
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ..errors import SourceError
 from ..types import SourceFailure
 from .content import storable
-from .formats import SUFFIXES
+from .formats import is_known
 
 _NAMES_IN_A_NOTE = 3
 _MADE_BY_PROGRAMS = frozenset({"__pycache__", "node_modules"})
@@ -49,7 +49,6 @@ class Found(NamedTuple):
 def find_sources(
     paths: Sequence[str | Path],
     *,
-    suffixes: Collection[str] = SUFFIXES,
     not_in: Sequence[str | Path] = (),
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -59,12 +58,11 @@ def find_sources(
     Folders are walked whole. Hidden names, `node_modules`, `__pycache__` and the folders in
     `not_in` are passed over; so is, of what lies in a folder, what no pattern of `include` or any
     of `exclude` matches (patterns as in `.gitignore`, relative to the folder that was named);
-    files of other suffixes are noted; a file that is named itself is taken whatever its suffix.
+    files that no reader takes are noted; a file that is named itself is taken whatever its suffix.
     No real folder or file is taken twice: links are followed last, and noted where they lead to
     what is there already. Two files with one id are a failure that names both; neither is taken.
     """
     walk = _Walk(
-        suffixes=suffixes,
         excluded={os.path.realpath(path) for path in not_in},
         patterns=_Patterns(include, exclude),
     )
@@ -127,7 +125,6 @@ class _Entry(NamedTuple):
 class _Walk:
     """The state of one search. Results are sorted, so the order of discovery does not show."""
 
-    suffixes: Collection[str]
     excluded: set[str]
     patterns: _Patterns
     roots: dict[str, _Entry] = field(default_factory=dict)
@@ -224,7 +221,7 @@ class _Walk:
         return False
 
     def is_known(self, entry: _Entry) -> bool:
-        return _suffix(entry.path) in self.suffixes
+        return is_known(entry.path.name)
 
     def fail(self, source: str, reason: str) -> None:
         self.failures.append(SourceFailure(source=storable(source), reason=reason))
@@ -261,7 +258,7 @@ class _Walk:
     def passed_over(self) -> list[SourceFailure]:
         found = [(id_, "is not chosen by the patterns") for id_ in self.unwanted]
         found += [
-            (id_, f"no reader takes {suffix!r} files" if suffix else "has no suffix")
+            (id_, f"no reader takes {suffix!r} files" if suffix else "has no suffix nor known name")
             for suffix, ids in self.other.items()
             for id_ in ids
         ]

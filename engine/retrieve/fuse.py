@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 Scores = npt.NDArray[np.float64]
+Weight = float | npt.ArrayLike
+"""One number, or one a passage."""
 
 
 def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
@@ -19,15 +21,46 @@ def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     if values.size == 0:
         return values
     top = float(values.max())
-    place = max(values.size - rank, 0)
-    floor = float(np.partition(values, place)[place])
+    floor = _floor(values, rank)
     if not top > floor:
         return np.full_like(values, float(top > 0))
     return np.clip((values - floor) / (top - floor), 0.0, 1.0)
 
 
+def _floor(values: Scores, rank: int) -> float:
+    """The score at `rank`, or the lowest.
+
+    Mostly the lowest score is that of nearly all, and partitioning so many equals is slow.
+    """
+    lowest = float(values.min())
+    above = values[values > lowest]
+    if above.size < rank:
+        return lowest
+    return float(np.partition(above, above.size - rank)[above.size - rank])
+
+
+def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: int) -> Scores:
+    """A list that names only what it found, as scores of all `count` rows: those found above 0.
+
+    `rows` are best first. Scores keep their distances on a scale that ends at 1 and begins at one
+    part in as many as were found; where any has no score, all are scored by their places alone.
+    A row that is named again keeps its first score.
+    """
+    values = np.zeros(count)
+    if not rows:
+        return values
+    known = [score for score in scores if score is not None]
+    if len(known) < len(rows):
+        known = [float(len(rows) - place) for place in range(len(rows))]
+    given = np.asarray(known, dtype=np.float64)
+    low, high, least = given.min(), given.max(), 1.0 / len(rows)
+    scaled = least + (1 - least) * (given - low) / (high - low) if high > low else np.ones(len(rows))
+    values[np.asarray(rows)[::-1]] = scaled[::-1]
+    return values
+
+
 def score_fusion(
-    lists: Sequence[npt.ArrayLike], weights: Sequence[float | npt.ArrayLike], *, rank: int = 101
+    lists: Sequence[npt.ArrayLike], weights: Sequence[Weight], *, rank: int = 101
 ) -> Scores:
     """The weighted mean of the rescaled lists, each (n); a weight is one number or one a passage.
 
@@ -42,20 +75,32 @@ def score_fusion(
 
 
 def reciprocal_rank_fusion(
-    lists: Sequence[npt.ArrayLike], *, k: int = 60, depth: int = 1000
+    lists: Sequence[npt.ArrayLike],
+    weights: Sequence[Weight] | None = None,
+    *,
+    k: int = 60,
+    depth: int = 1000,
 ) -> Scores:
-    """Σ 1 / (k + rank) over the lists (Cormack, Clarke and Büttcher, SIGIR 2009), each list (n).
+    """Σ weight / (k + rank) over the lists (Cormack, Clarke and Büttcher, SIGIR 2009), each (n).
 
     A list holds its `depth` best scores above zero. Equal scores share the best of their ranks.
-    The order of the lists means nothing, to the last bit.
+    The order of the lists means nothing, to the last bit. Without weights every list counts once.
     """
-    shares = [_reciprocal_ranks(np.asarray(s, dtype=np.float64), k, depth) for s in lists]
+    given = [1.0] * len(lists) if weights is None else weights
+    shares = [
+        np.asarray(w, dtype=np.float64)
+        * _reciprocal_ranks(np.asarray(s, dtype=np.float64), k, depth)
+        for s, w in zip(lists, given, strict=True)
+    ]
     if not shares:
         return np.zeros(0)
     return np.asarray(np.sort(np.stack(shares), axis=0).sum(axis=0))
 
 
 def _reciprocal_ranks(scores: Scores, k: int, depth: int) -> Scores:
-    descending = -np.sort(-scores)
-    ranks = np.searchsorted(-descending, -scores, side="left") + 1
-    return np.where((scores > 0) & (ranks <= depth), 1.0 / (k + ranks), 0.0)
+    found = np.flatnonzero(scores > 0)
+    descending = np.sort(scores[found])[::-1]
+    ranks = np.searchsorted(-descending, -scores[found], side="left") + 1
+    shares = np.zeros(scores.size)
+    shares[found] = np.where(ranks <= depth, 1.0 / (k + ranks), 0.0)
+    return shares

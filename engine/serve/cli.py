@@ -9,19 +9,16 @@ command needs them, so that `--help` is quick.
 
 from __future__ import annotations
 
-import errno
 import io
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import EngineError, LibraryNotFound, SourceError
+from ..errors import EngineError, SourceError
 from .options import (
     DEFAULT_LIBRARY,
     ExcludeOption,
@@ -32,19 +29,18 @@ from .options import (
     NamespaceOption,
     ProfileOption,
     ReportOption,
+    TableOption,
     TagOption,
     WhereOption,
     WithinOption,
     metadata_of,
+    pattern_of,
 )
+from .session import conclude, library_or_none, opened, reading, settings_of, show, writing
 
 if TYPE_CHECKING:
-    from ..facade import KnowledgeEngine
-    from ..settings import Settings
     from ..types import IngestReport
 
-SOME_FAILED = 3
-INTERRUPTED = 130
 DEMO_QUESTIONS = (
     "Which ship laid the LANTERN cable, and when?",
     "What conflicts run through these documents, and over what?",
@@ -102,6 +98,7 @@ def add(
     ],
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
+    table: TableOption = None,
     tag: TagOption = None,
     meta: MetaOption = None,
     namespace: NamespaceOption = "",
@@ -111,16 +108,18 @@ def add(
     json_output: JsonOption = False,
 ) -> None:
     """Add documents; unchanged ones cost nothing."""
-    with _writing(library, profile, create=True) as (engine, progress):
+    metadata = metadata_of(tag, meta)
+    with writing(library, profile, create=True) as (engine, progress):
         report = engine.add(
             sources,
-            metadata=metadata_of(tag, meta),
+            metadata=metadata,
             namespace=namespace,
             include=include or (),
-            exclude=exclude or (),
+            tables=table or (),
+            exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
             progress=progress,
         )
-    _conclude(report, as_json=json_output, file=report_file)
+    conclude(report, as_json=json_output, file=report_file)
 
 
 @app.command()
@@ -136,6 +135,7 @@ def sync(
     ] = False,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
+    table: TableOption = None,
     tag: TagOption = None,
     meta: MetaOption = None,
     namespace: NamespaceOption = "",
@@ -145,31 +145,37 @@ def sync(
     json_output: JsonOption = False,
 ) -> None:
     """Add what is new, replace what changed, remove what is gone from a folder."""
-    from .draw import show_watching
-    from .watching import changes_in
+    from .draw import show_failure, show_watching
+    from .watching import follow
 
-    def once(engine: KnowledgeEngine, progress: Callable[[str, int, int], None]) -> IngestReport:
-        return engine.sync(
-            sources,
-            metadata=metadata_of(tag, meta),
-            namespace=namespace,
-            include=include or (),
-            exclude=exclude or (),
-            dry_run=dry_run,
-            progress=progress,
-        )
+    metadata = metadata_of(tag, meta)
 
-    with _writing(library, profile, create=True) as (engine, progress):
-        report = once(engine, progress)
+    def once() -> IngestReport:
+        with (
+            library_or_none(library, planned=dry_run) as place,
+            writing(place, profile, create=True) as (engine, progress),
+        ):
+            return engine.sync(
+                sources,
+                metadata=metadata,
+                namespace=namespace,
+                include=include or (),
+                tables=table or (),
+                exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
+                dry_run=dry_run,
+                progress=progress,
+            )
+
     if not watch or dry_run:
-        _conclude(report, as_json=json_output, file=report_file, planned=dry_run)
+        conclude(once(), as_json=json_output, file=report_file, planned=dry_run)
         return
-    _show(report, as_json=json_output, file=report_file)
-    show_watching(sources)
-    for _changes in changes_in(sources, not_in=library):
-        with _writing(library, profile) as (engine, progress):
-            report = once(engine, progress)
-        _show(report, as_json=json_output, file=report_file)
+    follow(
+        sources,
+        lambda: show(once(), as_json=json_output, file=report_file),
+        pass_over=[library, *([report_file] if report_file else ())],
+        started=lambda: show_watching(sources),
+        failed=lambda error: show_failure(error, then="the watching goes on"),
+    )
 
 
 @app.command()
@@ -189,7 +195,7 @@ def ask(
     """Ask a question; the answer names its sources."""
     from .draw import show_answer
 
-    with _reading(library, profile) as engine:
+    with reading(library, profile) as engine:
         answer = engine.ask(" ".join(question), mode=mode.value, filters=where, namespace=namespace)
     show_answer(answer, explain=explain, as_json=json_output)
 
@@ -208,7 +214,7 @@ def search(
     """Show the passages that a question finds."""
     from .draw import show_passages
 
-    with _reading(library, profile) as engine:
+    with reading(library, profile) as engine:
         passages = engine.retrieve(
             " ".join(question), top_k=top, filters=where, namespace=namespace
         )
@@ -224,9 +230,9 @@ def remove(
     json_output: JsonOption = False,
 ) -> None:
     """Remove documents and all that only they said."""
-    with _writing(library, profile) as (engine, progress):
+    with writing(library, profile) as (engine, progress):
         report = engine.remove(documents, namespace=namespace, progress=progress)
-    _conclude(report, as_json=json_output)
+    conclude(report, as_json=json_output)
 
 
 @graph_app.command()
@@ -237,7 +243,7 @@ def export(
     max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 2000,
 ) -> None:
     """Write the graph: an offline page, GraphML or JSON."""
-    with _reading(library, profile) as engine:
+    with reading(library, profile) as engine:
         engine.export_graph(target, max_nodes=max_nodes)
     typer.echo(f"{target} written ({target.stat().st_size / 1e6:.1f} MB)")
 
@@ -252,7 +258,7 @@ def stats(
     """Count what the library holds."""
     from .draw import show_stats
 
-    with _open(library, profile) as engine:
+    with opened(library, profile) as engine:
         counts, listed = engine.stats(), engine.documents() if documents else None
     show_stats(counts, listed, as_json=json_output)
 
@@ -263,7 +269,7 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, profile: ProfileOption = No
     from .doctor import examine
     from .draw import show_findings
 
-    findings = examine(library, _settings(profile))
+    findings = examine(library, settings_of(profile))
     show_findings(findings)
     if any(finding.is_problem for finding in findings):
         raise typer.Exit(1)
@@ -274,7 +280,7 @@ def config_show(profile: ProfileOption = None) -> None:
     """Print the settings in force as YAML, secrets left out."""
     import yaml
 
-    typer.echo(yaml.safe_dump(_settings(profile).model_dump(), sort_keys=False), nl=False)
+    typer.echo(yaml.safe_dump(settings_of(profile).model_dump(), sort_keys=False), nl=False)
 
 
 @app.command()
@@ -291,10 +297,10 @@ def demo(
             f"no sample corpus at {str(corpus)!r}: run it in the folder of the loregraph sources, "
             "or name a folder with --corpus"
         )
-    with _writing(library, None, create=True) as (engine, progress):
+    with writing(library, None, create=True) as (engine, progress):
         report = engine.add([corpus], progress=progress)
     show_report(report, as_json=False, planned=False)
-    with _reading(library, None) as engine:
+    with reading(library, None) as engine:
         for question in DEMO_QUESTIONS:
             show_question(question)
             show_answer(engine.ask(question), explain=False, as_json=False)
@@ -311,77 +317,11 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without Chinese shows question marks
     try:
         app()
-    except EngineError as error:
-        _fail(str(error))
-    except OSError as error:
-        place = f"{str(error.filename)!r}: " if error.filename else ""
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        advice = "; make room and run the same command again" if full else ""
-        _fail(f"{place}{error.strerror or error}{advice}")
+    except (EngineError, OSError) as error:
+        from .draw import show_failure
 
-
-def _fail(message: str) -> None:
-    from .draw import show_error
-
-    show_error(message)
-    sys.exit(1)
-
-
-def _conclude(
-    report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
-) -> None:
-    """Show what was done; the exit code tells whether all, some or nothing of it went well."""
-    _show(report, as_json=as_json, file=file, planned=planned)
-    if report.failed:
-        done = report.added or report.changed or report.unchanged or report.removed
-        raise typer.Exit(SOME_FAILED if done else 1)
-
-
-def _show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:
-    from .draw import report_by_source, show_report
-
-    if file is not None:
-        file.write_text(report_by_source(report), encoding="utf8")
-    show_report(report, as_json=as_json, planned=planned)
-
-
-def _settings(profile: Path | None) -> Settings:
-    from ..settings import Settings
-
-    return Settings.load(profile)
-
-
-def _open(library: Path, profile: Path | None, *, create: bool = False) -> KnowledgeEngine:
-    settings = _settings(profile)  # before the slow imports: a typo in a profile shows at once
-    from ..facade import KnowledgeEngine
-
-    return KnowledgeEngine.open(library, settings=settings, create=create)
-
-
-@contextmanager
-def _reading(library: Path, profile: Path | None) -> Iterator[KnowledgeEngine]:
-    """An engine to ask; a library without a document answers nothing, and says why."""
-    with _open(library, profile) as engine:
-        if not engine.stats()["documents"]:
-            raise LibraryNotFound(
-                f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
-            )
-        yield engine
-
-
-@contextmanager
-def _writing(
-    library: Path, profile: Path | None, *, create: bool = False
-) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
-    """An engine to write with, and bars that show how far it is."""
-    from .draw import progress_bars, show_error
-
-    try:
-        with _open(library, profile, create=create) as engine, progress_bars() as progress:
-            yield engine, progress
-    except KeyboardInterrupt:
-        show_error("interrupted; what was stored is kept: the same command goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
+        show_failure(error)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

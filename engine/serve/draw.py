@@ -7,6 +7,7 @@ no control character of theirs reaches the terminal.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import sys
 from collections import Counter
@@ -91,6 +92,7 @@ def print_json(value: object) -> None:
     """A value as JSON on standard output; escaped where the output cannot hold all characters."""
     text = json.dumps(value, ensure_ascii=not _holds_unicode(), indent=2, default=_plain)
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()  # who follows a watching reads each report when it is there
 
 
 def _holds_unicode() -> bool:
@@ -106,6 +108,17 @@ def _plain(value: object) -> object:
 def show_error(message: str) -> None:
     """One line on standard error, whatever the message holds."""
     _print((f"loregraph: {' '.join(message.split())}", "red"), to=_err)
+
+
+def show_failure(error: Exception, *, then: str = "") -> None:
+    """What ended a command or a round, in one line: what happened, and what to do."""
+    message = str(error)
+    if isinstance(error, OSError):
+        place = f"{str(error.filename)!r}: " if error.filename else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; make room and run the same command again" if full else ""
+        message = f"{place}{error.strerror or error}{advice}"
+    show_error(f"{message} ({then})" if then else message)
 
 
 DONE = ("added", "changed", "unchanged", "removed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +21,9 @@ ProfileOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option(help="Of folders only what matches, as in .gitignore; of databases the tables."),
+    typer.Option(help="Of folders only what matches, as in .gitignore."),
 ]
+TableOption = Annotated[list[str] | None, typer.Option(help="Of databases only these tables.")]
 ExcludeOption = Annotated[list[str] | None, typer.Option(help="Pass over what matches.")]
 TagOption = Annotated[list[str] | None, typer.Option(help="A tag for these documents.")]
 MetaOption = Annotated[
@@ -54,3 +57,13 @@ def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, Me
     if tags:
         metadata["tags"] = tuple(sorted(set(tags)))
     return metadata
+
+
+def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
+    """A pattern that passes over the report's own file in the folders that hold it."""
+    if report is None:
+        return []
+    place = report.resolve()
+    folders = sorted({Path(source).resolve() for source in sources})
+    inside = [place.relative_to(each) for each in folders if place.is_relative_to(each)]
+    return ["/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", each.as_posix()) for each in inside]

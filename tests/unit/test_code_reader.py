@@ -8,7 +8,8 @@ from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
 from engine.ingest.formats import format_of
 from engine.ingest.parts import read_parts
-from engine.ingest.text.code import LANGUAGES, read_code, read_configuration
+from engine.ingest.text.code import read_code, read_configuration
+from engine.ingest.text.languages import LANGUAGES
 
 
 def test_code_is_kept_character_by_character() -> None:

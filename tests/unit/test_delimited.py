@@ -97,9 +97,14 @@ def test_a_named_separator_is_believed() -> None:
     assert read("sep=;\na;b\n1;2\n").startswith("| a | b |")
 
 
-def test_a_cell_without_end_is_refused_with_a_reason() -> None:
-    with pytest.raises(SourceError, match="field larger"):
-        read("x" * 1_000_000)
+def test_a_cell_may_be_as_long_as_the_document() -> None:
+    before = csv.field_size_limit()
+    long = "word " * 60_000
+    text = read(f"id,text,more\n1,{long},a\n2,b,c\n")
+    assert text.count("word") == 60_000
+    assert "id: 2; text: b; more: c" in text
+    assert read("x" * 1_000_000).count("x") == 1_000_000
+    assert csv.field_size_limit() == before
 
 
 def test_names_that_would_multiply_the_text_end_at_the_limit() -> None:

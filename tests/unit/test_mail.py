@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 
@@ -153,6 +155,35 @@ def test_a_date_that_is_none_is_left_out(date: str) -> None:
 def test_what_is_no_readable_message_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(SourceError, match=reason):
         read_message(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(
+            b"Subject: " + b"\n ".join([b"=?utf-8?B?5rWL6K+V?="] * 100_000) + b"\n\nbody",
+            id="encoded words",
+        ),
+        pytest.param(
+            b"".join(
+                b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n)
+                for n in range(1_500)
+            ),
+            id="parts in parts",
+        ),
+        pytest.param(
+            b"Content-Type: text/plain"
+            + b"".join(b"; a%d=b" % n for n in range(50_000))
+            + b"\n\nx",
+            id="parameters",
+        ),
+    ],
+)
+def test_no_message_takes_long(data: bytes) -> None:
+    started = time.perf_counter()
+    with suppress(SourceError):
+        read_message(data)
+    assert time.perf_counter() - started < 3
 
 
 def test_broken_multiparts_keep_their_words() -> None:

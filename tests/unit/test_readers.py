@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import hashlib
 from pathlib import Path
 
@@ -65,6 +66,17 @@ def reason(folder: Path, name: str, data: bytes, **limits: int) -> str:
         pytest.param(JAPANESE, "shift_jis", b"", id="shift-jis"),
         pytest.param(JAPANESE, "euc_jp", b"", id="euc-jp"),
         pytest.param(KOREAN, "euc_kr", b"", id="euc-kr"),
+        pytest.param("你好", "gbk", b"", id="gbk, a greeting"),
+        pytest.param("会议记录", "gbk", b"", id="gbk, a title"),
+        pytest.param("公司年度报告", "gbk", b"", id="gbk, a report"),
+        pytest.param("中文标题\n正文内容", "gbk", b"", id="gbk, two lines"),
+        pytest.param("今天天气很好", "gbk", b"", id="gbk, a sentence"),
+        pytest.param("報告", "big5", b"", id="big5, two characters"),
+        pytest.param("これはひらがなです", "shift_jis", b"", id="shift-jis, hiragana"),
+        pytest.param("ありがとう", "shift_jis", b"", id="shift-jis, a word"),
+        pytest.param("ありがとう", "euc_jp", b"", id="euc-jp, a word"),
+        pytest.param("안녕하세요", "euc_kr", b"", id="euc-kr, a greeting"),
+        pytest.param("한국어 문서입니다", "euc_kr", b"", id="euc-kr, a sentence"),
         pytest.param(RUSSIAN, "cp1251", b"", id="cp1251"),
         pytest.param(FRENCH, "cp1252", b"", id="cp1252"),
         pytest.param(POLISH, "cp1250", b"", id="cp1250"),
@@ -239,13 +251,37 @@ def test_a_text_without_an_id_is_refused() -> None:
         read_text("text", document_id=" ")
 
 
-def test_a_llama_document_keeps_its_id_and_scalar_metadata() -> None:
-    document = Document(
-        id_="d1", text="Some text.", metadata={"file_name": "my_notes.txt", "year": 2020, "x": [1]}
-    )
-    found = read_llama_document(document)
+def test_a_llama_document_keeps_its_id_and_its_metadata_with_their_types() -> None:
+    given = {
+        "file_name": "my_notes.txt",
+        "year": 2020,
+        "share": 0.5,
+        "draft": True,
+        "tags": ["red", "blue"],
+        "date": datetime.date(2024, 5, 1),
+        "nested": {"a": 1},
+        "nothing": None,
+    }
+    found = read_llama_document(Document(id_="d1", text="Some text.", metadata=given))
     assert (found.id, found.title, found.text) == ("d1", "my notes", "Some text.")
-    assert found.metadata == {"file_name": "my_notes.txt", "type": "text", "year": "2020"}
+    assert found.metadata == {
+        "file_name": "my_notes.txt",
+        "type": "text",
+        "year": 2020,
+        "share": 0.5,
+        "draft": True,
+        "tags": ("red", "blue"),
+        "date": "2024-05-01",
+    }
+
+
+def test_other_metadata_make_another_hash_of_the_same_text() -> None:
+    def sha256(**metadata: object) -> str:
+        return read_llama_document(Document(id_="d", text="Text.", metadata=metadata)).sha256
+
+    assert sha256(a=1, b=2) == sha256(b=2, a=1)
+    assert len({sha256(), sha256(a=1), sha256(a="1"), sha256(b=1)}) == 4
+    assert sha256() == read_text("Text.", document_id="d").sha256
 
 
 # Cleaning

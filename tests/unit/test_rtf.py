@@ -62,13 +62,17 @@ def test_pictures_are_left_out() -> None:
     ("data", "reason"),
     [
         pytest.param(b"no such thing", "no RTF", id="other"),
-        pytest.param(rb"{\rtf1 \u99999999 x}", "damaged", id="no such character"),
         pytest.param(rb"{\rtf1 " + b"word " * 300, "too large", id="large"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(SourceError, match=reason):
         read_rtf(data, ReadOptions(max_characters=1_000))
+
+
+@pytest.mark.parametrize("code", ["99999999", "1114112", "-70000", "9" * 10])
+def test_a_character_that_there_is_not_costs_only_itself(code: str) -> None:
+    assert rtf(rf"one \u{code}? two \u-10179?\u-8704? \\u{code}").text == f"one � two 😀 \\u{code}"
 
 
 def test_deep_groups_are_read() -> None:

@@ -126,12 +126,12 @@ def test_a_link_to_nothing_is_a_failure(folder: Path) -> None:
 
 
 def test_files_without_a_reader_are_noted_not_failed(folder: Path) -> None:
-    write(folder, "docs/a.md", "docs/LICENSE", *(f"docs/{n}.xyz" for n in range(5)))
+    write(folder, "docs/a.md", "docs/unnamed", *(f"docs/{n}.xyz" for n in range(5)))
     found = find_sources(["docs"])
     assert [source.id for source in found.sources] == ["docs/a.md"]
     assert found.failures == []
     assert found.notes == [
-        "passed over 1 file without a suffix, which no reader takes: docs/LICENSE",
+        "passed over 1 file without a suffix, which no reader takes: docs/unnamed",
         "passed over 5 files with suffix '.xyz', which no reader takes: "
         "docs/0.xyz, docs/1.xyz, docs/2.xyz, …",
     ]
@@ -278,5 +278,5 @@ def test_what_no_reader_takes_is_listed(folder: Path) -> None:
     found = find_sources(["docs"])
     assert [(each.source, each.reason) for each in found.passed_over] == [
         ("docs/b.xyz", "no reader takes '.xyz' files"),
-        ("docs/c", "has no suffix"),
+        ("docs/c", "has no suffix nor known name"),
     ]

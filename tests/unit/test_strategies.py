@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -451,8 +452,45 @@ def test_a_strategy_can_be_forced_and_contexts_added() -> None:
     assert all(node.metadata["context"] for node in nodes[1:])
 
 
+def about_two_things() -> str:
+    """A paragraph on ships and three on bread, 49 tokens each."""
+    paragraphs = [" ".join(f"The ship {n} sails the sea." for n in range(7))]
+    for first in (0, 7, 14):
+        bread = (f"Warm bread {n} wants good flour." for n in range(first, first + 7))
+        paragraphs.append(" ".join(bread))
+    return "\n\n".join(paragraphs)
+
+
+def test_semantic_tells_subjects_apart_by_their_words_without_a_model() -> None:
+    options = ChunkOptions(strategy="semantic", size_tokens=150, overlap_tokens=0)
+    nodes = chunk(source(about_two_things()), tokeniser=TOKENISER, options=options)
+    apart = [("ship" in node.text, "bread" in node.text) for node in nodes]
+    assert apart[0] == (True, False)
+    assert set(apart[1:]) == {(False, True)}
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+def test_semantic_asks_the_embedding_only_where_told_to(by_model: bool) -> None:
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return [[1.0, float("ship" in text)] for text in texts]
+
+    options = ChunkOptions(
+        strategy="semantic",
+        size_tokens=96,
+        overlap_tokens=0,
+        embed=embed,
+        semantic_by_model=by_model,
+    )
+    chunk(source(about_two_things()), tokeniser=TOKENISER, options=options)
+    assert bool(asked) == by_model
+
+
 def test_what_cannot_be_had_is_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match=r"chunk\.strategy='semantic' needs an embedding"):
-        chunk(source("x"), tokeniser=TOKENISER, strategy="semantic")
+    by_model = ChunkOptions(strategy="semantic", semantic_by_model=True)
+    with pytest.raises(SettingsError, match=r"chunk\.semantic_by_model=True needs an embedding"):
+        chunk(source("x"), tokeniser=TOKENISER, options=by_model)
     with pytest.raises(SettingsError, match=r"chunk\.strategy='waffle' is unknown"):
         chunk(source("x"), tokeniser=TOKENISER, strategy="waffle")  # type: ignore[arg-type]

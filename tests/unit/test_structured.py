@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from engine.errors import SourceError
 from engine.ingest.content import Content, ReadOptions
@@ -315,3 +316,12 @@ def test_any_bytes_give_text_or_a_reason(data: bytes) -> None:
             assert isinstance(read(data, OPTIONS).text, str)
         except SourceError as error:
             assert str(error)
+
+
+def test_xml_for_which_there_is_no_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(data: bytes, parser: object) -> object:
+        raise etree.XMLSyntaxError("unknown error, line 1, column 1", 1, 1, 1)
+
+    monkeypatch.setattr(etree, "fromstring", no_memory)
+    with pytest.raises(SourceError, match="too large for one XML tree in the memory"):
+        read_xml(b"<a>words</a>", OPTIONS)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.content import Content
+from engine.ingest.web import main
 from engine.ingest.web.reader import read_web_archive, read_web_page
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
@@ -310,3 +311,20 @@ def test_any_markup_gives_the_same_text_twice(parts: list[str]) -> None:
     first, second = read_web_page(html), read_web_page(html)
     assert first == second
     assert first.text.count("word") <= 2 * parts.count("word")  # once more as the heading
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        pytest.param("<div><span>coal and timber</span></div>" * 16_000, id="elements"),
+        pytest.param("<table><tr><td>a</td><td>b</td></tr></table>" * 4_000, id="tables"),
+        pytest.param("<ul><li>a</li><li>b</li></ul>" * 4_000, id="lists"),
+    ],
+)
+def test_dense_markup_is_not_searched_for_its_main_text(
+    markup: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main, "_found_text", lambda source: pytest.fail("it was searched"))
+    found = text(f"<p>The first words.</p>{markup}<p>The last words.</p>")
+    assert found.startswith("The first words.")
+    assert found.endswith("The last words.")

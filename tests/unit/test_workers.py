@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -503,3 +505,36 @@ def test_bytes_that_are_no_frame_are_refused(tmp_path: Path, data: bytes) -> Non
     path.write_bytes(data)
     with path.open("rb") as file, pytest.raises(BrokenFrame):
         read_frame(file, limit=1_000)
+
+
+def test_an_abort_inside_the_pdf_library_is_want_of_memory() -> None:
+    inside = "Fatal Python error: Aborted\n\nCurrent thread 0x01 (most recent call first):\n"
+    frame = '  File "/lib/pypdfium2/_helpers/page.py", line 195 in get_textpage\n'
+    other = '  File "/lib/other.py", line 5 in read\n'
+    terms = worker_handle.Terms(
+        options=ReadOptions(), max_bytes=1, timeout_seconds=1, memory_bytes=1_000_000
+    )
+    abort = -signal.SIGABRT
+    reason = worker_handle._cause_of_end(abort, words=inside + frame + other, terms=terms)
+    assert "1,000,000 bytes of memory" in reason
+    assert "ingest.read_memory_bytes" in reason
+    crash = worker_handle._cause_of_end(abort, words=inside + other + frame, terms=terms)
+    assert crash.startswith("crashed its reader")
+
+
+def test_what_a_reader_breaks_on_inside_a_source_is_in_the_log(
+    hostile: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.txt", "first")
+        archive.writestr("b.bad", "value")
+        archive.writestr("c.txt", "last")
+    job = Job(name="all.zip", data=buffer.getvalue())
+    with caplog.at_level(logging.INFO, logger="loregraph.ingest"), _pool() as pool:
+        ((_, reading),) = pool.read([(0, job)])
+    assert isinstance(reading, Reading)
+    assert [part.content.text for part in reading.parts if part.content] == ["first", "last"]
+    assert "broke its reader (ValueError: no such thing)" in reading.parts[1].failure
+    assert "Traceback" in caplog.text
+    assert "'all.zip'" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from ..content import Member
@@ -21,5 +22,5 @@ def distinct(members: Iterable[Member]) -> tuple[Member, ...]:
             number += 1
             candidate = path.with_name(f"{path.stem} ({number}){path.suffix}")
         taken.add(str(candidate))
-        kept.append(Member(name=str(candidate), data=member.data))
+        kept.append(replace(member, name=str(candidate)))
     return tuple(kept)

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from ...errors import SourceError
 from ..content import Content, Member, ReadOptions, one_line
 from .members import distinct
-from .zipped import entries
+from .zipped import entries, past_members
 from .zipped_names import legacy_codec
 
 _SMALL_BYTES = 1 << 20
@@ -44,20 +44,22 @@ _GZIP_NAME, _GZIP_EXTRA = 0x08, 0x04
 
 
 def read_zip(data: bytes, options: ReadOptions) -> Content:
-    """The files of a zip as members, in its directory's order.
+    """The files of a zip as members, in its directory's order; those that cannot be taken out with
+    a failure each.
 
     Raises:
-        SourceError: damaged, encrypted, out of proportion, or nothing in it.
+        SourceError: damaged, encrypted or out of proportion as a whole, or nothing in it.
     """
     return _content(tuple(entries(data, options=options)))
 
 
 def read_tar(data: bytes, options: ReadOptions) -> Content:
     """The files of a tar, wrapped by gzip, bzip2 or xz or bare; what is wrapped and is no tar is
-    one member.
+    one member. Where a tar breaks off, the files before are kept, and one failure stands for what
+    follows.
 
     Raises:
-        SourceError: damaged, out of proportion, or nothing in it.
+        SourceError: damaged or out of proportion from the start, or nothing in it.
     """
     source = _unwrapped(data, options=options)
     try:
@@ -69,13 +71,19 @@ def read_tar(data: bytes, options: ReadOptions) -> Content:
             raise SourceError("is damaged: it is no tar archive; get it again")
         return _content(distinct([_single(data, rest.read())]))
     except _DAMAGED as error:
-        reason = one_line(str(error)) or "cut off"
-        raise SourceError(f"is a damaged archive ({reason}): get it again") from error
+        raise SourceError(_damaged(error)) from error
+
+
+def _damaged(error: Exception) -> str:
+    return f"is a damaged archive ({one_line(str(error)) or 'cut off'}): get it again"
 
 
 def _content(members: tuple[Member, ...]) -> Content:
+    """The members; where none could be taken out, the first one's reason is the archive's."""
     if not members:
         raise SourceError("is an archive with no files in it")
+    if all(member.failure for member in members):
+        raise SourceError(members[0].failure)
     return Content(text="", members=members)
 
 
@@ -143,31 +151,48 @@ def _is_old_tar(head: bytes) -> bool:
 
 
 def _tar_members(stream: _Joined, *, options: ReadOptions) -> Iterator[Member]:
-    """The regular files in the order of the tar, which is read once and never sought in."""
-    left, count = options.max_unpacked_bytes, 0
-    with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape") as tar:
-        for info in tar:
-            if not info.isreg() or info.issparse() or _is_left_behind(info.name):
-                continue
-            count += 1
-            left -= info.size
-            if count > options.max_members:
-                raise SourceError(
-                    f"holds more than {options.max_members:,} files: unpack it, "
-                    "or raise ingest.max_members"
-                )
-            if left < 0:
-                raise SourceError(_too_large(options))
-            file = tar.extractfile(info)
-            data = file.read() if file else b""
-            if len(data) < info.size:
-                raise EOFError("cut off")
-            yield Member(name=_name(info.name), data=data)
+    """The regular files in the order of the tar, which is read once and never sought in.
+
+    What stops the reading is the failure of the entry at which it does.
+    """
+    at = "entry 1"
+    try:
+        with tarfile.open(
+            fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape"
+        ) as tar:
+            left, count = options.max_unpacked_bytes, 0
+            for info in tar:
+                if not info.isreg() or info.issparse() or _is_left_behind(info.name):
+                    continue
+                count, at = count + 1, _name(info.name)
+                if count > options.max_members:
+                    yield Member(name=at, data=b"", failure=past_members(None, options=options))
+                    return
+                member = _tar_member(tar, info, name=at, left=left, options=options)
+                left -= len(member.data)
+                yield member
+                at = f"entry {count + 1}"
+    except _DAMAGED as error:
+        yield Member(name=at, data=b"", failure=_damaged(error))
+    except SourceError as error:
+        yield Member(name=at, data=b"", failure=str(error))
+
+
+def _tar_member(
+    tar: tarfile.TarFile, info: tarfile.TarInfo, *, name: str, left: int, options: ReadOptions
+) -> Member:
+    if info.size > left:
+        return Member(name=name, data=b"", failure=_too_large(options))
+    file = tar.extractfile(info)
+    data = file.read() if file else b""
+    if len(data) < info.size:
+        raise EOFError("cut off")
+    return Member(name=name, data=data)
 
 
 def _too_large(options: ReadOptions) -> str:
     return (
-        f"is too large: it unpacks to more than {options.max_unpacked_bytes:,} bytes; "
+        f"is too large: with it, more than {options.max_unpacked_bytes:,} bytes are unpacked; "
         "unpack or split it, or raise ingest.max_unpacked_bytes"
     )
 

@@ -36,10 +36,13 @@ class Container:
     """
 
     def __init__(self, data: bytes, *, options: ReadOptions) -> None:
+        infos = _directory(data, options=options)
+        for info in infos:
+            _check_not_encrypted(info)
         self._data = data
         self._options = options
         self._left = options.max_unpacked_bytes
-        self._entries = {info.filename: info for info in _directory(data, options=options)}
+        self._entries = {info.filename: info for info in infos}
         self._lower = {name.lower(): name for name in sorted(self._entries, reverse=True)}
 
     @property
@@ -58,11 +61,7 @@ class Container:
             KeyError: no entry has this name.
             SourceError: it is encrypted, damaged, or larger than the options allow.
         """
-        return self.unpacked(self._entries[name])
-
-    def unpacked(self, info: zipfile.ZipInfo) -> bytes:
-        """The bytes of an entry of the directory; raises as `read`."""
-        return b"".join(self._blocks(info))
+        return b"".join(self._blocks(self._entries[name]))
 
     def check(self) -> None:
         """Unpack everything once, block by block, and keep nothing: raises as `read` does."""
@@ -71,56 +70,93 @@ class Container:
                 pass
 
     def _blocks(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
-        unpacked = crc = 0
-        for block in _unpacked(self._data, info):
-            unpacked += len(block)
+        for block in _checked_blocks(self._data, info, left=self._left, options=self._options):
             self._left -= len(block)
-            self._check_sizes(info, unpacked)
-            crc = zlib.crc32(block, crc)
             yield block
-        if unpacked != info.file_size or crc != info.CRC:
-            raise SourceError(
-                f"is damaged: its entry {info.filename!r} does not match its checksum; get it again"
-            )
 
-    def _check_sizes(self, info: zipfile.ZipInfo, unpacked: int) -> None:
-        limits = self._options
-        if unpacked > _SMALL_BYTES and unpacked > limits.max_ratio * max(1, info.compress_size):
-            raise SourceError(
-                f"looks like a zip bomb: its entry {info.filename!r} unpacks to more than "
-                f"{limits.max_ratio:,} times its size; unpack it by hand if you trust it"
-            )
-        if self._left < 0:
-            raise SourceError(
-                f"is too large: it unpacks to more than {limits.max_unpacked_bytes:,} bytes; "
-                "unpack or split it, or raise ingest.max_unpacked_bytes"
-            )
+
+def _checked_blocks(
+    data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOptions
+) -> Iterator[bytes]:
+    """An entry's bytes, at most `left`, in blocks; what it says of itself must hold in the end."""
+    unpacked = crc = 0
+    for block in _unpacked(data, info):
+        unpacked += len(block)
+        _check_sizes(info, unpacked, left=left, options=options)
+        crc = zlib.crc32(block, crc)
+        yield block
+    if unpacked != info.file_size or crc != info.CRC:
+        raise SourceError(
+            f"is damaged: its entry {info.filename!r} does not match its checksum; get it again"
+        )
+
+
+def _check_sizes(info: zipfile.ZipInfo, unpacked: int, *, left: int, options: ReadOptions) -> None:
+    if unpacked > _SMALL_BYTES and unpacked > options.max_ratio * max(1, info.compress_size):
+        raise SourceError(
+            f"looks like a zip bomb: its entry {info.filename!r} unpacks to more than "
+            f"{options.max_ratio:,} times its size; unpack it by hand if you trust it"
+        )
+    if unpacked > left:
+        raise SourceError(
+            f"is too large: with it, more than {options.max_unpacked_bytes:,} bytes are unpacked; "
+            "unpack or split it, or raise ingest.max_unpacked_bytes"
+        )
+
+
+def _check_not_encrypted(info: zipfile.ZipInfo) -> None:
+    if info.flag_bits & _ENCRYPTED:
+        raise SourceError(f"is encrypted (its entry {info.filename!r}): save it without a password")
 
 
 def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
     """The files in a zip, in its directory's order, each under a safe relative path.
 
     Folders, links, hidden files and what systems leave behind are passed over. Names are unique:
-    a repeated one gets a number before its suffix.
+    a repeated one gets a number before its suffix. An entry that is encrypted, damaged or out of
+    proportion, or for which no bytes are left of what may be unpacked, is a member with a failure;
+    so is the first one past `max_members`, for all that follow it.
 
     Raises:
-        SourceError: no zip, damaged, encrypted, overlapping, too many entries, or too large; the
-            first members may have been given before.
+        SourceError: no zip, no directory in it, far too many entries, or overlapping ones.
     """
     infos = _directory(data, options=options)
     decoder = NameDecoder(infos)
     kept = [(info, decoder.path(info)) for info in infos if not _is_folder_or_link(info)]
     kept = [(info, path) for info, path in kept if not _is_left_behind(path)]
-    if len(kept) > options.max_members:
-        raise SourceError(
-            f"holds {len(kept):,} files, the limit is {options.max_members:,}: unpack it, "
-            "or raise ingest.max_members"
-        )
-    container = Container(data, options=options)
     seen: set[str] = set()
+    left = options.max_unpacked_bytes
     for position, (info, path) in enumerate(kept, start=1):
         name = _unique(path or f"entry {position}", seen)
-        yield Member(name=name, data=container.unpacked(info))
+        if position > options.max_members:
+            yield Member(name=name, data=b"", failure=past_members(len(kept), options=options))
+            return
+        try:
+            member = Member(name=name, data=_entry(data, info, left=left, options=options))
+        except SourceError as error:
+            member = Member(name=name, data=b"", failure=str(error))
+        left -= len(member.data)
+        yield member
+
+
+def past_members(count: int | None, *, options: ReadOptions) -> str:
+    """The reason of a member past the first `max_members`, of `count` if that is known."""
+    others = "and so are all after it" if count is None else f"of {count:,} in all"
+    return (
+        f"is past the first {options.max_members:,} files, {others}: unpack the archive, "
+        "or raise ingest.max_members"
+    )
+
+
+def _entry(data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOptions) -> bytes:
+    """The bytes of one entry; what its own header says is too much is not even begun.
+
+    Raises:
+        SourceError: it is encrypted, damaged, out of proportion, or larger than `left`.
+    """
+    _check_not_encrypted(info)
+    _check_sizes(info, info.file_size, left=left, options=options)
+    return b"".join(_checked_blocks(data, info, left=left, options=options))
 
 
 def checked(data: bytes, *, options: ReadOptions) -> None:
@@ -133,7 +169,7 @@ def checked(data: bytes, *, options: ReadOptions) -> None:
 
 
 def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:
-    """The directory's entries, none of which is encrypted or shares bytes with another."""
+    """The directory's entries, none of which shares bytes with another."""
     # A document of many small parts (a book, a workbook) holds more entries than it has texts.
     limit = 10 * options.max_members
     if data.count(_DIRECTORY_ENTRY) > 10 * limit:  # before a library makes an object of each
@@ -148,11 +184,6 @@ def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:
             f"holds {len(infos):,} entries, the limit is {limit:,}: unpack it, "
             "or raise ingest.max_members"
         )
-    for info in infos:
-        if info.flag_bits & _ENCRYPTED:
-            raise SourceError(
-                f"is encrypted (its entry {info.filename!r}): save it without a password"
-            )
     _check_overlaps(infos)
     return infos
 

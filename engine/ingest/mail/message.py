@@ -26,6 +26,13 @@ SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 DECORATION_BYTES = 16_384
 """A picture that the text shows and that is smaller is a logo or a smile, not a document."""
 _HEADER_LIMIT = 2_000
+_LONGEST_HEADER = 50_000
+"""Characters of a header as it is sent: encoded words are decoded in quadratic time, and five
+times what is shown is enough in any encoding."""
+_MOST_BOUNDARIES = 1_000
+"""Lines that declare a boundary: parts inside parts are taken apart in quadratic time."""
+_PARAMETERS = re.compile(rb"^content-[a-z]{4,30}:[^\n]*+(?:\n[ \t][^\n]*+)*+", re.I | re.M)
+_BOUNDARY = re.compile(rb"boundary\s{0,9}=", re.I)
 _START_OF_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 _SEALS = frozenset(
@@ -50,7 +57,7 @@ def read_message(data: bytes) -> Content:
     Raises:
         SourceError: no message, or an encrypted one.
     """
-    message = message_from_bytes(data.lstrip(b"\r\n\t "))
+    message = message_from_bytes(_bounded(data.lstrip(b"\r\n\t ")))
     if not message.keys():
         raise SourceError("is no message: it begins with no header such as From or Subject")
     if message.get_content_type() in _ENCRYPTED and message.get_param("smime-type") != _SIGNED_TYPE:
@@ -63,6 +70,25 @@ def read_message(data: bytes) -> Content:
         date=_utc(headers["Date"]),
         attached=list(_attached(message)),
     )
+
+
+def _bounded(data: bytes) -> bytes:
+    """The bytes of a message, if it is not one of far more parts than anybody sends.
+
+    Raises:
+        SourceError: it is.
+    """
+    boundaries = sum(1 for _ in _BOUNDARY.finditer(data))
+    if boundaries > _MOST_BOUNDARIES:
+        raise SourceError(
+            f"holds {boundaries:,} parts with parts inside them: save its attachments one by one"
+        )
+    longest = max((len(found.group()) for found in _PARAMETERS.finditer(data)), default=0)
+    if longest > _LONGEST_HEADER:
+        raise SourceError(
+            f"has a header of {longest:,} bytes, which is damaged or hostile: save it again"
+        )
+    return data
 
 
 def read_mailbox(data: bytes) -> Content:
@@ -105,7 +131,8 @@ def header_text(message: Message, name: str) -> str:
     """A header in characters, on one line; "" without it. Bytes that no header may hold (mail
     from East Asia often does) are decoded as a text's are."""
     wanted = name.lower()
-    raw = next((str(value) for key, value in message.raw_items() if key.lower() == wanted), "")
+    values = (str(value) for key, value in message.raw_items() if key.lower() == wanted)
+    raw = next(values, "")[:_LONGEST_HEADER]
     try:
         pieces = decode_header(raw.encode("utf-8", "surrogateescape").decode("latin-1"))
     except (HeaderParseError, ValueError):

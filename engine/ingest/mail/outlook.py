@@ -156,7 +156,7 @@ def _message(folder: _Folder, *, depth: int) -> _Message:
     attached = [
         member
         for attachment in folder.attachments()
-        for member in _member(attachment, depth=depth + 1)
+        for member in _attached(attachment, depth=depth + 1)
     ]
     return _Message({key: storable(headers[key]) for key in headers}, _body(folder), date, attached)
 
@@ -179,6 +179,17 @@ def _body(folder: _Folder) -> tuple[str, bool]:
     return richer(plain, markdown)
 
 
+def _attached(attachment: _Folder, *, depth: int) -> list[Member]:
+    """As `_member`; one that is damaged, or nested too deeply, does not lose the others."""
+    try:
+        return _member(attachment, depth=depth)
+    except SourceError as error:
+        reason = str(error)
+    except _DAMAGED as error:
+        reason = f"is damaged ({one_line(str(error))}): save the message again"
+    return [Member(name=f"attachment {attachment.path[-1][-8:]}", data=b"", failure=reason)]
+
+
 def _member(attachment: _Folder, *, depth: int) -> list[Member]:
     """A file; an attached message as eml; nothing for a picture that the text itself shows."""
     names = (attachment.text(key) for key in (_FILE_NAME, _SHORT_NAME, _DISPLAY_NAME))
@@ -197,7 +208,8 @@ def _member(attachment: _Folder, *, depth: int) -> list[Member]:
         attachment.file, inner, header_bytes=_HEADER_BYTES_INSIDE, codec=attachment.codec
     )
     message = _message(folder, depth=depth)
-    return [Member(name=f"{name.removesuffix('.msg')}.eml", data=_eml(message, depth=depth))]
+    whole = Member(name=f"{name.removesuffix('.msg')}.eml", data=_eml(message, depth=depth))
+    return [whole, *(member for member in message.attached if member.failure)]
 
 
 def _eml(message: _Message, *, depth: int) -> bytes:
@@ -212,7 +224,7 @@ def _eml(message: _Message, *, depth: int) -> bytes:
         if value and name not in made
     )
     made.set_content(f"{head}\n{message.body[0]}" if head else message.body[0])
-    for member in message.attached:
+    for member in (member for member in message.attached if not member.failure):
         made.add_attachment(
             member.data, maintype="application", subtype="octet-stream", filename=member.name
         )

@@ -1,7 +1,7 @@
 """Speech in sound and film to a transcript with times, by a Whisper model on this machine.
 
 Needs the extra `audio` (faster-whisper, which decodes by itself) and the model's weights: the
-folder of a converted model, or a name whose weights are in the local cache or can be fetched.
+folder of a converted model, or a name whose weights are in the local cache. Nothing is fetched.
 Knows nothing of files.
 """
 
@@ -124,18 +124,26 @@ def _samples(container: object) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1)
 def _model(name: str) -> WhisperModel:
-    """The model by a folder's path or a name; from the cache before the network is asked."""
+    """The model by a folder's path or a name in the cache; the network is never asked."""
     try:
         from faster_whisper import WhisperModel
     except ImportError as error:
         raise SourceError(MISSING_AUDIO) from error
     try:
-        return WhisperModel(name, device="cpu", compute_type="int8", cpu_threads=_THREADS)
+        return WhisperModel(
+            name,
+            device="cpu",
+            compute_type="int8",
+            cpu_threads=_THREADS,
+            local_files_only=True,
+        )
     except (OSError, ValueError, RuntimeError) as error:
         raise SourceError(
-            f"cannot be transcribed: the speech model {name!r} is not to be had "
+            f"cannot be transcribed: the speech model {name!r} is not on this machine "
             f"({one_line(str(error), limit=120)}); set ingest.transcription_model to the folder "
-            "of a converted Whisper model"
+            "of a Whisper model converted for faster-whisper, or to the name of one that was "
+            'downloaded before (python -c "from faster_whisper import download_model; '
+            f'download_model({name!r})")'
         ) from error
 
 

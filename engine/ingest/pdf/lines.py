@@ -16,8 +16,12 @@ from .pieces import is_wide
 
 _LEFTOVERS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_SPLIT_WORD = re.compile(rf"([^\W\d_]+)(?:[{SOFT_HYPHEN}\x02]|[\u00ad]\n)([^\W\d_]+)")
-_LINE_HYPHEN = re.compile(r"([^\W\d_]+)-\n([a-z][^\W\d_]*)")
+# Both begin where a word does: tried anew from every letter, a long run of them would cost minutes.
+_LETTER = r"[^\W\d_]"
+_SPLIT_WORD = re.compile(
+    rf"(?<!{_LETTER})({_LETTER}++)(?:[{SOFT_HYPHEN}\x02]|[\u00ad]\n)({_LETTER}++)"
+)
+_LINE_HYPHEN = re.compile(rf"(?<!{_LETTER})({_LETTER}++)-\n([a-z]{_LETTER}*+)")
 _ITEM = re.compile(
     r"(?:[-–—*•●▪◦‣·☐]|\(?\d{1,3}[.)、]|\(?[a-z][.)]|[（(][一二三四五六七八九十]+[)）])\s|\d+(?:\.\d+)+\s"
 )
@@ -55,10 +59,10 @@ def one_paragraph(lines: Sequence[str], words: Counter[str]) -> str:
     """Lines of one paragraph as one line; `words` decides what was hyphenated for the line only."""
     text = as_set(lines)
     text = _LEFTOVERS.sub("", _rejoined(text, words).replace(SOFT_HYPHEN, "-"))
-    result = ""
+    pieces: list[str] = []
     for line in filter(None, (" ".join(line.split()) for line in text.split("\n"))):
-        result = f"{result}{_glue(result, line)}{line}" if result else line
-    return result
+        pieces += [_glue(pieces[-1], line), line] if pieces else [line]
+    return "".join(pieces)
 
 
 def starts_item(line: str) -> bool:

@@ -21,6 +21,9 @@ from .records import joined, sample, table_or_records
 _SEPARATORS = ",;\t|"
 _SAMPLE_ROWS = 200
 _SAMPLE_CHARACTERS = 1 << 17
+_LONGEST_CELL = 131_072
+"""What the standard library refuses beyond: longer cells are read with a limit of our own."""
+_LONGEST_NAME = 300
 _SAID = re.compile(r"\Asep=(.)\r?\n", re.I)
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,' \u00a0]*(?:[eE][-+]?\d+)?\s?[%)]?[$€£¥]?")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
@@ -79,6 +82,8 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: its cells are of another kind than those below."""
     if not rows or sum(1 for cell in rows[0] if cell.strip()) * 2 <= len(rows[0]):
         return False
+    if any(len(cell) > _LONGEST_NAME for cell in rows[0]):
+        return False  # a text, which would be cut where it names a column
     votes = 0
     for column, name in enumerate(rows[0]):
         below = [row[column].strip() for row in rows[1:] if column < len(row)]
@@ -126,7 +131,7 @@ def _quotes_close(text: str, separator: str) -> bool:
         return True
     try:
         last: list[str] = []
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+        for row in _read(csv.reader(io.StringIO(text, newline=""), delimiter=separator), text):
             last = row
     except csv.Error:
         return False
@@ -137,15 +142,36 @@ def _rows(text: str, separator: str, *, quoted: bool) -> Iterator[list[str]]:
     """The rows that are not empty; without `quoted`, a quotation mark is a character like others.
 
     Raises:
-        SourceError: a cell of more than 131,072 characters, which is no table.
+        SourceError: no table.
     """
     lines = io.StringIO(text, newline="")
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=separator, quoting=quoting)
     try:
-        yield from (row for row in reader if any(cell and not cell.isspace() for cell in row))
+        rows = _read(reader, text)
+        yield from (row for row in rows if any(cell and not cell.isspace() for cell in row))
     except csv.Error as error:
         raise SourceError(
             f"is no table that can be read: line {reader.line_num:,}: {error}; "
             "check its quotation marks, or give it the suffix .txt"
         ) from error
+
+
+def _read(reader: Iterator[list[str]], text: str) -> Iterator[list[str]]:
+    """The reader's rows with cells as long as the text may hold.
+
+    The limit on cells is one for the whole process: it is raised for a row at a time, so that
+    nobody else meets it, and only where the text could hold a cell that is longer.
+    """
+    if len(text) <= _LONGEST_CELL:
+        yield from reader
+        return
+    while True:
+        before = csv.field_size_limit(len(text))
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield row

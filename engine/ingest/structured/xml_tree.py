@@ -27,7 +27,8 @@ def xml_root(data: bytes) -> _Element:
     """The root of the tree.
 
     Raises:
-        SourceError: no XML, or elements deeper than 200 inside each other.
+        SourceError: no XML, too large for the memory there is, or elements deeper than 200 inside
+            each other.
     """
     from lxml import etree
 
@@ -54,6 +55,8 @@ def xml_root(data: bytes) -> _Element:
                 raise SourceError("is nested too deeply to be read: flatten it") from error
             if "huge" in problem.lower() or "too long" in problem.lower():
                 raise SourceError(f"is too large for one XML tree ({problem}); split it") from error
+    if root is None and "unknown error" in problem:  # libxml2's word for no memory left
+        raise SourceError("is too large for one XML tree in the memory there is: split it")
     if root is None:
         raise SourceError(f"is no XML that can be read ({problem}); check the file")
     if _depth(root) > _DEEPEST:

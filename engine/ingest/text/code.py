@@ -11,56 +11,6 @@ from ...types import MetaValue
 from ..content import Content
 from .plain import decode
 
-LANGUAGES: dict[str, str] = {
-    ".bash": "bash",
-    ".c": "c",
-    ".cc": "cpp",
-    ".cjs": "javascript",
-    ".cpp": "cpp",
-    ".cs": "csharp",
-    ".css": "css",
-    ".cxx": "cpp",
-    ".go": "go",
-    ".h": "c",
-    ".hh": "cpp",
-    ".hpp": "cpp",
-    ".hxx": "cpp",
-    ".java": "java",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".ksh": "bash",
-    ".kt": "kotlin",
-    ".kts": "kotlin",
-    ".less": "css",
-    ".lua": "lua",
-    ".mjs": "javascript",
-    ".php": "php",
-    ".ps1": "powershell",
-    ".py": "python",
-    ".pyi": "python",
-    ".r": "r",
-    ".rb": "ruby",
-    ".rs": "rust",
-    ".sc": "scala",
-    ".scala": "scala",
-    ".scss": "css",
-    ".sh": "bash",
-    ".sql": "sql",
-    ".swift": "swift",
-    ".ts": "typescript",
-    ".tsx": "tsx",
-    ".zsh": "bash",
-}
-"""The language of a suffix (in small letters), by the name that syntax parsers give it."""
-
-CONFIGURATION = frozenset(
-    {
-        *(".cfg", ".cmake", ".conf", ".dockerfile", ".env", ".gradle", ".ini", ".mk"),
-        *(".properties", ".tf", ".toml", ".yaml", ".yml"),
-    }
-)
-"""Suffixes of files that set something: short lines that are read as text."""
-
 _CPP_ONLY = re.compile(
     r"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|public:|private:|protected:)"
     r"|\bstd::|\bvirtual\b|\bconstexpr\b|#include\s*<(?:string|vector|map|memory|iostream)>",

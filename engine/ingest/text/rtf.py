@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...errors import SourceError
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import REPLACEMENT, Content, ReadOptions, one_line, storable
 from ..dates import iso_date
 from ..structured.records import joined, paragraphs, table_or_records
 from .markdown import described
@@ -21,6 +21,8 @@ _FIELD = re.compile(r"\{\\(title|subject|author|keywords|doccomm)\s([^{}]*(?:\{[
 _WHEN = re.compile(r"\{\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _INFORMATION_LIMIT = 20_000
 _OBJECT_BYTES = re.compile(rb"(?:[0-9a-fA-F]{2}[\r\n]*){200,}")
+_UNICODE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(-?\d+)")
+_LAST_UNIT = 0x10FFFF
 _ROW = re.compile(r"[^|\n]*(?:\|[^|\n]*)+\|[ \t]*")
 
 
@@ -38,12 +40,21 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
             f"is too large: {len(source):,} bytes of RTF without its pictures; split it, "
             "or raise ingest.max_document_characters"
         )
+    source = _UNICODE.sub(_possible, source)
     encoding = _encoding(data)
     text = _stripped(source, encoding)
     about = _about(source, encoding)
     written = joined(_blocks(text), limit=options.max_characters)
     title = str(about.pop("title", "")) or plain_title(written)
     return Content(text=written, title=title, shape="markdown", metadata=described(about))
+
+
+def _possible(found: re.Match[str]) -> str:
+    """A `\\u` of a number that is no character as U+FFFD; negative ones count from 65,536."""
+    number = found.group(2)
+    code = int(number) if len(number) < 9 else _LAST_UNIT + 1
+    sound = -0x10000 <= code <= _LAST_UNIT
+    return found.group() if sound else f"{found.group(1)}\\u{ord(REPLACEMENT)}"
 
 
 def _encoding(data: bytes) -> str:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _DEEPEST = 200
 _LONGEST_SOURCE = 5_000_000
+_MOST_ELEMENTS = 30_000
+_MOST_BLOCKS = 1_000
+_BLOCKS = frozenset({"table", "ul", "ol", "dl"})
+"""What `trafilatura` costs grows with the elements of a page (about 0.4 ms each), and far faster
+with its tables and lists: with more, a page would take longer than anybody waits for one."""
 _LEAST_PIECE = 20
 _COVERED = 0.9
 _MOST = 0.6
@@ -32,7 +37,7 @@ def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | 
     for element in named:
         if sizes.text.get(element, 0) >= _MOST * sizes.text.get(tree, 0):
             return element  # the author's own word on what is the main text
-    if len(source) > _LONGEST_SOURCE or _depth(tree) > _DEEPEST:
+    if len(source) > _LONGEST_SOURCE or _is_dense(tree) or _depth(tree) > _DEEPEST:
         return None
     found = _found_text(source)
     inner = _smallest_around(found, tree) if found else None
@@ -40,6 +45,15 @@ def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | 
         return named[0] if named else None
     kept = [element for element in named if _holds(element, inner, sizes)]
     return kept[0] if kept else _with_siblings(inner, sizes)
+
+
+def _is_dense(tree: HtmlElement) -> bool:
+    """Whether there is more markup in the page than the search for its text could cope with."""
+    elements = tables_and_lists = 0
+    for element in tree.iter():
+        elements += 1
+        tables_and_lists += element.tag in _BLOCKS
+    return elements > _MOST_ELEMENTS or tables_and_lists > _MOST_BLOCKS
 
 
 def _depth(tree: HtmlElement) -> int:

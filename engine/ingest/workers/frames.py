@@ -21,14 +21,6 @@ _LENGTHS = struct.Struct(">QQ")
 _ROOM_FOR_NAMES = 16 << 20
 _BYTES_A_CHARACTER = 4
 _MEMBERS = "members"
-_OUT_OF_MEMORY = (
-    "bad_alloc",
-    "memoryerror",
-    "out of memory",
-    "cannot allocate",
-    "alloc failed",
-    "memory allocation",
-)
 
 
 class BrokenFrame(ValueError):
@@ -145,12 +137,6 @@ def options_as_json(options: ReadOptions) -> Json:
 def options_from_json(value: object) -> ReadOptions:
     """The inverse of `options_as_json`."""
     return ReadOptions(**_thawed(value))
-
-
-def speaks_of_memory(words: str) -> bool:
-    """Whether an error that is not Python's own says that there was not enough memory."""
-    words = words.casefold()
-    return any(sign in words for sign in _OUT_OF_MEMORY)
 
 
 def _object(value: object) -> Json:

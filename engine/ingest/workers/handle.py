@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import EngineError
+from ..broken import speaks_of_memory
 from ..content import ReadOptions
 from .frames import (
     BrokenFrame,
@@ -26,7 +27,6 @@ from .frames import (
     options_as_json,
     packed,
     read_frame,
-    speaks_of_memory,
     write_frame,
 )
 
@@ -37,6 +37,9 @@ _GOODBYE_SECONDS = 2.0
 _TAIL_BYTES = 8_000
 _LAST_LINE_LIMIT = 200
 _FAULT = "Fatal Python error"
+_ABORTS = frozenset({"SIGABRT", "SIGILL", "SIGTRAP"})
+_PDF_LIBRARY = "pypdfium2"
+"""PDFium ends its process, without a word, where it is given no memory."""
 _FEW_THREADS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",  # its buffers a thread eat the memory limit on big machines
@@ -196,6 +199,13 @@ def _cause_of_end(code: int, *, words: str, terms: Terms) -> str:
         return (
             "was given up: the system killed its reader, most likely for want of memory; "
             "split it, or let fewer files be read at a time (ingest.read_workers)"
+        )
+    first_frame = words.partition(_FAULT)[2].partition("\n  File ")[2].partition("\n")[0]
+    if name in _ABORTS and _PDF_LIBRARY in first_frame:
+        return (
+            "made the PDF library give up, as it does where "
+            f"{terms.memory_bytes:,} bytes of memory are not enough: split it, "
+            "or raise ingest.read_memory_bytes"
         )
     how = name or f"exit code {code}"
     said = words.partition(_FAULT)[0].strip().rpartition("\n")[2][:_LAST_LINE_LIMIT]

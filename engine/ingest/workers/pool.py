@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from ...errors import EngineError, SourceError
+from ..broken import broken_reason
 from ..content import ReadOptions
 from ..parts import Part
 from ..sources import check_size
@@ -217,15 +218,15 @@ class _Worker:
     def _judged(self, reply: Json, *, job: Job) -> Reading:
         match reply["kind"]:
             case "reading":
-                return _reading(reply)
+                reading = _reading(reply)
+                for note in _listed(reply.get("notes")):
+                    _log.info("in %r: %s", job.name, note)
+                return reading
             case "memory":
                 raise ProcessDied(needs_memory(self._terms))
             case "broken":
                 _log.info("a reader broke on %r\n%s", job.name, reply["trace"])
-                raise SourceError(
-                    f"broke its reader ({reply['reason']}): it is damaged or unusual; "
-                    "save it again, or convert it to another format"
-                )
+                raise SourceError(broken_reason(str(reply["reason"])))
             case _:
                 raise SourceError(str(reply["reason"]))
 
@@ -263,6 +264,10 @@ class _Worker:
         process.end()
         with self._lock:
             self._process = None
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _reading(reply: Json) -> Reading:

@@ -11,6 +11,7 @@ holds the interpreter: the library's own clock comes first, the alarm is for whe
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from queue import SimpleQueue
 from typing import IO, NamedTuple
 
 from ...errors import SourceError
+from ..broken import shown, speaks_of_memory
 from ..content import ReadOptions
 from ..parts import read_parts
 from ..sources import check_size, why_unreadable
@@ -33,16 +35,15 @@ from .frames import (
     packed,
     part_as_json,
     read_frame,
-    speaks_of_memory,
     write_frame,
 )
 
+LOGGER = "loregraph.ingest"
 MAX_REQUEST_BYTES = 1 << 40
 """A request comes from the library itself: its bytes are bounded there."""
 _ALARM_GRACE_SECONDS = 10
 _MAPPED_BYTES = 2 << 30
 _TRACEBACK_LIMIT = 20_000
-_MESSAGE_LIMIT = 200
 
 
 class _Terms(NamedTuple):
@@ -62,6 +63,8 @@ def main() -> None:
     if first is None:
         return
     terms = _terms(first.message)
+    notes = _Notes()
+    notes.listen()
     _limit_memory(terms.memory_bytes)
     write_frame(replies, packed({"kind": "ready"}, limit=frame_limit(terms.options)))
     pending: SimpleQueue[Frame] = SimpleQueue()
@@ -69,7 +72,7 @@ def main() -> None:
     while True:
         job = pending.get()
         _set_alarm(terms.timeout_seconds + _ALARM_GRACE_SECONDS)
-        reply = _reply_to(job, terms=terms)
+        reply = _reply_to(job, terms=terms, notes=notes)
         write_frame(replies, reply)
         _set_alarm(0)
 
@@ -106,17 +109,49 @@ def _terms(message: Json) -> _Terms:
     )
 
 
-def _reply_to(job: Frame, *, terms: _Terms) -> bytes:
+class _Notes(logging.Handler):
+    """What readers write to the log, for the library's own to say: this process has none."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._lines: list[str] = []
+        self._left = 0
+
+    def listen(self) -> None:
+        """Hear all that is logged about reading."""
+        logger = logging.getLogger(LOGGER)
+        logger.setLevel(logging.INFO)
+        logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line, while there is room."""
+        line = record.getMessage()[-self._left :] if self._left else ""
+        self._left -= len(line)
+        if line:
+            self._lines.append(line)
+
+    def begin(self) -> None:
+        """Forget the job before."""
+        self._lines, self._left = [], _TRACEBACK_LIMIT
+
+    def lines(self) -> list[str]:
+        """What was logged in this job."""
+        return self._lines
+
+
+def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
     """A reading, or why there is none.
 
-    This is the one place that catches everything. A reader is many parsers of other people, fed
-    with files of yet others; what one raises unforeseen (a ValueError, a panic of a Rust library,
-    which is no Exception) is a fact about this file. It must not end the run, nor pass unseen:
-    it becomes a failure that names the exception, and its traceback goes to the library's log.
+    This is where everything is caught (on a member of a source, `parts` does so already). A
+    reader is many parsers of other people, fed with files of yet others; what one raises
+    unforeseen (a ValueError, a panic of a Rust library, which is no Exception) is a fact about
+    this file. It must not end the run, nor pass unseen: it becomes a failure that names the
+    exception, and its traceback goes to the library's log.
     """
     limit = frame_limit(terms.options)
+    notes.begin()
     try:
-        return packed(_read(job, terms=terms), limit=limit)
+        return packed({**_read(job, terms=terms), "notes": notes.lines()}, limit=limit)
     except SourceError as error:
         return _failure("source", str(error))
     except MemoryError:
@@ -128,7 +163,7 @@ def _reply_to(job: Frame, *, terms: _Terms) -> bytes:
     except BaseException as error:  # noqa: BLE001 - the border to foreign parsers, see above
         trace = traceback.format_exc()
         kind = "memory" if speaks_of_memory(trace) else "broken"  # wrapped, or a C++ library's own
-        return _failure(kind, _shown(error), trace=trace)
+        return _failure(kind, shown(error), trace=trace)
 
 
 def _read(job: Frame, *, terms: _Terms) -> Json:
@@ -156,12 +191,6 @@ def _bytes_of(path: Path, *, max_bytes: int) -> bytes:
 def _failure(kind: str, reason: str, *, trace: str = "") -> bytes:
     message: Json = {"kind": kind, "reason": reason, "trace": trace[-_TRACEBACK_LIMIT:]}
     return packed(message, limit=sys.maxsize)
-
-
-def _shown(error: BaseException) -> str:
-    """The exception's type and the start of its message, on one line."""
-    message = " ".join(str(error)[:_MESSAGE_LIMIT].split())
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 if sys.platform == "win32":

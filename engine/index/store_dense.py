@@ -1,0 +1,292 @@
+"""Nearest chunks by a vector store outside: the same questions as `DenseIndex` answers.
+
+The store names chunks; their cosines come from the library, exact, and in its present state. So
+what a store still holds of a removed chunk is never shown, and what it fails to name is looked up
+in the library where too few were found. Before a search the store is brought up to the library.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, select
+
+from ..errors import LibraryBusy, LibraryUnusable
+from .dense import DenseIndex
+from .door import chunk_table
+from .library import Library, unit_length, vector_stamp
+from .reconcile import (
+    Reconciled,
+    document_key,
+    namespace_key,
+    read_stamp,
+    reconcile,
+    write_stamp,
+)
+from .stores import ExternalStore, collection_name, said_clearly
+from .tables import documents, vectors
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+FEW_TIMES = 8
+"""Up to this many times the depth, the chunks that count are compared one by one, exactly."""
+MOST_DOCUMENTS = 200
+"""Up to this many documents a filter names them; above, a namespace or nothing is named."""
+_LOCK_SECONDS = 600.0
+
+Connect = Callable[[str, int], ExternalStore]
+"""`(collection name, dimension)` → the open store."""
+
+
+class Dense(Protocol):
+    """What retrieval asks of a vector side."""
+
+    def search(
+        self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """`(chunk id, cosine)` of the nearest, best first."""
+
+    def scores(
+        self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
+    ) -> dict[str, float]:
+        """Cosine by chunk id of at least the `depth` nearest."""
+
+    def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Exact cosine of these chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    stamp: str
+    windows: int
+    documents: dict[str, str]  # of each chunk that has a vector
+    namespaces: dict[str, str]  # of each document
+
+
+class ExternalDense:
+    """Searches the vectors of one model in one library through a store.
+
+    Args:
+        library: the truth.
+        connect: opens the store when there is first something to find.
+        model: the embedding model's identity.
+        prefix: how the names of its collections begin.
+    """
+
+    def __init__(
+        self, library: Library, connect: Connect, *, model: str, prefix: str = "loregraph"
+    ) -> None:
+        self._library = library
+        self._connect = connect
+        self._model = model
+        self._prefix = prefix
+        self._exact = DenseIndex(library, model=model)
+        self._turn = threading.RLock()
+        self._store: ExternalStore | None = None
+        self._name = ""
+        self._checked = False
+        self._held: _Held | None = None
+        self._file = library.path / "derived" / "vector-store.json"
+
+    def search(
+        self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """As `DenseIndex.search`."""
+        found = self.scores(query, depth=top_k, within=within)
+        order = sorted(found, key=lambda chunk_id: (-found[chunk_id], chunk_id))
+        return [(chunk_id, found[chunk_id]) for chunk_id in order[:top_k]]
+
+    def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
+        """As `DenseIndex.cosines`, from the library."""
+        return self._exact.cosines(query, chunk_ids)
+
+    def scores(
+        self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
+    ) -> dict[str, float]:
+        """As `DenseIndex.scores`.
+
+        Raises:
+            VectorStoreUnavailable: the store cannot be reached, or refuses.
+        """
+        if within is not None and len(within) <= FEW_TIMES * depth:
+            return self.cosines(query, list(within))
+        with self._library.read() as connection:
+            held = self._current(connection)
+            allowed = held.documents.keys() if within is None else within
+            if not held.windows or depth < 1:
+                return {}
+            found = self._named(unit_length(query), depth, held=held, within=within)
+            if len(found) < min(depth, len(held.documents.keys() & set(allowed))):
+                return self.cosines(query, sorted(allowed))  # an approximate index came up short
+            return self.cosines(query, sorted(found))
+
+    def reconcile(self, *, full: bool = False) -> Reconciled:
+        """Make the store equal to the library now; with `full`, write every vector anew."""
+        with self._turn, ThreadPoolExecutor(max_workers=1) as elsewhere:
+            # Another thread has a view of its own: of what is committed, at this moment.
+            return elsewhere.submit(self._reconcile, full=full, always=True).result()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        with self._turn:
+            if self._store is not None:
+                self._store.close()
+            self._store, self._checked = None, False
+
+    def _named(
+        self,
+        query: NDArray[np.float32],
+        depth: int,
+        *,
+        held: _Held,
+        within: Collection[str] | None,
+    ) -> set[str]:
+        from llama_index.core.vector_stores.types import VectorStoreQuery
+
+        filters = None if within is None else _filters(held, within)
+        allowed = None if within is None else set(within)
+        with self._asked() as store:
+            limit = min(held.windows, store.most)
+            wanted = min(limit, depth * 3)
+            while True:
+                asked = VectorStoreQuery(
+                    query_embedding=query.tolist(), similarity_top_k=wanted, filters=filters
+                )
+                nodes = store.vectors.query(asked).nodes or []
+                found = {str(node.metadata["chunk_id"]) for node in nodes} & held.documents.keys()
+                if allowed is not None:
+                    found &= allowed
+                if len(found) >= depth or wanted >= limit or len(nodes) < wanted:
+                    return found
+                wanted = min(limit, wanted * 4)
+
+    def _current(self, connection: Connection) -> _Held:
+        now = vector_stamp(connection)
+        with self._turn:
+            if not self._checked or read_stamp(self._file) != self._stamp(now):
+                with ThreadPoolExecutor(max_workers=1) as elsewhere:
+                    elsewhere.submit(self._reconcile).result()
+            if self._held is None or self._held.stamp != now:
+                self._held = _read_held(connection, now, model=self._model)
+            return self._held
+
+    def _reconcile(self, *, full: bool = False, always: bool = False) -> Reconciled:
+        self._file.parent.mkdir(exist_ok=True)
+        with self._alone(), self._library.read() as connection:
+            dimension = _dimension(connection, self._model)
+            if dimension is None and self._store is None:
+                self._checked = False
+                return Reconciled()
+            store = self._opened(dimension)
+            now = self._stamp(vector_stamp(connection))
+            count = func.count()
+            windows = connection.execute(
+                select(count).select_from(vectors).where(vectors.c.model == self._model)
+            ).scalar_one()
+            with said_clearly(repr(self._name), store.errors):
+                equal = read_stamp(self._file) == now and (
+                    self._checked or store.count() == windows
+                )
+                done = Reconciled()
+                if always or not equal:
+                    self._file.unlink(missing_ok=True)
+                    done = reconcile(store, connection, model=self._model, full=full)
+                    write_stamp(self._file, now)
+            self._checked = True
+            return done
+
+    def _opened(self, dimension: int | None) -> ExternalStore:
+        if dimension is not None:
+            name = collection_name(
+                self._library.path, prefix=self._prefix, model=self._model, dimension=dimension
+            )
+            if self._store is not None and name != self._name:
+                self._store.close()
+                self._store = None
+            if self._store is None:
+                self._store, self._name = self._connect(name, dimension), name
+        if self._store is None:  # it was opened before all vectors went
+            raise LibraryUnusable(f"no vectors by {self._model!r} and no store open")
+        return self._store
+
+    @contextmanager
+    def _asked(self) -> Iterator[ExternalStore]:
+        with self._turn:  # local stores are not made for two threads
+            store = self._opened(None)
+            with said_clearly(repr(self._name), store.errors):
+                yield store
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time writes to the store; searches go on."""
+        lock = FileLock(self._library.path / "derived" / "vector-store.lock", timeout=_LOCK_SECONDS)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise LibraryBusy(
+                f"another process has been filling the vector store for {_LOCK_SECONDS:.0f} s"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _stamp(self, now: str) -> dict[str, str]:
+        return {"collection": self._name, "library": now}
+
+
+def _dimension(connection: Connection, model: str) -> int | None:
+    length = func.length(vectors.c.vector)
+    query = select(func.min(length), func.max(length)).where(vectors.c.model == model)
+    least, most = connection.execute(query).one()
+    if least != most:
+        raise LibraryUnusable(
+            f"vectors of {least // 4} and of {most // 4} dimensions by {model!r}: add all anew"
+        )
+    return None if least is None else int(least) // 4
+
+
+def _read_held(connection: Connection, now: str, *, model: str) -> _Held:
+    query = (
+        select(vectors.c.chunk_id, chunk_table.c.document_id)
+        .join(chunk_table, chunk_table.c.id == vectors.c.chunk_id)
+        .where(vectors.c.model == model)
+    )
+    rows = connection.execute(query).all()
+    spaces = connection.execute(select(documents.c.id, documents.c.namespace)).all()
+    return _Held(
+        now,
+        len(rows),
+        {row.chunk_id: row.document_id for row in rows},
+        {row.id: row.namespace for row in spaces},
+    )
+
+
+def _filters(held: _Held, within: Collection[str]) -> MetadataFilters | None:
+    """What a store can be told, which leaves at least the chunks within; None for nothing."""
+    from llama_index.core.vector_stores.types import (
+        FilterOperator,
+        MetadataFilter,
+        MetadataFilters,
+    )
+
+    inside = {held.documents[chunk_id] for chunk_id in within if chunk_id in held.documents}
+    spaces = {held.namespaces.get(document_id, "") for document_id in inside}
+    if len(inside) <= MOST_DOCUMENTS:
+        key, values = "document_key", sorted(map(document_key, inside))
+    elif len(spaces) == 1:
+        key, values = "namespace_key", sorted(map(namespace_key, spaces))
+    else:
+        return None
+    return MetadataFilters(
+        filters=[MetadataFilter(key=key, value=values, operator=FilterOperator.IN)]
+    )

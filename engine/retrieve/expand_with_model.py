@@ -1,0 +1,120 @@
+"""A question in other words, as a passage that would answer it, or in parts: by a language model.
+
+Multi-query expansion; hypothetical documents (Gao et al., "Precise Zero-Shot Dense Retrieval
+without Relevance Labels", ACL 2023); decomposition. One call each. What a model writes is only
+searched for, never shown or cited: a wrong guess costs a worse list and makes no wrong claim. Knows
+nothing of servers: `complete` is given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+
+Complete = Callable[[str], str]
+MAX_LINE_CHARACTERS = 300
+MAX_PASSAGE_CHARACTERS = 1_500
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff]+")
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
+_BULLET = re.compile(
+    r"^\s*(?:[-*•·]|\(?\d{1,2}[.)、:：]|[（(]?[一二三四五六七八九十][)）、.]|Q\d*[:：])\s*"
+)
+_LABEL = re.compile(
+    r"^(?:question|query|sub-?question|passage|answer|search|问题|子问题|查询|检索|段落|答案)"
+    r"\s*\d*\s*[:：]\s*",
+    re.IGNORECASE,
+)
+_QUOTES = "\"'“”‘’「」『』`*"
+_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
+_PREAMBLE = re.compile(r"[:：]\s*$")
+
+
+def phrasings(question: str, *, complete: Complete, count: int = 3) -> list[str]:
+    """The question in up to `count` other wordings; [] where the model gives none that is usable.
+
+    Raises what `complete` raises.
+    """
+    return lines_of(complete(prompt("mqe", question, count=count)), question, count=count)
+
+
+def sub_questions(question: str, *, complete: Complete, count: int = 4) -> list[str]:
+    """What has to be found out to answer it, in up to `count` questions; [] where it is simple.
+
+    Raises what `complete` raises.
+    """
+    found = lines_of(complete(prompt("decompose", question, count=count)), question, count=count)
+    return found if len(found) > 1 else []
+
+
+def hypothetical_passage(question: str, *, complete: Complete) -> str:
+    """A passage as a document might hold it that answers the question; "" where none came.
+
+    Raises what `complete` raises.
+    """
+    return single_line(complete(prompt("hyde", question)))[:MAX_PASSAGE_CHARACTERS]
+
+
+def single_line(reply: str) -> str:
+    """A reply as one line, without thinking aloud, fences, labels and quotes around it."""
+    text = " ".join(_FENCE.sub("", _THINKING.sub("", reply)).split())
+    return _LABEL.sub("", text).strip(_QUOTES + " ")
+
+
+def lines_of(reply: str, question: str, *, count: int) -> list[str]:
+    """Up to `count` questions of a reply, which may be JSON, a numbered list, or bare lines.
+
+    Each once; without what is too long to be one, and without the question itself.
+    """
+    text = _FENCE.sub("", _THINKING.sub("", reply)).strip()
+    items = _json_texts(text)
+    if items is None:
+        items = [line for line in text.splitlines() if not _PREAMBLE.search(line)]
+    tidy = (_LABEL.sub("", _BULLET.sub("", item)).strip(_QUOTES + " \t") for item in items)
+    fitting = (line for line in tidy if 1 < len(line) <= MAX_LINE_CHARACTERS)
+    known = {question.strip().casefold()}
+    found: list[str] = []
+    for line in fitting:
+        if line.casefold() not in known:
+            known.add(line.casefold())
+            found.append(line)
+    return found[:count]
+
+
+def _json_texts(text: str) -> list[str] | None:
+    """The texts of a JSON list, or of the first list in a JSON object; None where it is neither.
+
+    Of one that broke off, or is not quite JSON, what stands in quotes and is no key.
+    """
+    if text[:1] not in ("[", "{"):
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return [said for said, is_key in _QUOTED.findall(text) if not is_key]
+    if isinstance(data, dict):
+        data = next((value for value in data.values() if isinstance(value, list)), [])
+    texts = [next(iter(each.values()), "") if isinstance(each, dict) else each for each in data]
+    return [each for each in texts if isinstance(each, str)]
+
+
+def prompt(stage: str, question: str, *, count: int = 1, **values: str) -> str:
+    """`transform_<stage>` in the question's language, its gaps filled."""
+    language = "zh" if len(_HAN.findall(question)) > len(_WORD.findall(question)) else "en"
+    values |= {"question": question, "count": str(count)}
+    # One pass: what stands in a value is never filled again.
+    return re.sub(
+        r"\{(\w+)\}",
+        lambda match: values.get(match.group(1), match.group()),
+        _template(stage, language),
+    )
+
+
+@cache
+def _template(stage: str, language: str) -> str:
+    path = files(__package__) / "prompts" / f"transform_{stage}.{language}.txt"
+    return path.read_text(encoding="utf8").strip()

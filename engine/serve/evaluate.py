@@ -1,0 +1,183 @@
+"""`loregraph eval`: how well a corpus is searched, as a table or JSON."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import LibraryNotFound, SourceError
+from .options import JsonOption, ProfileOption
+
+if TYPE_CHECKING:
+    from ..evaluate import Comparison, EvaluationQuery, RetrievalReport
+    from ..facade import KnowledgeEngine
+    from ..settings import Settings
+
+    Progress = Callable[[str, int, int], None]
+
+eval_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+LABEL_WIDTH = 18
+
+
+@eval_app.callback()
+def root() -> None:
+    """Measure how well documents are found."""
+
+
+@eval_app.command()
+def retrieval(
+    queries: Annotated[
+        Path,
+        typer.Option(help="A .jsonl file of {id, text, gold_ids} or {id, text, gold_spans}."),
+    ],
+    corpus: Annotated[
+        Path | None, typer.Option(help="A .jsonl file of {id, title, text}, or a folder.")
+    ] = None,
+    library: Annotated[
+        Path | None,
+        typer.Option(
+            "--library", "-l", help="A library to search, or to make; none: a temporary one, kept."
+        ),
+    ] = None,
+    profile: ProfileOption = None,
+    against: Annotated[
+        Path | None, typer.Option(help="A second profile to compare with, paired by question.")
+    ] = None,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Also without each list, and by other fusions.")
+    ] = False,
+    top: Annotated[int, typer.Option(help="How many results are judged.", min=1, max=100)] = 10,
+    json_output: JsonOption = False,
+) -> None:
+    """Recall, precision, MRR, nDCG and time by stage, for questions whose gold is known."""
+    from ..evaluate import compare, evaluate_retrieval, read_queries
+    from ..settings import Settings
+    from .draw import print_json, progress_bars
+
+    asked = read_queries(queries)
+    settings = Settings.load(profile)
+    tried = list(_tried(settings, against=against, ablate=ablate))
+    with progress_bars() as progress:
+        made: set[Path] = set()
+        reports = []
+        for label, each in [("as set", settings), *tried]:
+            place = _place(corpus, library, each, like=settings)
+            with _filled(place, corpus, each, made=made, progress=progress) as engine:
+                reports.append(evaluate_retrieval(engine, asked, top=top, label=label))
+                progress("ask", len(reports), 1 + len(tried))
+    comparisons = [compare(report, reports[0]) for report in reports[1:]]
+    if json_output:
+        print_json({"reports": reports, "comparisons": comparisons})
+        return
+    _show(asked, reports, comparisons)
+
+
+def _tried(
+    settings: Settings, *, against: Path | None, ablate: bool
+) -> Iterator[tuple[str, Settings]]:
+    from ..evaluate.variations import variations
+    from ..settings import Settings
+
+    if against is not None:
+        yield str(against), Settings.load(against)
+    if ablate:
+        yield from variations(settings)
+
+
+def _place(
+    corpus: Path | None, library: Path | None, settings: Settings, *, like: Settings
+) -> Path:
+    from ..evaluate.corpus import index_stamp, library_for
+
+    if library is not None:
+        if index_stamp(settings) != index_stamp(like):
+            raise SourceError(
+                "the two profiles index in different ways, so one library cannot serve both: "
+                "leave --library out and name a --corpus"
+            )
+        return library
+    if corpus is None:
+        raise SourceError("there is nothing to search: name a --corpus, or a --library that is")
+    return library_for(corpus, settings)
+
+
+@contextmanager
+def _filled(
+    place: Path, corpus: Path | None, settings: Settings, *, made: set[Path], progress: Progress
+) -> Iterator[KnowledgeEngine]:
+    """An engine over the corpus; what the library lacks of it is added, once a run."""
+    from ..evaluate.corpus import add_corpus
+    from ..facade import KnowledgeEngine
+
+    with KnowledgeEngine.open(place, settings=settings, create=corpus is not None) as engine:
+        if corpus is not None and place not in made:
+            add_corpus(engine, corpus, progress=progress)
+            made.add(place)
+        if not engine.stats()["documents"]:
+            raise LibraryNotFound(f"the library at {str(place)!r} is empty: name a --corpus")
+        yield engine
+
+
+def _show(
+    asked: tuple[EvaluationQuery, ...],
+    reports: list[RetrievalReport],
+    comparisons: list[Comparison],
+) -> None:
+    first = reports[0]
+    typer.echo(f"{len(asked)} questions over {first.chunks:,} chunks, the first {first.top} judged")
+    if first.unknown:
+        typer.echo(
+            f"{len(first.unknown)} gold documents are not in the library: {first.unknown[0]} …"
+        )
+    names = list(first.means)
+    width = _label_width(reports)
+    for some in _rows_that_fit(names, width):
+        typer.echo("\n" + " " * width + "".join(f"{name:>9}" for name in some))
+        for report in reports:
+            cells = "".join(f"{report.means[name]:9.3f}" for name in some)
+            typer.echo(f"{_short(report.label, width)}{cells}")
+    _show_gains(comparisons, names=_headline(first), width=width)
+    typer.echo(f"\n{'milliseconds':{width}}{'median':>9}{'p95':>9}")
+    for report in reports:
+        stages = report.stages if report is first else report.stages[-1:]
+        for time in stages:
+            label = time.stage if report is first else f"{report.label}: {time.stage}"
+            middle, late = 1000 * time.median_seconds, 1000 * time.p95_seconds
+            typer.echo(f"{_short(label, width)}{middle:9.1f}{late:9.1f}")
+
+
+def _show_gains(comparisons: list[Comparison], *, names: list[str], width: int) -> None:
+    for comparison in comparisons:
+        typer.echo(f"\n{comparison.label} − {comparison.against}")
+        for name in names:
+            gain = comparison.gains[name]
+            note = "" if gain.is_clear else "   may be chance"
+            typer.echo(
+                f"{name:>{width}}{gain.mean:+9.3f}  95 % [{gain.low:+.3f}, {gain.high:+.3f}]{note}"
+            )
+
+
+def _headline(report: RetrievalReport) -> list[str]:
+    at = sorted({min(5, report.top), report.top})
+    return [*(f"R@{k}" for k in at), f"nDCG@{report.top}", f"all@{at[0]}", "MRR"]
+
+
+def _rows_that_fit(names: list[str], width: int) -> Iterator[list[str]]:
+    fit = max(4, (shutil.get_terminal_size().columns - width) // 9)
+    for start in range(0, len(names), fit):
+        yield names[start : start + fit]
+
+
+def _label_width(reports: list[RetrievalReport]) -> int:
+    return max(LABEL_WIDTH, *(min(32, len(report.label) + 2) for report in reports))
+
+
+def _short(label: str, width: int) -> str:
+    kept = label if len(label) < width else f"…{label[-width + 2 :]}"
+    return f"{kept:{width}}"

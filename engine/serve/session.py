@@ -1,0 +1,95 @@
+"""One command's work on a library: opened, shown, and left in order.
+
+Exit codes stand in `cli`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..errors import LibraryNotFound
+
+if TYPE_CHECKING:
+    from ..facade import KnowledgeEngine
+    from ..settings import Settings
+    from ..types import IngestReport
+
+SOME_FAILED = 3
+INTERRUPTED = 130
+
+
+def conclude(
+    report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
+) -> None:
+    """Show what was done; the exit code tells whether all, some or nothing of it went well."""
+    show(report, as_json=as_json, file=file, planned=planned)
+    if report.failed:
+        done = report.added or report.changed or report.unchanged or report.removed
+        raise typer.Exit(SOME_FAILED if done else 1)
+
+
+def show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:
+    """Show what was done, and write it of every source where a file is named."""
+    from .draw import report_by_source, show_report
+
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(report_by_source(report), encoding="utf8")
+    show_report(report, as_json=as_json, planned=planned)
+
+
+def settings_of(profile: Path | None) -> Settings:
+    """The settings of a profile, or the defaults, under the environment's."""
+    from ..settings import Settings
+
+    return Settings.load(profile)
+
+
+def opened(library: Path, profile: Path | None, *, create: bool = False) -> KnowledgeEngine:
+    """An engine over the library."""
+    settings = settings_of(profile)  # before the slow imports: a typo in a profile shows at once
+    from ..facade import KnowledgeEngine
+
+    return KnowledgeEngine.open(library, settings=settings, create=create)
+
+
+@contextmanager
+def library_or_none(library: Path, *, planned: bool) -> Iterator[Path]:
+    """The library; for a plan where there is none an empty one, for a plan writes nothing."""
+    if not planned or library.exists():
+        yield library
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "library"
+
+
+@contextmanager
+def reading(library: Path, profile: Path | None) -> Iterator[KnowledgeEngine]:
+    """An engine to ask; a library without a document answers nothing, and says why."""
+    with opened(library, profile) as engine:
+        if not engine.stats()["documents"]:
+            raise LibraryNotFound(
+                f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
+            )
+        yield engine
+
+
+@contextmanager
+def writing(
+    library: Path, profile: Path | None, *, create: bool = False
+) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
+    """An engine to write with, and bars that show how far it is."""
+    from .draw import progress_bars, show_error
+
+    try:
+        with opened(library, profile, create=create) as engine, progress_bars() as progress:
+            yield engine, progress
+    except KeyboardInterrupt:
+        show_error("interrupted; what was stored is kept: the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
