@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test lint setup clean bench-retrieval bench-index bench-answers
+.PHONY: demo test test-rerank lint setup clean bench-retrieval bench-index bench-answers
 
 setup: $(VENV)/.ready
 
@@ -32,6 +32,13 @@ lint: setup
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# Torch and the cross-encoder's library take 2 GB: they have an environment of their own.
+test-rerank:
+	@test -d .venv-rerank || $(PYTHON) -m venv .venv-rerank
+	@.venv-rerank/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-rerank/bin/python -m pip install --quiet "torch==2.13.0" --editable ".[rerank]" --group dev
+	@.venv-rerank/bin/python -m pytest -q tests/integration/flag_reranker.py
+
 bench-retrieval: setup
 	@$(BIN)/python tests/benchmarks/retrieval.py
 
@@ -42,4 +49,4 @@ bench-answers: setup
 	@$(BIN)/python tests/benchmarks/answers.py
 
 clean:
-	rm -rf $(VENV) demo-library dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-rerank demo-library dist build .pytest_cache .mypy_cache .ruff_cache

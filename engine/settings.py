@@ -116,6 +116,25 @@ class RetrieveSettings(_Section):
     dictionary: str = ""
 
 
+class RerankSettings(_Section):
+    """Who judges the first passages once more.
+
+    `flag`: a cross-encoder on this machine (extra `rerank`); `endpoint`: a server with
+    `POST …/rerank`; `llm`: the language model that answers. `weight` is how much the judge counts
+    against the order before: one that sees a passage at a time loses the bridges of a chain.
+    """
+
+    kind: Literal["none", "flag", "endpoint", "llm"] = "none"
+    model: str = ""
+    base_url: str = ""
+    api_key_variable: str = "RERANK_API_KEY"
+    candidates: int = Field(20, ge=0, le=200)
+    weight: float = Field(0.5, ge=0, le=1)
+    timeout_seconds: float = Field(30.0, gt=0)
+    retries: int = Field(1, ge=0)
+    half_precision: bool = False
+
+
 class AnswerSettings(_Section):
     """Budgets and thresholds of what is said."""
 
@@ -138,6 +157,7 @@ class Settings(_Section):
     llm: LlmSettings = LlmSettings()
     graph: GraphSettings = GraphSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
+    rerank: RerankSettings = RerankSettings()
     answer: AnswerSettings = AnswerSettings()
 
     @classmethod

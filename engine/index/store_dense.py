@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from ..errors import LibraryBusy, LibraryUnusable
-from .dense import DenseIndex
-from .door import chunk_table
+from .door import batches, chunk_table
 from .library import Library, unit_length, vector_stamp
 from .reconcile import (
     Reconciled,
@@ -89,7 +88,6 @@ class ExternalDense:
         self._connect = connect
         self._model = model
         self._prefix = prefix
-        self._exact = DenseIndex(library, model=model)
         self._turn = threading.RLock()
         self._store: ExternalStore | None = None
         self._name = ""
@@ -106,8 +104,18 @@ class ExternalDense:
         return [(chunk_id, found[chunk_id]) for chunk_id in order[:top_k]]
 
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
-        """As `DenseIndex.cosines`, from the library."""
-        return self._exact.cosines(query, chunk_ids)
+        """As `DenseIndex.cosines`, read from the library: no vectors are kept in memory."""
+        query = unit_length(query)
+        best: dict[str, float] = {}
+        with self._library.read() as connection:
+            for batch in batches(chunk_ids):
+                wanted = select(vectors.c.chunk_id, vectors.c.vector).where(
+                    vectors.c.model == self._model, vectors.c.chunk_id.in_(batch)
+                )
+                for row in connection.execute(wanted):
+                    cosine = float(np.frombuffer(row.vector, dtype="<f4") @ query)
+                    best[row.chunk_id] = max(best.get(row.chunk_id, -1.0), cosine)
+        return best
 
     def scores(
         self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
