@@ -26,9 +26,12 @@ from .index.keyword import KeywordRetriever
 from .index.library import Library
 from .index.vector import WindowedVectorIndex
 from .models.build import identity_of
+from .models.readability import readability
+from .models.tfidf import TfidfEmbedding
 from .models.tokeniser import Tokeniser, load_tokeniser
 from .models.usage import UsageMeter
 from .models.windows import windows
+from .models.wrapped_embedding import innermost
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens, tokens_with
 from .settings import ChunkSettings, GraphSettings, Settings
@@ -67,10 +70,15 @@ def assemble(
     options = _chunk_options(settings.chunk, llm=llm, embed_model=embed_model, meter=meter)
     graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings.chunk, embed_model=embed_model, tokeniser=tokeniser)
-    readable = tokeniser.readable if embed_model is not None else _unreadable
+    readable = readability(embed_model, tokeniser=tokeniser)
     dictionary = settings.retrieve.dictionary
     words = tokens_with(dictionary_words(Path(dictionary))) if dictionary else tokens
     keyword = KeywordRetriever(library, tokens=words, readable=readable)
+    # What compares sentences and kinds of questions wants meanings; hashed words have none.
+    meaning = embed_model
+    if embed_model is not None and isinstance(inner := innermost(embed_model), TfidfEmbedding):
+        inner.weigh_by(keyword.idf)
+        meaning = None
     retriever = LocalRetriever(
         library,
         keyword=keyword,
@@ -84,13 +92,13 @@ def assemble(
         idf=keyword.idf,
         settings=settings.answer,
         llm=llm,
-        embed=embedder(embed_model),
+        embed=embedder(meaning),
         tokeniser=tokeniser,
         page_starts=library.page_starts,
     )
     local, overview = LocalAnswers(answers), GlobalAnswers(library, answers)
     selector = ScopeSelector(
-        embed_model, known_names=lambda question: len(retriever.labels_in(question))
+        meaning, known_names=lambda question: len(retriever.labels_in(question))
     )
     return Parts(
         graph=graph,
@@ -182,7 +190,3 @@ def _completion(llm: LLM, meter: UsageMeter) -> Callable[[str], str]:
         return meter.complete(llm, [ChatMessage(content=prompt)])[0]
 
     return complete
-
-
-def _unreadable(_text: str) -> float:
-    return 0.0

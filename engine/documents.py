@@ -20,6 +20,7 @@ from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
 from .ingest.sources import Found, find_sources
 from .ingest.workers.pool import ReaderPool
+from .models.fallback import ChosenEmbedding, refuse_mixture
 from .settings import IngestSettings
 from .types import IngestReport, MetaValue, SourceFailure, SourceText, Usage
 
@@ -90,6 +91,7 @@ class Documents:
         indexer: puts a document's text into every index.
         settings: limits on what is read.
         usage: what models that help to index have cost since the library was opened.
+        embedding: the library's embedding model, and what is to be said of it.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Documents:
         settings: IngestSettings,
         *,
         usage: Callable[[], Usage],
+        embedding: ChosenEmbedding | None = None,
     ) -> None:
+        self._embedding = embedding
         self._usage = usage
         self._library = library
         self._indexer = indexer
@@ -214,6 +218,8 @@ class Documents:
     ) -> IngestReport:
         work, before = Work(), self._usage()
         with self._library.writer(), self._pool() as pool:
+            if self._embedding is not None:
+                refuse_mixture(self._embedding, held_now=self._library.vector_models())
             held, seen = self._held(), Seen(self._library.path)
             intake = self._intake(held, seen, choice, pool)
             done = set(self._indexer.put(feed(intake), work=work, progress=progress))
@@ -231,13 +237,17 @@ class Documents:
             removed=tuple(sorted(missing)),
             failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *intake.notes),
+            notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done))),
             chunks=work.chunks,
             embedded=work.embedded,
             extracted=work.extracted,
             usage=self._usage().since(before),
             seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
         )
+
+    def _embedding_notes(self, is_stored: bool) -> tuple[str, ...]:
+        """What a report says of the embedding model: only where something was embedded with it."""
+        return self._embedding.notes if self._embedding is not None and is_stored else ()
 
     def _plan(self, found: Found, choice: Choice) -> IngestReport:
         """What `sync` would do to files, by a look and a hash; nothing is read or written."""

@@ -7,13 +7,11 @@ indexed, found and answered in the packages beside this module.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .answer.router import NarrowedQuestion, answer_of
 from .assemble import assemble
 from .documents import Documents, chosen, listed
 from .errors import LibraryBusy, LibraryUnusable, QuestionError
@@ -24,7 +22,9 @@ from .index.library import DocumentRow, Library
 from .index.soundness import problems
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
-from .models.build import build_embedding, build_llm
+from .models.build import build_chain, build_llm
+from .models.fallback import ChosenEmbedding, choose_embedding
+from .questions import Questions
 from .retrieve.local import LocalRetriever
 from .settings import Settings
 from .types import Answer, IngestReport, MetaValue, Passage
@@ -54,7 +54,7 @@ class KnowledgeEngine:
         library: the truth.
         settings: all sections.
         llm: writes answers; None means extractive answers.
-        embed_model: embeds chunks and questions; None means keyword and graph only.
+        embedding: the model of chunks and questions; None means keyword and graph only.
     """
 
     def __init__(
@@ -63,21 +63,32 @@ class KnowledgeEngine:
         *,
         settings: Settings,
         llm: LLM | None,
-        embed_model: BaseEmbedding | None,
+        embedding: ChosenEmbedding | None,
     ) -> None:
         self._library = library
         self._settings = settings
-        parts = assemble(library, settings=settings, llm=llm, embed_model=embed_model)
+        parts = assemble(
+            library,
+            settings=settings,
+            llm=llm,
+            embed_model=embedding.model if embedding is not None else None,
+        )
+        self._questions = Questions(
+            parts,
+            without_vectors=lambda: assemble(library, settings=settings, llm=llm, embed_model=None),
+        )
         self._graph = parts.graph
         self._vectors = parts.vectors
         self._keyword = parts.keyword
         self._indexer = parts.indexer
         self._documents = Documents(
-            library, parts.indexer, settings.ingest, usage=lambda: parts.meter.total
+            library,
+            parts.indexer,
+            settings.ingest,
+            usage=lambda: parts.meter.total,
+            embedding=embedding,
         )
         self._retriever = parts.retriever
-        self._local = parts.local
-        self._global = parts.overview
         self._router = parts.router
 
     @classmethod
@@ -108,11 +119,16 @@ class KnowledgeEngine:
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
         llm = llm or build_llm(settings.llm)
-        embed_model = embed_model or build_embedding(settings.embedding)
+        chain = [embed_model] if embed_model is not None else build_chain(settings.embedding)
         library = Library(
             path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
         )
-        return cls(library, settings=settings, llm=llm, embed_model=embed_model)
+        try:
+            chosen = choose_embedding(chain, held=library.vector_models()) if chain else None
+            return cls(library, settings=settings, llm=llm, embedding=chosen)
+        except BaseException:
+            library.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -256,17 +272,7 @@ class KnowledgeEngine:
         question = _checked(question)
         within = document_filter(filters, namespace=namespace)
         self._refresh()
-        started = time.perf_counter()
-        match mode:
-            case "auto":
-                response = self._router.query(NarrowedQuestion(query_str=question, within=within))
-                return answer_of(response, seconds=time.perf_counter() - started)
-            case "local":
-                return self._local.answer(question, within=within)
-            case "global":
-                return self._global.answer(question, within=within)
-            case _:
-                raise QuestionError(f"unknown mode {mode!r}: auto, local or global")
+        return self._questions.ask(question, mode=mode, within=within)
 
     def retrieve(
         self,
@@ -278,12 +284,13 @@ class KnowledgeEngine:
         namespace: str | None = None,
     ) -> list[Passage]:
         """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
+        question = _checked(question)
         within = document_filter(filters, namespace=namespace)
         self._refresh()
-        found = self._retriever.search(
-            _checked(question), top_k=top_k, min_relevance=min_relevance, within=within
+
+        return self._questions.retrieve(
+            question, top_k=top_k, min_relevance=min_relevance, within=within
         )
-        return found.passages
 
     def _refresh(self) -> None:
         """Resume a derivation that a killed run left undone.

@@ -72,9 +72,19 @@ class ChunkSettings(_Section):
 
 
 class EmbeddingSettings(_Section):
-    """`bundled`: MiniLM on onnxruntime; `none`: keyword and graph only."""
+    """`bundled`: MiniLM on onnxruntime; `tfidf`: hashed words; `none`: keyword and graph only.
 
-    kind: Literal["bundled", "openai_like", "none"] = "bundled"
+    Prefixes are known by the model's name where they are not given. `dimensions` cuts vectors of a
+    model made for it. `fallback` names, in order, what a new library takes where `kind` does not
+    answer; a library stays with the model that it began with.
+    """
+
+    kind: Literal["bundled", "openai_like", "tfidf", "none"] = "bundled"
+    fallback: tuple[Literal["bundled", "tfidf"], ...] = ()
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    dimensions: int | None = Field(None, ge=1)
+    force_dimensions: bool = False
     quantise: bool = False
     batch_size: int = Field(32, ge=1)
     model: str = ""

@@ -30,7 +30,7 @@ class AnswerParts:
         llm: writes the answer; None extracts it.
         embed: texts to unit vectors, one row each; None compares words alone.
         tokeniser: counts what fits.
-        page_starts: document ids to where the pages of each begin; those without pages are left out.
+        page_starts: document ids to where the pages of each begin, of those that have pages.
     """
 
     retriever: LocalRetriever

@@ -314,6 +314,12 @@ class Library:
                 )
                 delete_chunks(connection, connection.execute(unread).scalars().all())
 
+    def vector_models(self) -> frozenset[str]:
+        """Identities of the models whose vectors are stored."""
+        with self.read() as connection:
+            found = connection.execute(select(vectors.c.model).distinct())
+            return frozenset(found.scalars())
+
     def vectors_by_input(
         self, shas: Iterable[str], *, model: str
     ) -> dict[str, NDArray[np.float32]]:

@@ -22,7 +22,48 @@ _EMBEDDING_RETRIES = 2
 def build_embedding(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
 ) -> BaseEmbedding | None:
-    """The embedding that the settings ask for; `None` where they ask for none.
+    """The embedding that the settings ask for, with its prefixes and at its length.
+
+    `None` where they ask for none.
+
+    Raises:
+        SettingsError: a setting that the kind needs is missing or unusable; the message names it.
+        ModelUnavailable: the endpoint needs a key and its variable holds none.
+    """
+    model = _bare_embedding(settings, environment)
+    if model is None:
+        return None
+    from .prefixes import with_prefixes
+    from .shorten import shortened
+
+    model = with_prefixes(model, question=settings.query_prefix, passage=settings.passage_prefix)
+    if settings.dimensions is None:
+        return model
+    return shortened(model, dimensions=settings.dimensions, force=settings.force_dimensions)
+
+
+def build_chain(
+    settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
+) -> list[BaseEmbedding]:
+    """The embedding that the settings ask for and those that may stand in for it, in order.
+
+    Raises:
+        SettingsError: as `build_embedding`.
+        ModelUnavailable: as `build_embedding`.
+    """
+    first = build_embedding(settings, environment)
+    others = [
+        _bare_embedding(settings.model_copy(update={"kind": kind}), environment)
+        for kind in settings.fallback
+        if kind != settings.kind
+    ]
+    return [model for model in (first, *others) if model is not None] if first else []
+
+
+def _bare_embedding(
+    settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
+) -> BaseEmbedding | None:
+    """The embedding of the settings' kind as it is.
 
     Raises:
         SettingsError: a setting that the kind needs is missing or unusable; the message names it.
@@ -39,6 +80,11 @@ def build_embedding(
                 embed_batch_size=settings.batch_size,
                 environment=environment,
             )
+        case "tfidf":
+            from ..retrieve.tokens import TOKENS_VERSION, tokens
+            from .tfidf import TfidfEmbedding
+
+            return TfidfEmbedding(tokens=tokens, tokens_version=TOKENS_VERSION)
         case "openai_like":
             from .endpoint import open_embedding, read_endpoint
 
