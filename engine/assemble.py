@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from .index.door import (
 from .index.indexer import Indexer
 from .index.keyword import KeywordRetriever
 from .index.library import Library
+from .index.store_dense import ExternalDense
+from .index.stores import open_store
 from .index.vector import WindowedVectorIndex
 from .models.build import identity_of
 from .models.readability import readability
@@ -34,7 +37,7 @@ from .models.windows import windows
 from .models.wrapped_embedding import innermost
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens, tokens_with
-from .settings import ChunkSettings, GraphSettings, Settings
+from .settings import ChunkSettings, GraphSettings, Settings, VectorSettings
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -69,7 +72,7 @@ def assemble(
     meter = UsageMeter(tokeniser)
     options = _chunk_options(settings.chunk, llm=llm, embed_model=embed_model, meter=meter)
     graph = _graph(library, settings.graph)
-    vectors = _vectors(library, settings.chunk, embed_model=embed_model, tokeniser=tokeniser)
+    vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = readability(embed_model, tokeniser=tokeniser)
     dictionary = settings.retrieve.dictionary
     words = tokens_with(dictionary_words(Path(dictionary))) if dictionary else tokens
@@ -141,19 +144,36 @@ def _graph(library: Library, settings: GraphSettings) -> KnowledgeGraphIndex:
 
 def _vectors(
     library: Library,
-    settings: ChunkSettings,
+    settings: Settings,
     *,
     embed_model: BaseEmbedding | None,
     tokeniser: Tokeniser,
 ) -> WindowedVectorIndex | None:
     if embed_model is None:
         return None
-    limit: int = getattr(embed_model, "window_tokens", settings.size_tokens)
+    limit: int = getattr(embed_model, "window_tokens", settings.chunk.size_tokens)
     return WindowedVectorIndex(
         library,
         embed_model=embed_model,
         model=identity_of(embed_model),
+        dense=_external(library, settings.vectors, model=identity_of(embed_model)),
         windows=lambda prefix, text: windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser),
+    )
+
+
+def _external(library: Library, settings: VectorSettings, *, model: str) -> ExternalDense | None:
+    """The store outside that settings name, opened when there is first something to find."""
+    kind = settings.store
+    if kind == "library":
+        return None
+    key = os.environ.get(settings.api_key_variable, "") if settings.api_key_variable else ""
+    return ExternalDense(
+        library,
+        lambda name, dimension: open_store(
+            kind, name, dimension=dimension, url=settings.url, path=settings.path, api_key=key
+        ),
+        model=model,
+        prefix=settings.collection,
     )
 
 

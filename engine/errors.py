@@ -6,7 +6,8 @@
     ├── LibraryError
     │   ├── LibraryNotFound    there is no library at this path
     │   ├── LibraryBusy        another process is writing
-    │   └── LibraryUnusable    not a library, a newer schema, a damaged or full disk
+    │   ├── LibraryUnusable    not a library, a newer schema, a damaged or full disk
+    │   └── VectorStoreUnavailable  the store that settings name cannot be reached, or refuses
     ├── SourceError            a source that cannot be read (one of many: a row in the report)
     ├── QuestionError          a question that cannot be asked
     ├── ModelError
@@ -44,6 +45,10 @@ class LibraryBusy(LibraryError):
 
 class LibraryUnusable(LibraryError):
     """The path holds something that is not a usable library, or the disk refuses."""
+
+
+class VectorStoreUnavailable(LibraryError):
+    """The vector store cannot be reached, or refuses; the library itself is whole."""
 
 
 class SourceError(EngineError):

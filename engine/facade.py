@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .assemble import assemble
 from .documents import Documents, chosen, listed
-from .errors import LibraryBusy, LibraryUnusable, QuestionError
+from .errors import LibraryBusy, LibraryUnusable
 from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
 from .index.indexer import Work
 from .index.library import DocumentRow, Library
 from .index.soundness import problems
+from .index.store_dense import ExternalDense
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
 from .models.build import build_chain, build_llm
 from .models.fallback import ChosenEmbedding, choose_embedding
-from .questions import Questions
+from .questions import Questions, checked
 from .retrieve.local import LocalRetriever
 from .settings import Settings
 from .types import Answer, IngestReport, MetaValue, Passage
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from .index.filters import Filters
 
 Progress = Callable[[str, int, int], None]
-MAX_QUESTION_CHARACTERS = 4_000
-
 _log = logging.getLogger("loregraph")
 
 
@@ -142,7 +141,9 @@ class KnowledgeEngine:
         self.close()
 
     def close(self) -> None:
-        """Close the library."""
+        """Close the library, and the vector store where there is one."""
+        if self._vectors is not None and isinstance(self._vectors.store.dense, ExternalDense):
+            self._vectors.store.dense.close()
         self._library.close()
 
     # --- documents in and out ---------------------------------------------------------------
@@ -269,7 +270,7 @@ class KnowledgeEngine:
             QuestionError: an empty question, one that is too long, or an unknown mode.
             ModelError: the language model could not do its part.
         """
-        question = _checked(question)
+        question = checked(question)
         within = document_filter(filters, namespace=namespace)
         self._refresh()
         return self._questions.ask(question, mode=mode, within=within)
@@ -284,7 +285,7 @@ class KnowledgeEngine:
         namespace: str | None = None,
     ) -> list[Passage]:
         """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
-        question = _checked(question)
+        question = checked(question)
         within = document_filter(filters, namespace=namespace)
         self._refresh()
 
@@ -341,6 +342,20 @@ class KnowledgeEngine:
         """What is wrong with the library, one line each; empty when it is sound."""
         return problems(self._library)
 
+    def repair(self) -> list[str]:
+        """Bring everything that is derived up to the library, which is the truth; what was done.
+
+        Entities, communities and reports are derived where they are not up to date; a vector store
+        outside is compared with the library and every vector in it written anew.
+        """
+        with self._library.writer():
+            done = self._indexer.derive(work=Work(), progress=_silent)
+        lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
+        if self._vectors is not None and isinstance(self._vectors.store.dense, ExternalDense):
+            found = self._vectors.store.dense.reconcile(full=True)
+            lines.append(f"vector store: {found.added} vectors written, {found.removed} removed")
+        return lines
+
     def export_graph(self, target: str | Path, *, max_nodes: int = 2000) -> Path:
         """Write the graph: `.html` (one offline page), `.graphml` or `.json`, by the suffix."""
         from .index.exports import write_graph
@@ -383,15 +398,3 @@ class KnowledgeEngine:
             name="knowledge",
             description="Answers questions about the documents of this library, with citations.",
         )
-
-
-def _checked(question: str) -> str:
-    stripped = question.strip()
-    if not stripped:
-        raise QuestionError("the question is empty: ask something in words")
-    if len(stripped) > MAX_QUESTION_CHARACTERS:
-        raise QuestionError(
-            f"the question has {len(stripped):,} characters, at most "
-            f"{MAX_QUESTION_CHARACTERS:,} are read: shorten it"
-        )
-    return stripped

@@ -17,6 +17,7 @@ from .index.filters import DocumentFilter
 from .models.fallback import EmbeddingUnavailable
 from .types import Answer, Passage, TraceStep
 
+MAX_QUESTION_CHARACTERS = 4_000
 _log = logging.getLogger("loregraph")
 
 
@@ -82,3 +83,20 @@ def _answered(parts: Parts, question: str, *, mode: str, within: DocumentFilter 
             return parts.overview.answer(question, within=within)
         case _:
             raise QuestionError(f"unknown mode {mode!r}: auto, local or global")
+
+
+def checked(question: str) -> str:
+    """The question without space around it.
+
+    Raises:
+        QuestionError: it is empty, or too long.
+    """
+    stripped = question.strip()
+    if not stripped:
+        raise QuestionError("the question is empty: ask something in words")
+    if len(stripped) > MAX_QUESTION_CHARACTERS:
+        raise QuestionError(
+            f"the question has {len(stripped):,} characters, at most "
+            f"{MAX_QUESTION_CHARACTERS:,} are read: shorten it"
+        )
+    return stripped

@@ -92,6 +92,19 @@ class EmbeddingSettings(_Section):
     api_key_variable: str = "OPENAI_API_KEY"
 
 
+class VectorSettings(_Section):
+    """Where near vectors are looked for: in the library itself, or in a store derived from it.
+
+    A store is given by `url` (a server) or `path` (a local file or folder; not for pgvector).
+    """
+
+    store: Literal["library", "qdrant", "milvus", "pgvector", "chroma"] = "library"
+    url: str = ""
+    path: str = ""
+    collection: str = "loregraph"
+    api_key_variable: str = ""
+
+
 class LlmSettings(_Section):
     """`none`: extractive answers; `openai_like`: any OpenAI-compatible endpoint."""
 
@@ -164,6 +177,7 @@ class Settings(_Section):
     ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    vectors: VectorSettings = VectorSettings()
     llm: LlmSettings = LlmSettings()
     graph: GraphSettings = GraphSettings()
     retrieve: RetrieveSettings = RetrieveSettings()

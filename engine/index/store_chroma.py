@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import chromadb
 import httpx
+from chromadb.api.collection_configuration import CreateHNSWConfiguration
 from chromadb.config import Settings
 from chromadb.errors import ChromaError
 from llama_index.vector_stores.chroma import ChromaVectorStore
@@ -15,7 +16,12 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-_NEAR = {"space": "cosine", "ef_search": 1_000, "ef_construction": 200, "max_neighbors": 32}
+_NEAR: CreateHNSWConfiguration = {
+    "space": "cosine",
+    "ef_search": 1_000,
+    "ef_construction": 200,
+    "max_neighbors": 32,
+}
 """A search hears of as many as are asked for only where `ef_search` is not below that."""
 
 
@@ -42,7 +48,7 @@ class ChromaStore:
         self._client = client
         self._collection = client.get_or_create_collection(
             name,
-            configuration={"hnsw": _NEAR},  # type: ignore[typeddict-item]
+            configuration={"hnsw": _NEAR},
             embedding_function=None,  # its own one would be downloaded
         )
         self.vectors = ChromaVectorStore(chroma_collection=self._collection)
@@ -65,4 +71,4 @@ class ChromaStore:
 
     def close(self) -> None:
         """See `ExternalStore`."""
-        self._client.close()
+        self._client.close()  # type: ignore[attr-defined]  # both clients have it, their interface not

@@ -137,6 +137,19 @@ class ExternalDense:
                 return self.cosines(query, sorted(allowed))  # an approximate index came up short
             return self.cosines(query, sorted(found))
 
+    def array(
+        self, query: NDArray[np.float32], chunk_ids: tuple[str, ...], *, depth: int
+    ) -> NDArray[np.float64] | None:
+        """As `DenseIndex.array`: what is not among the nearest has the least cosine of those."""
+        with self._library.read() as connection:
+            everything = self._current(connection).documents.keys() <= set(chunk_ids)
+            within = None if everything else frozenset(chunk_ids)
+            found = self.scores(query, depth=depth, within=within)
+        if not found:
+            return None
+        floor = min(found.values())
+        return np.array([found.get(chunk_id, floor) for chunk_id in chunk_ids])
+
     def reconcile(self, *, full: bool = False) -> Reconciled:
         """Make the store equal to the library now; with `full`, write every vector anew."""
         with self._turn, ThreadPoolExecutor(max_workers=1) as elsewhere:

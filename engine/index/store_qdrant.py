@@ -38,7 +38,7 @@ class QdrantStore:
             batch_size=500,
             dense_config=models.VectorParams(size=dimension, distance=models.Distance.COSINE),
             payload_indexes=[
-                {"field_name": key, "field_schema": models.PayloadSchemaType.KEYWORD}
+                {"field_name": key, "field_schema": models.PayloadSchemaType.KEYWORD}  # type: ignore[dict-item]
                 for key in (FILTER_KEYS if url else ())  # the local mode has none and warns
             ],
             index_doc_id=False,

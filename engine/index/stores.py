@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..errors import LibraryError, MissingExtra, SettingsError
+from ..errors import MissingExtra, SettingsError, VectorStoreUnavailable
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-StoreKind = Literal["qdrant", "milvus", "postgres", "chroma"]
+StoreKind = Literal["qdrant", "milvus", "pgvector", "chroma"]
 BATCH = 500
 """Points written or removed in one request."""
 FILTER_KEYS = ("document_key", "namespace_key")
@@ -30,19 +30,18 @@ _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,23}")
 _ID_FILE = "library.id"
 
 
-class VectorStoreUnavailable(LibraryError):
-    """The vector store cannot be reached, or refuses."""
-
-
 class ExternalStore(Protocol):
     """A collection in a vector store, behind LlamaIndex's own class for it.
 
     `errors` are what its client raises; `most` is how many results it gives at the most.
     """
 
-    vectors: BasePydanticVectorStore
     errors: tuple[type[Exception], ...]
     most: int
+
+    @property
+    def vectors(self) -> BasePydanticVectorStore:
+        """LlamaIndex's class over the collection."""
 
     def count(self) -> int:
         """How many points the collection has now."""
@@ -66,14 +65,14 @@ def open_store(
     """The collection `name`, on a server (`url`) or in a local file or folder (`path`).
 
     Raises:
-        SettingsError: neither or both of `url` and `path`, or a path for PostgreSQL.
+        SettingsError: neither or both of `url` and `path`, or a path for pgvector.
         MissingExtra: the client is not installed.
         VectorStoreUnavailable: the store cannot be reached.
     """
-    if bool(url) == bool(path) or (kind == "postgres" and path):
+    if bool(url) == bool(path) or (kind == "pgvector" and path):
         raise SettingsError(
             f"vectors.store {kind!r} takes "
-            + ("vectors.url" if kind == "postgres" else "either vectors.url or vectors.path")
+            + ("vectors.url" if kind == "pgvector" else "either vectors.url or vectors.path")
         )
     try:
         match kind:
@@ -81,8 +80,8 @@ def open_store(
                 from .store_qdrant import QdrantStore as Chosen
             case "milvus":
                 from .store_milvus import MilvusStore as Chosen  # type: ignore[assignment]
-            case "postgres":
-                from .store_postgres import PostgresStore as Chosen  # type: ignore[assignment]
+            case "pgvector":
+                from .store_pgvector import PgvectorStore as Chosen  # type: ignore[assignment]
             case "chroma":
                 from .store_chroma import ChromaStore as Chosen  # type: ignore[assignment]
     except ImportError as error:

@@ -41,6 +41,7 @@ from .door import (
 )
 from .filters import document_filter
 from .library import Library, WindowVector
+from .store_dense import Dense
 
 CHUNK_KEY = "window_of"
 """Metadata of a window node: the id of the chunk that it is part of."""
@@ -57,13 +58,13 @@ class LibraryVectorStore(BasePydanticVectorStore):
     flat_metadata: bool = False
     _library: Library = PrivateAttr()
     _model: str = PrivateAttr()
-    _dense: DenseIndex = PrivateAttr()
+    _dense: Dense = PrivateAttr()
 
-    def __init__(self, library: Library, *, model: str) -> None:
+    def __init__(self, library: Library, *, model: str, dense: Dense | None = None) -> None:
         super().__init__(stores_text=True)
         self._library = library
         self._model = model
-        self._dense = DenseIndex(library, model=model)
+        self._dense = dense or DenseIndex(library, model=model)
 
     @property
     def client(self) -> Library:
@@ -71,7 +72,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
         return self._library
 
     @property
-    def dense(self) -> DenseIndex:
+    def dense(self) -> Dense:
         """The search structure derived from the vectors."""
         return self._dense
 
@@ -151,15 +152,24 @@ class LibraryVectorStore(BasePydanticVectorStore):
 
 
 class WindowedVectorIndex(VectorStoreIndex):
-    """A `VectorStoreIndex` that embeds a long chunk in several windows."""
+    """A `VectorStoreIndex` that embeds a long chunk in several windows.
+
+    `dense` finds near vectors; None means the library's own index.
+    """
 
     def __init__(
-        self, library: Library, *, embed_model: BaseEmbedding, model: str, windows: Windows
+        self,
+        library: Library,
+        *,
+        embed_model: BaseEmbedding,
+        model: str,
+        windows: Windows,
+        dense: Dense | None = None,
     ) -> None:
         self._library = library
         self._windows = windows
         self._model_identity = model
-        self.store = LibraryVectorStore(library, model=model)
+        self.store = LibraryVectorStore(library, model=model, dense=dense)
         super().__init__(
             nodes=[],
             embed_model=embed_model,

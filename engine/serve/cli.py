@@ -264,11 +264,21 @@ def stats(
 
 
 @app.command()
-def doctor(library: LibraryOption = DEFAULT_LIBRARY, profile: ProfileOption = None) -> None:
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Bring what is derived up to the library.")
+    ] = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+) -> None:
     """Check what is installed, and the library."""
     from .doctor import examine
     from .draw import show_findings
 
+    if repair:
+        with opened(library, profile) as engine:
+            for line in engine.repair() or ["nothing to repair"]:
+                typer.echo(line)
     findings = examine(library, settings_of(profile))
     show_findings(findings)
     if any(finding.is_problem for finding in findings):

@@ -14,7 +14,7 @@ from ..errors import LibraryNotFound, SourceError
 from .options import JsonOption, ProfileOption
 
 if TYPE_CHECKING:
-    from ..evaluate import Comparison, EvaluationQuery, RetrievalReport
+    from ..evaluate import Comparison, EvaluationQuery, RetrievalReport, StageTime
     from ..facade import KnowledgeEngine
     from ..settings import Settings
 
@@ -62,15 +62,15 @@ def retrieval(
 
     asked = read_queries(queries)
     settings = Settings.load(profile)
-    tried = list(_tried(settings, against=against, ablate=ablate))
+    tried = [("as set", settings), *_tried(settings, against=against, ablate=ablate)]
+    places = [_place(corpus, library, each, like=settings) for _, each in tried]
+    filled: set[Path] = set()
+    reports = []
     with progress_bars() as progress:
-        made: set[Path] = set()
-        reports = []
-        for label, each in [("as set", settings), *tried]:
-            place = _place(corpus, library, each, like=settings)
-            with _filled(place, corpus, each, made=made, progress=progress) as engine:
+        for place, (label, each) in zip(places, tried, strict=True):
+            with _opened(place, corpus, each, filled=filled, progress=progress) as engine:
                 reports.append(evaluate_retrieval(engine, asked, top=top, label=label))
-                progress("ask", len(reports), 1 + len(tried))
+                progress("ask", len(reports), len(tried))
     comparisons = [compare(report, reports[0]) for report in reports[1:]]
     if json_output:
         print_json({"reports": reports, "comparisons": comparisons})
@@ -108,17 +108,17 @@ def _place(
 
 
 @contextmanager
-def _filled(
-    place: Path, corpus: Path | None, settings: Settings, *, made: set[Path], progress: Progress
+def _opened(
+    place: Path, corpus: Path | None, settings: Settings, *, filled: set[Path], progress: Progress
 ) -> Iterator[KnowledgeEngine]:
     """An engine over the corpus; what the library lacks of it is added, once a run."""
     from ..evaluate.corpus import add_corpus
     from ..facade import KnowledgeEngine
 
     with KnowledgeEngine.open(place, settings=settings, create=corpus is not None) as engine:
-        if corpus is not None and place not in made:
+        if corpus is not None and place not in filled:
             add_corpus(engine, corpus, progress=progress)
-            made.add(place)
+            filled.add(place)
         if not engine.stats()["documents"]:
             raise LibraryNotFound(f"the library at {str(place)!r} is empty: name a --corpus")
         yield engine
@@ -135,7 +135,7 @@ def _show(
         typer.echo(
             f"{len(first.unknown)} gold documents are not in the library: {first.unknown[0]} …"
         )
-    names = list(first.means)
+    names = sorted(first.means, key=_figure_order)
     width = _label_width(reports)
     for some in _rows_that_fit(names, width):
         typer.echo("\n" + " " * width + "".join(f"{name:>9}" for name in some))
@@ -144,12 +144,20 @@ def _show(
             typer.echo(f"{_short(report.label, width)}{cells}")
     _show_gains(comparisons, names=_headline(first), width=width)
     typer.echo(f"\n{'milliseconds':{width}}{'median':>9}{'p95':>9}")
-    for report in reports:
-        stages = report.stages if report is first else report.stages[-1:]
-        for time in stages:
-            label = time.stage if report is first else f"{report.label}: {time.stage}"
-            middle, late = 1000 * time.median_seconds, 1000 * time.p95_seconds
-            typer.echo(f"{_short(label, width)}{middle:9.1f}{late:9.1f}")
+    for time in first.stages:
+        _show_time(time, time.stage, width)
+    for report in reports[1:]:
+        _show_time(report.stages[-1], report.label, width)
+
+
+def _figure_order(name: str) -> tuple[int, int]:
+    kind, _, at = name.partition("@")
+    return ("R", "all", "nDCG", "P", "MRR").index(kind), int(at or 0)
+
+
+def _show_time(time: StageTime, label: str, width: int) -> None:
+    middle, late = 1000 * time.median_seconds, 1000 * time.p95_seconds
+    typer.echo(f"{_short(label, width)}{middle:9.1f}{late:9.1f}")
 
 
 def _show_gains(comparisons: list[Comparison], *, names: list[str], width: int) -> None:

@@ -30,7 +30,7 @@ _SERVER.loader.exec_module(postgres_server)
 
 MODEL = "model"
 DIMENSION = 24
-KINDS = ["library", "qdrant", "milvus", "postgres", "chroma"]
+KINDS = ["library", "qdrant", "milvus", "pgvector", "chroma"]
 ODD = "命名 空间/d'1\"; DROP TABLE x; --%😀"
 
 
@@ -124,8 +124,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     if kind == "library":
         yield lambda library: DenseIndex(library, model=MODEL)
         return
-    pytest.importorskip(f"llama_index.vector_stores.{kind}")
-    url = request.getfixturevalue("postgres") if kind == "postgres" else ""
+    module = "postgres" if kind == "pgvector" else kind
+    pytest.importorskip(f"llama_index.vector_stores.{module}")
+    url = request.getfixturevalue("postgres") if kind == "pgvector" else ""
     path = "" if url else str(tmp_path / ("outside.db" if kind == "milvus" else "outside"))
     opened: list[ExternalDense] = []
 
@@ -197,6 +198,41 @@ def test_a_namespace_is_told_to_the_store_where_documents_are_too_many(
     within = frozenset(f"{name}/{n}" for name in ("a-1", "a-2") for n in range(40))
     expected = brute(library, vector(3), top_k=5, starts="a-")
     assert found(make(library), vector(3), top_k=5, within=within) == expected
+
+
+@pytest.mark.parametrize("most_documents", [200, 1], ids=["documents", "namespace"])
+def test_the_store_itself_applies_the_filter(
+    library: Library, make: Make, monkeypatch: pytest.MonkeyPatch, most_documents: int
+) -> None:
+    # Asked without the library's exact cosines, which would make good for a filter that fails.
+    from llama_index.core.vector_stores.types import VectorStoreQuery
+
+    monkeypatch.setattr(store_dense, "MOST_DOCUMENTS", most_documents)
+    for seed, name in enumerate(("a-1", "a-2", "b-1", ODD)):
+        put(library, name, chunks=40, seed=seed)
+    dense = make(library)
+    if not isinstance(dense, ExternalDense):
+        pytest.xfail("the library's own vectors are filtered by chunk")
+    dense.search(vector(1), top_k=3)
+    assert dense._held is not None
+    assert dense._store is not None
+    for names in (("a-1", "a-2"), (ODD,)):
+        within = frozenset(f"{name}/{n}" for name in names for n in range(40))
+        filters = store_dense._filters(dense._held, within)
+        asked = VectorStoreQuery(
+            query_embedding=vector(3).tolist(), similarity_top_k=160, filters=filters
+        )
+        nodes = dense._store.vectors.query(asked).nodes or []
+        assert sorted(node.metadata["chunk_id"] for node in nodes) == sorted(within)
+
+
+def test_an_array_stands_in_the_order_of_the_chunks(library: Library, make: Make) -> None:
+    put(library, "a-1", chunks=30, seed=1)
+    ids = ("b-0/0", *(f"a-1/{n}" for n in reversed(range(20))))
+    values = make(library).array(vector(1), ids, depth=5)
+    best = [name for name in brute(library, vector(1), top_k=30) if name in ids][:5]
+    assert [ids[place] for place in np.argsort(-values)[:4]] == best[:4]  # the fifth is the least
+    assert values[0] == values.min()
 
 
 def test_a_removed_document_and_a_removed_chunk_are_gone(library: Library, make: Make) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 
-class PostgresStore:
+class PgvectorStore:
     """See `ExternalStore`. The secret, where there is one, is the password of the address."""
 
     errors: tuple[type[Exception], ...] = (SQLAlchemyError,)
