@@ -37,6 +37,7 @@ STAGES = {
     "link": "Linking names",
     "cluster": "Clustering",
     "report": "Writing reports",
+    "ask": "Asking questions",
 }
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"

@@ -15,11 +15,11 @@ from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
-from engine.index import dense, derived
+from engine.index import derived
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
 from engine.index.keyword import KeywordRetriever
-from engine.index.library import Library, WindowVector, documents, unit_length, vectors
+from engine.index.library import Library, WindowVector, documents, unit_length
 
 OpenEngine = Callable[..., KnowledgeEngine]
 NOTES = {
@@ -359,45 +359,6 @@ def test_exact_search_is_brute_force(library: Library) -> None:
         np.testing.assert_allclose([s for _, s in found], cosines[order[:15]], atol=1e-5)
         some = {f"{row:06d}": cosines[row] for row in order[-5:]}
         assert index.cosines(query, sorted(some)) == pytest.approx(some, abs=1e-5)
-
-
-def test_one_byte_a_dimension_finds_what_brute_force_finds(library: Library) -> None:
-    matrix = _clustered(25_000)
-    _fill(library, matrix)
-    index = DenseIndex(library, model="m")
-    assert len(matrix) > dense.EXACT_LIMIT
-    assert _recall(index, matrix, range(0, 25_000, 250)) >= 0.99
-    assert type(index._built.index).__name__ == "IndexScalarQuantizer"
-
-
-@pytest.mark.parametrize("damage", [None, "cut", "flipped", "gone"])
-def test_a_graph_of_vectors_is_kept_in_a_file_and_mended(
-    library: Library, monkeypatch: pytest.MonkeyPatch, damage: str | None
-) -> None:
-    monkeypatch.setattr(dense, "EXACT_LIMIT", 200)
-    monkeypatch.setattr(dense, "SCALAR_LIMIT", 500)
-    matrix = _clustered(1_200)
-    _fill(library, matrix)
-    assert _recall(DenseIndex(library, model="m"), matrix, range(0, 1_200, 60)) >= 0.95
-    (folder,) = (library.path / "derived").glob("hnsw-*")
-    path = folder / dense.FILE_NAME
-    content = path.read_bytes()
-    match damage:
-        case "cut":
-            path.write_bytes(content[:1_000])
-        case "flipped":
-            path.write_bytes(content[:5_000] + bytes(64) + content[5_064:])
-        case "gone":
-            path.unlink()
-    again = DenseIndex(library, model="m")
-    assert _recall(again, matrix, range(0, 1_200, 60)) >= 0.95
-    assert derived.is_sound(folder)
-    with library.write() as connection:
-        connection.execute(vectors.delete().where(vectors.c.chunk_id == "000000"))
-        library.put_vectors([], model="m")
-    _recall(again, matrix, range(1))
-    (newer,) = (library.path / "derived").glob("hnsw-*")
-    assert newer != folder
 
 
 def test_vectors_that_come_and_go_without_their_chunks_are_seen(library: Library) -> None:

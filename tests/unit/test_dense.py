@@ -170,20 +170,20 @@ def test_equal_vectors_have_equal_cosines_wherever_they_lie(library: Library) ->
 def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "EXACT_LIMIT", 500)
-    held = _chunks(_matrix(1_500))
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    held = _chunks(_matrix(700))
     _put(library, held)
     index = DenseIndex(library, model=MODEL)
     assert _recall(index, held) >= 0.95
     (folder,) = (library.path / "derived").glob("hnsw-*")
-    new = _chunks(_matrix(60, seed=7), first=5_000)
-    gone = sorted(held)[:90]
+    new = _chunks(_matrix(40, seed=7), first=5_000)
+    gone = sorted(held)[:50]
     _put(library, new)
     library.delete_vectors(gone)
     held = {c: v for c, v in (held | new).items() if c not in gone}
     assert _recall(index, held) >= 0.95
     assert [folder] == list((library.path / "derived").glob("hnsw-*"))  # nothing was made anew
-    found = index.scores(_matrix(1)[0], depth=1_400)
+    found = index.scores(_matrix(1)[0], depth=650)
     assert not found.keys() & set(gone)
 
 
@@ -191,8 +191,8 @@ def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
 def test_a_kept_graph_is_taken_again_or_mended(
     library: Library, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    monkeypatch.setattr(dense, "EXACT_LIMIT", 500)
-    held = _chunks(_matrix(1_200))
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    held = _chunks(_matrix(600))
     _put(library, held)
     assert _recall(DenseIndex(library, model=MODEL), held) >= 0.95
     (folder,) = (library.path / "derived").glob("hnsw-*")
@@ -203,7 +203,7 @@ def test_a_kept_graph_is_taken_again_or_mended(
         case "cut":
             path.write_bytes(content[:1_000])
         case "flipped":
-            path.write_bytes(content[:5_000] + bytes(64) + content[5_064:])
+            path.write_bytes(content[:3_000] + bytes(64) + content[3_064:])
         case "gone":
             path.unlink()
     assert _recall(DenseIndex(library, model=MODEL), held) >= 0.95
