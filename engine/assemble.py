@@ -89,6 +89,11 @@ def assemble(
         embed_model=embed_model,
         readable=readable,
         settings=settings.retrieve,
+        weights={
+            "keyword": settings.retrieve.keyword_weight,
+            "dense": settings.retrieve.dense_weight,
+        },
+        half_life_days=settings.retrieve.half_life_days,
     )
     answers = AnswerParts(
         retriever=retriever,

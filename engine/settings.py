@@ -132,7 +132,10 @@ class RetrieveSettings(_Section):
     """Local retrieval (the constants of the recipe are documented where they are used)."""
 
     top_k: int = Field(10, ge=1)
-    fusion: Literal["score", "rrf"] = "score"
+    fusion: Literal["score", "rrf", "weighted_score", "weighted_rrf"] = "score"
+    keyword_weight: float = Field(1.0, ge=0)  # these two count in the weighted fusions alone
+    dense_weight: float = Field(1.0, ge=0)
+    half_life_days: float | None = Field(None, gt=0)
     keyword: bool = True
     dense: bool = True
     walk: bool = True

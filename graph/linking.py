@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from .facts import batches
-from .names import NameMatcher, opening_name
+from .names import NameMatcher, introduced_names
 from .schema import chunks, links, names
 
 Progress = Callable[[str, int, int], None]
@@ -46,7 +46,7 @@ def _matcher(kinds: Iterable[tuple[str, str]]) -> NameMatcher:
 
 def write_links(connection: Connection, progress: Progress) -> None:
     """Match the chunks that wait for it with all names as they are now."""
-    query = select(chunks.c.id, chunks.c.text).where(chunks.c.linked.is_(False))
+    query = select(chunks.c.id, chunks.c.title, chunks.c.text).where(chunks.c.linked.is_(False))
     waiting = connection.execute(query.order_by(chunks.c.id)).all()
     if not waiting:
         return
@@ -55,9 +55,9 @@ def write_links(connection: Connection, progress: Progress) -> None:
     rows: list[dict[str, Any]] = []
     for number, row in enumerate(waiting):
         matches = matcher.match(row.text)
-        first = opening_name(row.text, matches)
+        introduced = introduced_names(row.text, matches, title=row.title)
         keys = sorted({match.key for match in matches})
-        rows.extend({"chunk_id": row.id, "key": key, "opens": key == first} for key in keys)
+        rows.extend({"chunk_id": row.id, "key": key, "opens": key in introduced} for key in keys)
         if number % 500 == 0:
             progress("link", number, len(waiting))
     for batch in batches(row.id for row in waiting):

@@ -1,13 +1,13 @@
-"""Which passages a question reaches: a short walk over passages, their titles and shared names.
+"""Which passages a question reaches: a short walk over passages, titles and shared names.
 
-The graph has one node a passage and one a name that at least two passages share. It knows labels,
+The graph has one node a passage and one a name that at least two passages share; a mention of a
+name leads to its homes above all. It knows labels,
 rows and weights only; how passages are scored before the walk, what a label is called and where
 texts are stored, others know.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,33 +18,51 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .algorithms import rows_normalised, walk
+from .algorithms import spread, walk
 from .errors import GraphInputError
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.float64]
 
-TITLE_WEIGHT = 4.0
-"""From a passage to the passages whose title it mentions: half to the first of them, which is
-where a document says what it is about, half shared among all."""
+HOME_WEIGHT = 4.0
+"""From a passage to the homes of each name it mentions, all of them together."""
 BACK_WEIGHT = 0.5
 NAME_WEIGHT = 0.5
-OWN_TITLE_FACTOR = 2.0
+OWN_NAME_FACTOR = 2.0
+HOME_PULL = 5.0
+"""How much more of what goes to a name's homes the best-scored of them gets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkGraph:
-    """Passages 0 … n−1 and names n … as one row-normalised float32 matrix of transitions.
+    """Passages 0 … n−1 and names n … with the shares of mass that go from each to each.
 
-    `labels` are those that stand in each passage, `names` the shared ones that have a node,
-    `homes` the rows under each title.
+    A name's *homes* are the passages under it as a title or, where it is nobody's title, those
+    that introduce it. `links` (n + names, n + names) holds the shares whose target is fixed,
+    `mentions` (n + names, homed names) what goes to a name's homes, `homes_of` (homed names,
+    n + names) which these are: the question decides among them. Rows of `links` and `mentions`
+    together sum to one or are empty.
     """
 
-    transitions: sparse.csr_array
+    links: sparse.csr_array
+    mentions: sparse.csr_array
+    homes_of: sparse.csr_array
     titles: tuple[str, ...]
     labels: tuple[frozenset[str], ...]
+    introduced: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     homes: Mapping[str, tuple[int, ...]]
+
+    @cached_property
+    def transitions(self) -> sparse.csr_array:
+        """All shares as one matrix, every home of a name alike: the walk without a question."""
+        counts = np.maximum(np.diff(self.homes_of.indptr), 1)
+        even = sparse.csr_array(
+            (np.repeat(1.0 / counts, counts).astype(np.float32), *_places(self.homes_of)),
+            shape=self.homes_of.shape,
+        )
+        return (self.links + self.mentions @ even).tocsr()
 
     @cached_property
     def incoming(self) -> sparse.csr_array:
@@ -52,89 +70,161 @@ class WalkGraph:
         return self.transitions.T.tocsr()
 
     @classmethod
-    def build(cls, titles: Sequence[str], links: Sequence[Collection[str]]) -> WalkGraph:
+    def build(
+        cls,
+        titles: Sequence[str],
+        links: Sequence[Collection[str]],
+        introduced: Sequence[Collection[str]] = (),
+    ) -> WalkGraph:
         """The graph of n passages; the same whatever the order of labels within one passage.
 
-        `titles[row]` is the label of a passage's title, "" for none or a generic one; `links[row]`
-        are the labels of the names that stand in it, in any order, repeats meaning nothing.
+        Args:
+            titles: the label of each passage's title, "" for none or a generic one.
+            links: labels of the names that stand in each, in any order, repeats meaning nothing.
+            introduced: labels that each passage introduces besides its title; none by default.
 
         Raises:
             GraphInputError: not as many titles as link lists.
         """
-        if len(titles) != len(links):
+        if len(titles) != len(links) or (introduced and len(titles) != len(introduced)):
             raise GraphInputError(f"{len(titles)} titles for {len(links)} passages")
-        homes: dict[str, list[int]] = defaultdict(list)
-        for row, title in enumerate(titles):
-            if title:
-                homes[title].append(row)
-        labels = [frozenset(some) - {""} for some in links]
-        edges = _title_edges(labels, homes)
-        names = _shared_names(titles, labels)
-        edges.extend(_name_edges(titles, labels, names))
+        labels = tuple(frozenset(some) - {""} for some in links)
+        homes = _homes(titles, introduced)
+        size, homed = len(titles), sorted(homes)
+        mention, name = _mention_edges(labels, homes, homed), _name_edges(labels, homes, size)
+        nodes = size + len(name.names)
+        to_homes = _matrix(mention.there, (nodes, len(homed)))
+        fixed = _matrix([*mention.back, *name.edges], (nodes, nodes))
+        factors = _inverse(fixed.sum(axis=1) + to_homes.sum(axis=1))
+        here = [(place, row, 1.0) for place, label in enumerate(homed) for row in homes[label]]
         return cls(
-            transitions=_matrix(edges, len(titles) + len(names)),
+            links=_scaled(fixed, factors),
+            mentions=_scaled(to_homes, factors),
+            homes_of=_matrix(here, (len(homed), nodes)),
             titles=tuple(titles),
-            labels=tuple(labels),
-            names=tuple(names),
-            homes={title: tuple(rows) for title, rows in sorted(homes.items())},
+            labels=labels,
+            introduced=tuple(tuple(sorted(some)) for some in introduced) or ((),) * size,
+            names=name.names,
+            homes={label: tuple(homes[label]) for label in homed},
         )
+
+    def to_homes(self, scores: npt.NDArray[np.floating]) -> Callable[[FloatArray], FloatArray]:
+        """Mass to where it goes by mentions, if passages score so for a question: (n), 0–1."""
+        pull = np.ones(self.links.shape[0])
+        pull[: scores.size] += HOME_PULL * scores
+
+        def step(mass: FloatArray) -> FloatArray:
+            given = spread(self.mentions, mass)
+            reached = np.flatnonzero(given)
+            chosen = self.homes_of[reached]
+            if not chosen.nnz:
+                return np.zeros_like(mass)
+            weights = pull[chosen.indices]
+            counts = np.diff(chosen.indptr)
+            sums = np.add.reduceat(weights, chosen.indptr[:-1])  # every homed name has a home
+            shares = weights * np.repeat(given[reached] / sums, counts)
+            return np.bincount(chosen.indices, shares, minlength=mass.size).astype(np.float32)
+
+        return step
 
 
 Edge = tuple[int, int, float]
 
 
-def _title_edges(
-    labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]]
-) -> list[Edge]:
-    edges: list[Edge] = []
+@dataclass(frozen=True, slots=True)
+class _MentionEdges:
+    there: list[Edge]  # passage → number of a homed name
+    back: list[Edge]  # home → passage that mentions it
+
+
+@dataclass(frozen=True, slots=True)
+class _NameEdges:
+    names: tuple[str, ...]
+    edges: list[Edge]
+
+
+def _homes(titles: Sequence[str], introduced: Sequence[Collection[str]]) -> dict[str, list[int]]:
+    homes: dict[str, list[int]] = defaultdict(list)
+    for row, title in enumerate(titles):
+        if title:
+            homes[title].append(row)
+    titled = homes.keys() | {""}
+    others: dict[str, list[int]] = defaultdict(list)
+    for row, some in enumerate(introduced):
+        for label in frozenset(some) - titled:
+            others[label].append(row)
+    return dict(homes) | others
+
+
+def _mention_edges(
+    labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], homed: Sequence[str]
+) -> _MentionEdges:
+    """A passage that is a home of a name mentions it as its own: no edge to the other homes."""
+    number = {label: place for place, label in enumerate(homed)}
+    at_home = {label: frozenset(rows) for label, rows in homes.items()}
+    found = _MentionEdges([], [])
     for row, some in enumerate(labels):
-        for label in sorted(some & homes.keys()):
+        for label in sorted(some & number.keys()):
+            if row in at_home[label]:
+                continue
             rows = homes[label]
-            for place, home in enumerate(rows):
-                share = 0.5 / len(rows) + (0.5 if place == 0 else 0.0)
-                if home != row:
-                    edges.append((row, home, TITLE_WEIGHT * share))
-                    edges.append((home, row, BACK_WEIGHT * share))
-    return edges
-
-
-def _shared_names(titles: Sequence[str], labels: Sequence[frozenset[str]]) -> dict[str, int]:
-    """Names of at least two passages, sorted, with the number of passages."""
-    counts: dict[str, int] = defaultdict(int)
-    for title, some in zip(titles, labels, strict=True):
-        for label in some | ({title} if title else set()):
-            counts[label] += 1
-    return {label: count for label, count in sorted(counts.items()) if count > 1}
+            found.there.append((row, number[label], HOME_WEIGHT))
+            found.back.extend((home, row, BACK_WEIGHT / len(rows)) for home in rows)
+    return found
 
 
 def _name_edges(
-    titles: Sequence[str], labels: Sequence[frozenset[str]], names: Mapping[str, int]
-) -> list[Edge]:
-    node_of = {name: len(titles) + place for place, name in enumerate(names)}
-    weight_of = {n: NAME_WEIGHT / math.sqrt(math.log(math.e + df)) for n, df in names.items()}
+    labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], size: int
+) -> _NameEdges:
+    """Edges between passages and the names that stand in, or are at home in, two or more."""
+    own: list[set[str]] = [set() for _ in labels]
+    for label, rows in homes.items():
+        for row in rows:
+            own[row].add(label)
+    present = [sorted(some | mine) for some, mine in zip(labels, own, strict=True)]
+    counts: dict[str, int] = defaultdict(int)
+    for some in present:
+        for label in some:
+            counts[label] += 1
+    names = tuple(sorted(label for label, count in counts.items() if count > 1))
+    node_of = {name: size + place for place, name in enumerate(names)}
+    weight_of = {n: NAME_WEIGHT / np.sqrt(np.log(np.e + counts[n])) for n in names}
     edges: list[Edge] = []
-    for row, (title, some) in enumerate(zip(titles, labels, strict=True)):
-        for label in sorted((some | {title}) & node_of.keys()):
-            weight = weight_of[label] * (OWN_TITLE_FACTOR if label == title else 1.0)
-            edges.append((row, node_of[label], weight))
-            edges.append((node_of[label], row, weight))
-    return edges
+    for row, (some, mine) in enumerate(zip(present, own, strict=True)):
+        for label in some:
+            if label in node_of:
+                weight = weight_of[label] * (OWN_NAME_FACTOR if label in mine else 1.0)
+                edges += [(row, node_of[label], weight), (node_of[label], row, weight)]
+    return _NameEdges(names, edges)
 
 
-def _matrix(edges: Sequence[Edge], size: int) -> sparse.csr_array:
-    sources = np.fromiter((edge[0] for edge in edges), dtype=np.int64, count=len(edges))
-    targets = np.fromiter((edge[1] for edge in edges), dtype=np.int64, count=len(edges))
-    weights = np.fromiter((edge[2] for edge in edges), dtype=np.float64, count=len(edges))
-    matrix = sparse.coo_array((weights, (sources, targets)), shape=(size, size)).tocsr()
+def _matrix(edges: Sequence[Edge], shape: tuple[int, int]) -> sparse.csr_array:
+    sources, targets, weights = zip(*edges, strict=True) if edges else ((), (), ())
+    places = (np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64))
+    matrix = sparse.coo_array((np.array(weights, np.float32), places), shape=shape).tocsr()
     matrix.sum_duplicates()
-    return rows_normalised(matrix)
+    return matrix
+
+
+def _inverse(sums: npt.ArrayLike) -> Weights:
+    values = np.asarray(sums, dtype=np.float64).ravel()
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _scaled(matrix: sparse.csr_array, factors: Weights) -> sparse.csr_array:
+    shares = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
+    return sparse.csr_array((shares.astype(np.float32), *_places(matrix)), shape=matrix.shape)
+
+
+def _places(matrix: sparse.csr_array) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    return matrix.indices, matrix.indptr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkResult:
     """`mass` of each passage (float32, n), the order of rows (best first), and the seeds used.
 
-    `seeds` are rows, best first; `named` the titles that stand in the question, sorted.
+    `seeds` are rows, best first; `named` the names with a home that stand in the question, sorted.
     """
 
     mass: FloatArray
@@ -156,28 +246,45 @@ def rank(
 ) -> WalkResult:
     """Passages by the mass that a walk from the best of them leaves there.
 
-    `scores` (n) are 0–1. Of the passages whose title is among `question_labels` the best-scored
-    gets `title_bonus` on top, the next half of it, then a third …: a title of many passages must
+    `scores` (n) are 0–1. Of the homes of each name among `question_labels` the best-scored
+    gets `title_bonus` on top, the next half of it, then a third …: a name of many homes must
     not fill all seeds. The `seeds` best restart the walk, weighted score**power. Order: mass, then
     score, then row; without any link this is the order of the scores.
     """
     count = len(graph.titles)
-    boosted = np.asarray(scores, dtype=np.float64).copy()
-    if boosted.shape != (count,):
-        raise GraphInputError(f"{boosted.shape} scores for {count} passages")
+    given = np.asarray(scores, dtype=np.float64)
+    if given.shape != (count,):
+        raise GraphInputError(f"{given.shape} scores for {count} passages")
+    boosted = given.copy()
     named = sorted(label for label in set(question_labels) if label in graph.homes)
     for label in named:
         rows = np.array(graph.homes[label])
         best_first = rows[np.lexsort((rows, -boosted[rows]))]
         boosted[best_first] += title_bonus / np.arange(1, rows.size + 1)
-    best = np.lexsort((np.arange(count), -boosted))[:seeds]
-    best = best[boosted[best] > 0]
-    restart = np.zeros(graph.transitions.shape[0], dtype=np.float32)
+    best = _best(boosted, seeds)
+    restart = np.zeros(graph.links.shape[0], dtype=np.float32)
     weights = boosted[best] ** power
     restart[best] = weights / weights.sum() if best.size else weights
-    mass = walk(graph.transitions, restart, steps=steps, damping=damping)[:count]
-    order = np.lexsort((np.arange(count), -boosted, -mass))
-    return WalkResult(mass=mass, order=order, seeds=best, named=tuple(named))
+    also = graph.to_homes(given)
+    mass = walk(graph.links, restart, steps=steps, damping=damping, also=also)[:count]
+    return WalkResult(mass=mass, order=_order(mass, boosted), seeds=best, named=tuple(named))
+
+
+def _best(scores: Weights, limit: int) -> Rows:
+    """The rows of the `limit` best scores above nil, best first, equal ones by row."""
+    rows = np.flatnonzero(scores > 0)
+    if rows.size > limit:
+        cut = np.partition(scores[rows], rows.size - limit)[rows.size - limit]
+        rows = rows[scores[rows] >= cut]
+    return rows[np.lexsort((rows, -scores[rows]))][:limit]
+
+
+def _order(mass: FloatArray, scores: Weights) -> Rows:
+    """All rows by mass, then score, then row; only those that have either need sorting."""
+    alive = (mass > 0) | (scores > 0)
+    rows = np.flatnonzero(alive)
+    first = rows[np.lexsort((rows, -scores[rows], -mass[rows]))]
+    return np.concatenate([first, np.flatnonzero(~alive)])
 
 
 _MAX_HOPS = 4
@@ -249,7 +356,9 @@ def _way(start: int, onward: Mapping[int, int]) -> list[int]:
 
 def _node_name(graph: WalkGraph, node: int, display: Callable[[str], str], untitled: str) -> str:
     count = len(graph.titles)
-    label = graph.titles[node] if node < count else graph.names[node - count]
+    if node >= count:
+        return repr(display(graph.names[node - count]))
+    label = graph.titles[node] or next(iter(graph.introduced[node]), "")
     return repr(display(label)) if label else untitled
 
 
@@ -259,4 +368,5 @@ def _link_kind(graph: WalkGraph, source: int, target: int) -> str:
         return "is named in"
     if target >= count:
         return "names"
-    return "mentions" if graph.titles[target] in graph.labels[source] else "is mentioned in"
+    mentioned = any(target in graph.homes.get(label, ()) for label in graph.labels[source])
+    return "mentions" if mentioned else "is mentioned in"

@@ -359,3 +359,38 @@ def opening_name(text: str, matches: Sequence[NameMatch]) -> str:
     """
     opening = [m for m in matches if _ARTICLE.fullmatch(text, 0, m.start)]
     return max(opening, key=lambda m: (-m.start, m.end, m.key)).key if opening else ""
+
+
+_INTRODUCES = re.compile(
+    r"\s*(?:[(（,，]|是|[^.:：;。\n(]{0,30}?\b(?:is|was|are|were|refers|may refer)\b)"
+)
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_TITLE_WORD = re.compile(r"[^\W_]{3,}")
+
+
+def introduced_names(text: str, matches: Sequence[NameMatch], *, title: str = "") -> frozenset[str]:
+    """Keys of the names that a text introduces: its paragraphs begin with them and go on to say
+    what they are ("Ada Brine (1815–1880) was …", "海鸥码头是……").
+
+    Where half of the words of the title stand in the text the title says what it is about, and
+    nothing is introduced beside it. `matches` are those of the text, from `NameMatcher.match`.
+    """
+    if _is_about(title, text):
+        return frozenset()
+    starts = [0, *(break_.end() for break_ in _PARAGRAPH.finditer(text))]
+    found: set[str] = set()
+    for start in starts:
+        article = _ARTICLE.match(text, start)
+        begin = article.end() if article else start
+        opening = [m for m in matches if m.start == begin and ":" not in m.key]
+        if opening:
+            longest = max(opening, key=lambda m: (m.end, m.key))
+            if _INTRODUCES.match(text, longest.end):
+                found.add(longest.key)
+    return frozenset(found)
+
+
+def _is_about(title: str, text: str) -> bool:
+    words = set(_TITLE_WORD.findall(title.casefold()))
+    folded = text.casefold()
+    return bool(words) and 2 * sum(word in folded for word in words) >= len(words)

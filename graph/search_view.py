@@ -7,7 +7,7 @@ of document, position and id. Dirty rows are left out.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +17,15 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, and_, select
 
+from .algorithms import with_neighbours
 from .facts import batches
 from .local_search import WalkGraph, WalkResult, explain, rank
 from .names import NameMatcher, capitalised_names, is_matchable, name_key
 from .schema import chunks, entities, links, names
 
 MAX_QUESTION_CHARACTERS = 2_000
+LONG_DOCUMENT = 4
+"""From so many chunks on, the neighbours of a chunk say something of it."""
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
@@ -38,20 +41,29 @@ class QuestionNames:
 
 @dataclass(frozen=True)
 class GraphView:
-    """Chunks by row, each with its document, the label of its title ("" for none) and of the names
-    in it. A part shows only some rows of a library."""
+    """Chunks by row, each with its document and the labels of its title ("" for none), of the names
+    in it, and of those that it introduces. A part shows only some rows of a library."""
 
     chunk_ids: tuple[str, ...]
     documents: tuple[str, ...]
     titles: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     display: dict[str, str]
+    introduced: tuple[tuple[str, ...], ...] = ()
     is_part: bool = False
 
     @cached_property
     def walk_graph(self) -> WalkGraph:
         """The graph of the walk, built when first used."""
-        return WalkGraph.build(self.titles, self.labels)
+        return WalkGraph.build(self.titles, self.labels, self.introduced)
+
+    @cached_property
+    def adjacent(self) -> npt.NDArray[np.bool_]:
+        """Whether each row but the last goes on in the next: `(n − 1,)`, in long documents only."""
+        documents = np.array(self.documents, dtype=object)
+        sizes = Counter(self.documents)
+        is_long = np.array([sizes[name] >= LONG_DOCUMENT for name in self.documents], dtype=bool)
+        return np.asarray((documents[1:] == documents[:-1]) & is_long[1:], dtype=bool)
 
     @cached_property
     def known_labels(self) -> frozenset[str]:
@@ -66,6 +78,7 @@ class GraphView:
             titles=tuple(self.titles[row] for row in rows),
             labels=tuple(self.labels[row] for row in rows),
             display=self.display,
+            introduced=tuple(self.introduced[row] for row in rows if self.introduced),
             is_part=True,
         )
 
@@ -94,8 +107,11 @@ class GraphView:
     def rank(
         self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
     ) -> WalkResult:
-        """Rows by the mass of a walk from the best-scored of them (see `local_search.rank`)."""
-        return rank(self.walk_graph, scores, question_labels)
+        """Rows by the mass of a walk from the best-scored of them (see `local_search.rank`).
+
+        Chunks of long documents are scored with their neighbours.
+        """
+        return rank(self.walk_graph, with_neighbours(scores, self.adjacent), question_labels)
 
     def from_labels(self, question_labels: Collection[str]) -> list[tuple[str, float]]:
         """Chunks reached from names alone, as `(chunk id, mass)`, best first."""
@@ -121,41 +137,34 @@ class GraphView:
 
 def read_view(connection: Connection) -> GraphView:
     """The view of the library as it is now; what is dirty is left out, nothing is derived."""
-    query = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
-    label_of = {row.key: row.entity_id for row in connection.execute(query)}
+    # Plain tuples, unpacked: a large library has millions of links, and attributes of rows cost.
     named = select(entities.c.id, entities.c.name).where(entities.c.dirty.is_(False))
-    display = {row.id: row.name for row in connection.execute(named)}
+    display = {str(label): str(name) for label, name in connection.execute(named)}
+    known = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
+    label_of = {key: label for key, label in connection.execute(known) if label in display}
     found: dict[str, set[str]] = defaultdict(set)
-    opening: dict[str, str] = {}
-    for row in connection.execute(select(links)):
-        if row.key in label_of:
-            found[row.chunk_id].add(label_of[row.key])
-            if row.opens:
-                opening[row.chunk_id] = _clean(label_of[row.key], display)
+    opening: dict[str, set[str]] = defaultdict(set)
+    for chunk_id, key, opens in connection.execute(
+        select(links.c.chunk_id, links.c.key, links.c.opens)
+    ):
+        label = label_of.get(key)
+        if label is not None:
+            found[chunk_id].add(label)
+            if opens:
+                opening[chunk_id].add(label)
     ordered = connection.execute(
         select(chunks.c.id, chunks.c.document_id, chunks.c.title_key).order_by(
             chunks.c.document_id, chunks.c.position, chunks.c.id
         )
     ).all()
     return GraphView(
-        chunk_ids=tuple(row.id for row in ordered),
-        documents=tuple(row.document_id for row in ordered),
-        titles=tuple(
-            _clean(
-                label_of.get(row.title_key, "") if row.title_key else opening.get(row.id, ""),
-                display,
-            )
-            for row in ordered
-        ),
-        labels=tuple(
-            tuple(sorted(label for label in found[row.id] if label in display)) for row in ordered
-        ),
+        chunk_ids=tuple(chunk_id for chunk_id, _, _ in ordered),
+        documents=tuple(document_id for _, document_id, _ in ordered),
+        titles=tuple(label_of.get(title, "") if title else "" for _, _, title in ordered),
+        labels=tuple(tuple(sorted(found.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
         display=display,
+        introduced=tuple(tuple(sorted(opening.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
     )
-
-
-def _clean(label: str, display: dict[str, str]) -> str:
-    return label if label in display else ""
 
 
 def _possible_keys(question: str) -> set[str]:

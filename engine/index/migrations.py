@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-SCHEMA = 2
+SCHEMA = 3
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -19,6 +19,10 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE documents ADD COLUMN given TEXT NOT NULL DEFAULT '{}'",
         "UPDATE documents SET source = id, source_sha256 = sha256",
         "CREATE INDEX ix_documents_source ON documents (source)",
+    ),
+    2: (  # what a chunk introduces is found by other rules
+        "UPDATE chunks SET linked = 0",
+        "UPDATE state SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'",
     ),
 }
 

@@ -55,7 +55,7 @@ class ChromaStore:
 
     def count(self) -> int:
         """See `ExternalStore`."""
-        return self._collection.count()
+        return int(self._collection.count())
 
     def ids(self) -> list[str]:
         """See `ExternalStore`."""

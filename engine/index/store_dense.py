@@ -59,6 +59,11 @@ class Dense(Protocol):
     ) -> dict[str, float]:
         """Cosine by chunk id of at least the `depth` nearest."""
 
+    def array(
+        self, query: NDArray[np.float32], chunk_ids: tuple[str, ...], *, depth: int
+    ) -> NDArray[np.float64] | None:
+        """Cosine of each of these chunks, in their order; the least for what is not near."""
+
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
         """Exact cosine of these chunks."""
 

@@ -48,7 +48,7 @@ class QdrantStore:
         """See `ExternalStore`."""
         if not self._client.collection_exists(self._name):
             return 0
-        return self._client.count(self._name, exact=True).count
+        return int(self._client.count(self._name, exact=True).count)
 
     def ids(self) -> list[str]:
         """See `ExternalStore`."""

@@ -54,7 +54,9 @@ def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: 
         known = [float(len(rows) - place) for place in range(len(rows))]
     given = np.asarray(known, dtype=np.float64)
     low, high, least = given.min(), given.max(), 1.0 / len(rows)
-    scaled = least + (1 - least) * (given - low) / (high - low) if high > low else np.ones(len(rows))
+    scaled = (
+        least + (1 - least) * (given - low) / (high - low) if high > low else np.ones(len(rows))
+    )
     values[np.asarray(rows)[::-1]] = scaled[::-1]
     return values
 

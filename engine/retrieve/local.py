@@ -2,15 +2,14 @@
 
 The recipe of hybrid retrieval here: lexical and dense scores rescaled and added, the dense ones
 weighted by how much of question and passage the encoder can read at all, then a short random walk
-from the best over the graph. Knows how to read the indexes, nothing of how answers are written.
+from the best over the graph. Further lists may be handed in, and older documents may count less.
+Knows how to read the indexes, nothing of how answers are written.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,30 +21,29 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from ..errors import QuestionError
-from ..index.dense import DenseIndex
 from ..index.door import (
     Chunk,
     GraphView,
     QuestionNames,
-    derived_stamp,
     node_of_chunk,
     read_chunks,
-    read_view,
 )
 from ..index.filters import DocumentFilter
 from ..index.keyword import KeywordRetriever
 from ..index.library import Library
+from ..index.store_dense import Dense
 from ..settings import RetrieveSettings
 from ..types import Passage, TraceStep
+from .further import FurtherList, further_scores
 from .ranking import Ranking, Walk, rank_passages
 from .reading import Reading, readings
 from .relevance import Evidence, coverage, question_tokens, relevance
+from .shown import Shown, Views
+from .stopwatch import Stopwatch
 from .tokens import tokens
 
 DENSE_DEPTH = 400
 """How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
-KEPT_VIEWS = 8
-"""How many filters' views are kept ready."""
 
 
 @dataclass(slots=True)
@@ -54,19 +52,6 @@ class Search:
 
     passages: list[Passage]
     trace: list[TraceStep] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What a search may see: a view, and which rows of the whole library its rows are."""
-
-    view: GraphView
-    rows: NDArray[np.int64]
-    is_all: bool
-
-    def of(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The values of the rows that are seen, of an array over the whole library."""
-        return values if self.is_all else values[self.rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +74,11 @@ class LocalRetriever(BaseRetriever):
         readable: how much of a text the embedding model can read, 0–1.
         settings: which lists take part, and how they are fused.
         within: the documents that any search of this retriever may see; None means all.
+        extra: further lists as `(name, retriever, weight)`: any LlamaIndex retriever whose nodes
+            have the ids of chunks. Weights count in the weighted fusions.
+        weights: of `keyword` and `dense` in the weighted fusions; 1 where not given.
+        half_life_days: after so many days a document counts half, measured by its `date` from the
+            newest one that a search may see; None: age does not count.
     """
 
     def __init__(
@@ -96,11 +86,14 @@ class LocalRetriever(BaseRetriever):
         library: Library,
         *,
         keyword: KeywordRetriever,
-        dense: DenseIndex | None,
+        dense: Dense | None,
         embed_model: BaseEmbedding | None,
         readable: Callable[[str], float],
         settings: RetrieveSettings,
         within: DocumentFilter | None = None,
+        extra: Sequence[tuple[str, BaseRetriever, float]] = (),
+        weights: Mapping[str, float] | None = None,
+        half_life_days: float | None = None,
     ) -> None:
         self._library = library
         self._keyword = keyword
@@ -109,9 +102,11 @@ class LocalRetriever(BaseRetriever):
         self._readable = readable
         self._settings = settings
         self._within = within
-        self._guard = threading.Lock()
-        self._stamp = ""
-        self._shown: dict[str, _Shown] = {}
+        self._extra = tuple(extra)
+        self._further = [FurtherList(*each) for each in self._extra]
+        self._weights = {**(weights or {}), **{name: weight for name, _, weight in self._extra}}
+        self._half_life_days = half_life_days
+        self._views = Views(library, half_life_days=half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
     def only(self, within: DocumentFilter | None) -> LocalRetriever:
@@ -124,6 +119,9 @@ class LocalRetriever(BaseRetriever):
             readable=self._readable,
             settings=self._settings,
             within=within,
+            extra=self._extra,
+            weights=self._weights,
+            half_life_days=self._half_life_days,
         )
 
     def search(
@@ -144,11 +142,11 @@ class LocalRetriever(BaseRetriever):
         wanted = self._settings.top_k if top_k is None else top_k
         if wanted < 1:
             raise QuestionError(f"top_k must be 1 or more, not {wanted}")
-        steps = _Stopwatch()
+        steps = Stopwatch()
         vector = self._embed(question)
         steps.lap("embed", "question embedded" if vector is not None else "no embedding")
         with self._library.read() as connection:  # one view of the library for all lists
-            shown = self._current(connection, within or self._within)
+            shown = self._views.current(connection, within or self._within)
             names = shown.view.names_in(connection, question)
             asked = _Asked(text=question, vector=vector, names=names)
             steps.lap("view", f"{len(shown.view.chunk_ids)} chunks", names=len(names.labels))
@@ -171,13 +169,13 @@ class LocalRetriever(BaseRetriever):
     def labels_in(self, question: str) -> frozenset[str]:
         """The entities whose names stand in a question."""
         with self._library.read() as connection:
-            view = self._current(connection, self._within).view
+            view = self._views.current(connection, self._within).view
             return view.names_in(connection, question).labels
 
     def documents(self, within: DocumentFilter) -> frozenset[str]:
         """The documents that a filter admits and that hold any chunk."""
         with self._library.read() as connection:
-            return frozenset(self._current(connection, within).view.documents)
+            return frozenset(self._views.current(connection, within).view.documents)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self.search(query_bundle.query_str).passages
@@ -198,62 +196,37 @@ class LocalRetriever(BaseRetriever):
             return None
         return np.asarray(self._embed_model.get_query_embedding(question), dtype=np.float32)
 
-    def _current(self, connection: Connection, within: DocumentFilter | None) -> _Shown:
-        """What may be seen as it is now; the views of the last few filters are kept."""
-        stamp = derived_stamp(connection)
-        with self._guard:
-            if self._stamp != stamp:
-                view = read_view(connection)
-                everything = _Shown(view, np.arange(len(view.chunk_ids)), is_all=True)
-                self._stamp, self._shown = stamp, {"": everything}
-            whole = self._shown[""]
-            if within is None:
-                return whole
-            if within.key not in self._shown:
-                known = self._library.document_metadata(connection)
-                admitted = {name for name, metadata in known.items() if within.admits(metadata)}
-                rows = [row for row, name in enumerate(whole.view.documents) if name in admitted]
-                shown = _Shown(whole.view.only(rows), np.array(rows, np.int64), is_all=False)
-                while len(self._shown) > KEPT_VIEWS:
-                    del self._shown[next(key for key in self._shown if key)]
-                self._shown[within.key] = shown
-            return self._shown[within.key]
-
-    def _rank(self, asked: _Asked, shown: _Shown, steps: _Stopwatch) -> Ranking:
+    def _rank(self, asked: _Asked, shown: Shown, steps: Stopwatch) -> Ranking:
         view = shown.view
         fields = self._keyword.field_scores(asked.text) if self._settings.keyword else None
         steps.lap("keyword", "BM25 of title and text" if fields else "off")
-        dense = self._dense_scores(asked.vector, shown)
+        dense = None
+        if self._dense is not None and asked.vector is not None:
+            dense = self._dense.array(asked.vector, view.chunk_ids, depth=DENSE_DEPTH)
         steps.lap("dense", "cosine" if dense is not None else "off")
+        further = {}
+        if self._further:
+            further = further_scores(self._further, asked.text, row_of=shown.row_of)
+            steps.lap("further lists", ", ".join(further))
         walk: Walk | None = None
         if self._settings.walk:
             walk = lambda scores: view.rank(scores, asked.names.labels)  # noqa: E731
-        nothing = None if dense is not None else np.zeros(len(view.chunk_ids))
+        nothing = None if dense is not None or further else np.zeros(len(view.chunk_ids))
         ranking = rank_passages(
             shown.of(fields["body"]) if fields else nothing,
             shown.of(fields["title"]) if fields else None,
             dense=dense,
             dense_weight=self._readable(asked.text) * shown.of(self._keyword.readable),
+            further=further,
             walk=walk,
             fusion=self._settings.fusion,
+            weights=self._weights,
+            decay=shown.decay,
         )
         steps.lap(
             "fuse and walk", f"{self._settings.fusion} fusion, walk {'on' if walk else 'off'}"
         )
         return ranking
-
-    def _dense_scores(
-        self, query: NDArray[np.float32] | None, shown: _Shown
-    ) -> NDArray[np.float64] | None:
-        if self._dense is None or query is None:
-            return None
-        chunk_ids = shown.view.chunk_ids
-        within = None if shown.is_all else frozenset(chunk_ids)
-        found = self._dense.scores(query, depth=DENSE_DEPTH, within=within)
-        if not found:
-            return None
-        floor = min(found.values())
-        return np.array([found.get(chunk_id, floor) for chunk_id in chunk_ids])
 
     def _read(
         self, connection: Connection, view: GraphView, ranking: Ranking, *, limit: int
@@ -268,7 +241,7 @@ class LocalRetriever(BaseRetriever):
         )
 
     def _passages(
-        self, asked: _Asked, shown: _Shown, ranking: Ranking, found: Sequence[Reading]
+        self, asked: _Asked, shown: Shown, ranking: Ranking, found: Sequence[Reading]
     ) -> list[Passage]:
         judged = self._relevances(asked, shown, ranking, found)
         seeds = ranking.seeds.tolist()
@@ -291,7 +264,7 @@ class LocalRetriever(BaseRetriever):
         ]
 
     def _relevances(
-        self, asked: _Asked, shown: _Shown, ranking: Ranking, found: Sequence[Reading]
+        self, asked: _Asked, shown: Shown, ranking: Ranking, found: Sequence[Reading]
     ) -> list[float]:
         """Calibrated relevance of each reading, judged over the whole list (see `relevance`)."""
         if not found:
@@ -328,18 +301,3 @@ def _share(asked: QuestionNames, present: set[str]) -> float | None:
     """How many of the question's names a passage has; None where the question has none."""
     count = len(asked.labels) + len(asked.unknown)
     return len(asked.labels & present) / count if count else None
-
-
-class _Stopwatch:
-    """Collects a trace step for each stage, with the time since the one before."""
-
-    def __init__(self) -> None:
-        self.steps: list[TraceStep] = []
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str, detail: str, **figures: float) -> None:
-        now = time.perf_counter()
-        self.steps.append(
-            TraceStep(stage=stage, detail=detail, seconds=now - self._last, figures=figures)
-        )
-        self._last = now

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from .fuse import Scores, reciprocal_rank_fusion, rescale, score_fusion
 
 Rows = npt.NDArray[np.int64]
-Fusion = Literal["score", "rrf"]
+Fusion = Literal["score", "rrf", "weighted_score", "weighted_rrf"]
+"""Rescaled scores or reciprocal ranks; every list alike, or each by its weight."""
 TITLE_SHARE = 0.3
 """Weight of the BM25 score of the title alone beside that of title and body."""
 
@@ -46,8 +47,9 @@ Walk = Callable[[Scores], WalkOutcome]
 class Ranking:
     """All rows, best first; the score that orders them; and each list's scores by its name.
 
-    `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`,
-    `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best first.
+    `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`, further
+    lists by their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at,
+    best first.
     """
 
     order: Rows
@@ -62,8 +64,11 @@ def rank_passages(
     *,
     dense: npt.ArrayLike | None = None,
     dense_weight: float | npt.ArrayLike = 1.0,
+    further: Mapping[str, npt.ArrayLike] | None = None,
     walk: Walk | None = None,
     fusion: Fusion = "score",
+    weights: Mapping[str, float] | None = None,
+    decay: npt.ArrayLike | None = None,
 ) -> Ranking:
     """Rows by fused score, or by the mass of a walk from the best of these.
 
@@ -73,18 +78,19 @@ def rank_passages(
         dense: cosine of question and passage (n).
         dense_weight: 0–1, one number or one a row: how much of the question and of the passage
             the encoder can read. Where it is nil, the keyword score alone decides.
+        further: more lists by name, each (n), nil where a list did not find the passage.
         walk: what to do with the fused scores; None leaves their order.
-        fusion: how lists become one; "rrf" is rescaled to 0–1 for the walk's sake.
+        fusion: how lists become one; by ranks is rescaled to 0–1 for the walk's sake.
+        weights: of lists by name, 1 where not given; they count in the weighted fusions alone.
+        decay: a factor for each fused score (n), before the walk (see `time`).
 
     Ties are broken by row, so the same input gives the same order.
     """
     lists = _lists(lexical_body, lexical_title, dense, dense_weight)
-    weight = np.asarray(dense_weight, dtype=np.float64)
-    if fusion == "score":
-        weights = [weight if name == "dense" else 1.0 for name in lists]
-        fused = score_fusion(list(lists.values()), weights)
-    else:
-        fused = rescale(reciprocal_rank_fusion(list(lists.values())))
+    lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
+    fused = _fused(lists, dense_weight, fusion=fusion, weights=weights or {})
+    if decay is not None:
+        fused = fused * np.asarray(decay, dtype=np.float64)
     lists["fused"] = fused
     if walk is None:
         order = np.lexsort((np.arange(fused.size), -fused))
@@ -93,6 +99,23 @@ def rank_passages(
     mass = np.asarray(outcome.mass, dtype=np.float64)
     lists["walk"] = mass
     return Ranking(order=outcome.order, scores=mass, lists=lists, seeds=outcome.seeds)
+
+
+def _fused(
+    lists: Mapping[str, Scores],
+    dense_weight: float | npt.ArrayLike,
+    *,
+    fusion: Fusion,
+    weights: Mapping[str, float],
+) -> Scores:
+    given = {name: weights.get(name, 1.0) if "weighted" in fusion else 1.0 for name in lists}
+    if fusion == "rrf":
+        return rescale(reciprocal_rank_fusion(list(lists.values())))
+    readable = np.asarray(dense_weight, dtype=np.float64)
+    scaled = [weight * readable if name == "dense" else weight for name, weight in given.items()]
+    if fusion == "weighted_rrf":
+        return rescale(reciprocal_rank_fusion(list(lists.values()), scaled))
+    return score_fusion(list(lists.values()), scaled)
 
 
 def _lists(

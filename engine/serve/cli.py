@@ -292,7 +292,8 @@ def config_show(profile: ProfileOption = None) -> None:
     """Print the settings in force as YAML, secrets left out."""
     import yaml
 
-    typer.echo(yaml.safe_dump(settings_of(profile).model_dump(), sort_keys=False), nl=False)
+    values = settings_of(profile).model_dump(mode="json")
+    typer.echo(yaml.safe_dump(values, sort_keys=False), nl=False)
 
 
 @app.command()

@@ -212,7 +212,9 @@ def built(folder: Path, given: Sequence[tuple[str, str, str]]) -> float:
 Found = list[list[Span]]
 
 
-def run(folder: Path, asked: Sequence[Asked], lists: dict[str, object]) -> tuple[Found, list[float]]:
+def run(
+    folder: Path, asked: Sequence[Asked], lists: dict[str, object]
+) -> tuple[Found, list[float]]:
     """The spans of the chunks found for every question, best first, and milliseconds."""
     settings = Settings.model_validate({"retrieve": lists})
     found, times = [], []

@@ -282,7 +282,7 @@ def overwritten(library: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        pytest.param(newer, "has schema 99, this loregraph reads 2: upgrade loregraph", id="newer"),
+        pytest.param(newer, "has schema 99, this loregraph reads 3: upgrade loregraph", id="newer"),
         pytest.param(noise, "restore it from a copy, or build a new library", id="noise"),
         pytest.param(cut_short, "restore it from a copy, or build a new library", id="cut short"),
         pytest.param(

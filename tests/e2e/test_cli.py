@@ -305,7 +305,8 @@ def test_config_shows_every_setting_in_force(loregraph, tmp_path: Path) -> None:
     secret = {"OPENAI_API_KEY": "sk-not-to-be-shown", "LOREGRAPH_CHUNK__SIZE_TOKENS": "99"}
     done = loregraph(tmp_path, "config", "show", models=True, env=secret)
     shown = yaml.safe_load(done.stdout)
-    assert shown == Settings.load(environment={"LOREGRAPH_CHUNK__SIZE_TOKENS": "99"}).model_dump()
+    settings = Settings.load(environment={"LOREGRAPH_CHUNK__SIZE_TOKENS": "99"})
+    assert shown == settings.model_dump(mode="json")
     assert "sk-not-to-be-shown" not in done.stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from engine import KnowledgeEngine, Settings
+
+_WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
 
 class HashedEmbedding(BaseEmbedding):
@@ -21,7 +24,7 @@ class HashedEmbedding(BaseEmbedding):
 
     def _vector(self, text: str) -> list[float]:
         vector = np.zeros(64, dtype=np.float32)
-        for word in text.casefold().split():
+        for word in _WORD.findall(text.casefold()):
             digest = hashlib.sha256(word.encode()).digest()
             vector[digest[0] % 64] += 1.0 if digest[1] % 2 else -1.0
         norm = float(np.linalg.norm(vector))

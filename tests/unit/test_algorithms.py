@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from graph.algorithms import k_hop, rows_normalised, walk
+from graph.algorithms import k_hop, rows_normalised, spread, walk, with_neighbours
 from graph.errors import GraphInputError
 
 
@@ -70,3 +70,36 @@ def test_k_hop_agrees_with_networkx(hops: int) -> None:
     graph = random_graph(2)
     expected = networkx.single_source_shortest_path_length(graph, 4, cutoff=hops)
     assert k_hop(transitions(graph), [4], hops=hops).tolist() == sorted(expected)
+
+
+def test_following_only_what_has_mass_gives_the_same_bits() -> None:
+    matrix = transitions(random_graph(2, size=200))
+    mass = np.zeros(200, dtype=np.float32)
+    mass[[5, 60, 61]] = 0.5, 0.3, 0.2
+    assert spread(matrix, mass).tobytes() == np.asarray(matrix.T @ mass).tobytes()
+
+
+def test_a_passage_between_two_good_ones_gains_where_neighbours_agree() -> None:
+    scores = np.zeros(60)
+    scores[10:20] = 0.6
+    scores[15] = 0.0
+    scores[40] = 0.5
+    lifted = with_neighbours(scores, np.ones(59, dtype=bool))
+    assert lifted[15] > lifted[40] * 0.5
+    assert lifted[30] == 0
+    assert lifted.max() == pytest.approx(scores.max())
+
+
+@pytest.mark.parametrize(
+    ("scores", "adjacent"),
+    [
+        pytest.param([0.9, 0.0] * 20, [True] * 39, id="neighbours that differ"),
+        pytest.param([0.9, 0.8, 0.1] * 10, [False] * 29, id="no neighbours"),
+        pytest.param([0.5] * 10, [True] * 9, id="all alike"),
+        pytest.param([0.5], [], id="one passage"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_strangers_beside_a_passage_do_not_count(scores: list[float], adjacent: list[bool]) -> None:
+    lifted = with_neighbours(np.array(scores), np.array(adjacent, dtype=bool))
+    assert lifted.tolist() == scores

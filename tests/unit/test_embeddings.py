@@ -32,7 +32,10 @@ from engine.settings import EmbeddingSettings
 
 
 def _endpoint(url: str, model: str = "test-embedding") -> BaseEmbedding:
-    settings = EmbeddingSettings(kind="openai_like", model=model, base_url=url)
+    # Without prefixes: the tests put their own before it.
+    settings = EmbeddingSettings(
+        kind="openai_like", model=model, base_url=url, query_prefix="", passage_prefix=""
+    )
     found = build_embedding(settings, {})
     assert found is not None
     return found

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.retrieve.fuse import reciprocal_rank_fusion, rescale, score_fusion
+from engine.retrieve.fuse import found_scores, reciprocal_rank_fusion, rescale, score_fusion
 from engine.retrieve.ranking import rank_passages
 
 SCORES = arrays.arrays(
@@ -113,3 +113,66 @@ def test_the_walk_gets_fused_scores_and_has_the_last_word() -> None:
 def test_an_empty_corpus_has_an_empty_ranking() -> None:
     assert rank_passages([], dense=[]).order.size == 0
     assert rank_passages(None).order.size == 0
+
+
+@given(SCORES, st.integers(1, 14))
+def test_the_floor_is_the_score_at_the_rank_or_the_lowest(scores: np.ndarray, rank: int) -> None:
+    sparse = np.where(scores > 0, scores, 0.0)  # many equals, as of a list that found little
+    descending = np.sort(sparse)[::-1]
+    floor, top = descending[min(rank, 12) - 1], descending[0]
+    if top > floor:
+        expected = np.clip((sparse - floor) / (top - floor), 0, 1)
+        np.testing.assert_allclose(rescale(sparse, rank), expected)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=4))
+def test_rrf_with_equal_weights_has_the_order_of_rrf(lists: list[np.ndarray]) -> None:
+    weighted = reciprocal_rank_fusion(lists, [2.0] * len(lists))
+    np.testing.assert_allclose(weighted, 2 * reciprocal_rank_fusion(lists))
+
+
+def test_a_list_that_finds_few_scores_those_alone() -> None:
+    assert found_scores([3, 1], [0.9, 0.4], count=5).tolist() == [0, 0.5, 0, 1, 0]
+    assert found_scores([3, 1], [None, 0.4], count=4).tolist() == [0, 0.5, 0, 1]
+    assert found_scores([2, 0], [7.0, 7.0], count=3).tolist() == [1, 0, 1]
+    assert found_scores([2, 2], [7.0, 1.0], count=3).tolist() == [0, 0, 1]
+    assert found_scores([], [], count=2).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("fusion", ["weighted_score", "weighted_rrf"])
+def test_weights_decide_where_lists_disagree(fusion: str) -> None:
+    keyword, dense = [3.0, 2.0, 1.0], [0.1, 0.2, 0.3]
+    by = {
+        name: rank_passages(
+            keyword, dense=dense, fusion=fusion, weights={"keyword": 1.0, "dense": 1.0, name: 5.0}
+        ).order.tolist()
+        for name in ("keyword", "dense")
+    }
+    assert by == {"keyword": [0, 1, 2], "dense": [2, 1, 0]}
+
+
+@pytest.mark.parametrize("fusion", ["score", "rrf"])
+def test_without_weighting_every_list_counts_alike(fusion: str) -> None:
+    keyword, dense = [3.0, 2.0, 0.0], [0.0, 0.2, 0.9]
+    plain = rank_passages(keyword, dense=dense, fusion=fusion)
+    weighted = rank_passages(keyword, dense=dense, fusion=fusion, weights={"dense": 9.0})
+    assert plain.scores.tolist() == weighted.scores.tolist()
+
+
+def test_a_further_list_takes_part_and_is_shown() -> None:
+    ranking = rank_passages([1.0, 1.0, 0.5], further={"mine": [0.0, 1.0, 0.0]})
+    assert ranking.order.tolist()[0] == 1
+    assert ranking.lists["mine"].tolist() == [0.0, 1.0, 0.0]
+
+
+def test_age_counts_before_the_walk() -> None:
+    seen = []
+
+    def still(scores: np.ndarray) -> SimpleNamespace:
+        seen.append(scores.tolist())
+        return SimpleNamespace(
+            seeds=np.zeros(0, dtype=np.int64), mass=scores, order=np.argsort(-scores)
+        )
+
+    rank_passages([2.0, 1.0, 0.0], decay=[0.25, 1.0, 1.0], walk=still)
+    assert seen == [[0.25, 0.5, 0.0]]

@@ -10,6 +10,7 @@ from graph.names import (
     NameMatch,
     NameMatcher,
     capitalised_names,
+    introduced_names,
     is_generic,
     name_key,
     opening_name,
@@ -196,3 +197,22 @@ def test_a_name_in_traditional_characters_is_the_same_name() -> None:
     assert name_key("劉備") == name_key("刘备")
     (match,) = NameMatcher(titles=[name_key("刘备")]).match("話說劉備入川")
     assert (match.start, match.end) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        pytest.param("Ada Brine (1815) wrote.", "", {"ada brine"}, id="what a text begins with"),
+        pytest.param("Of tides.\n\nAda Brine was old.", "", {"ada brine"}, id="a paragraph"),
+        pytest.param("The Ada Brine is a ship.", "File 7", {"ada brine"}, id="an article before"),
+        pytest.param("Ada Brine went home.", "", set(), id="nothing said of what it is"),
+        pytest.param("Of Ada Brine (1815).", "", set(), id="inside a sentence"),
+        pytest.param("Ada Brine (1815) sailed.", "Who sailed", set(), id="a title that fits"),
+        pytest.param("Ada Brine: it is late.", "", set(), id="a speaker"),
+    ],
+)
+def test_a_paragraph_introduces_the_name_it_opens_with(
+    text: str, title: str, expected: set[str]
+) -> None:
+    matches = NameMatcher([], ["ada brine"]).match(text)
+    assert introduced_names(text, matches, title=title) == expected

@@ -14,7 +14,7 @@ from graph.facts import put_chunks
 from graph.linking import write_links
 from graph.model import Chunk
 from graph.names import NameMatcher, name_key
-from graph.schema import entities, metadata, names
+from graph.schema import entities, links, metadata, names
 from graph.search_view import MAX_QUESTION_CHARACTERS, GraphView, read_view
 
 SURFACES = [
@@ -131,6 +131,31 @@ def test_a_very_long_question_is_read_as_far_as_its_limit(
 ) -> None:
     assert labels(view, connection, "Ada Brine " + "x " * MAX_QUESTION_CHARACTERS) == {"ada brine"}
     assert labels(view, connection, "x" * MAX_QUESTION_CHARACTERS + " Ada Brine") == set()
+
+
+def test_what_a_chunk_opens_with_it_introduces_even_under_a_title() -> None:
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        put_chunks(
+            connection, [Chunk(id="c", document_id="d", title="File 7", text="Ada (1815) …")]
+        )
+        row = {"key": "ada", "entity_id": "e-ada", "reason": "", "kind": "name", "dirty": False}
+        connection.execute(insert(names).values(**row))
+        entity = {"id": "e-ada", "name": "Ada", "type": "NAME", "aliases": "[]", "dirty": False}
+        connection.execute(insert(entities).values(**entity, mention_count=1, document_count=1))
+        connection.execute(insert(links).values(chunk_id="c", key="ada", opens=True))
+        assert read_view(connection).introduced == (("e-ada",),)
+        assert read_view(connection).walk_graph.homes == {"e-ada": (0,)}
+
+
+def test_only_chunks_of_long_documents_have_neighbours() -> None:
+    some = GraphView(
+        chunk_ids=tuple("abcdefg"), documents=tuple("xxyyyyz"), titles=("",) * 7,
+        labels=((),) * 7, display={},
+    )  # fmt: skip
+    assert some.adjacent.tolist() == [False, False, True, True, True, False]
+    assert some.only([]).adjacent.tolist() == []
 
 
 def test_names_lead_to_the_chunks_that_have_them_best_first(view: GraphView) -> None:

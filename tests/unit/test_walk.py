@@ -37,11 +37,32 @@ def test_the_weights_are_those_of_the_recipe() -> None:
     assert names["lotharingia"] == pytest.approx(name / (4.0 + 2 * name))
 
 
-def test_a_title_of_many_passages_gives_half_to_the_first_and_shares_the_rest() -> None:
+def test_of_many_homes_the_one_that_answers_gets_most() -> None:
     shared = WalkGraph.build(["a", "b", "b"], [["b"], [], []])
-    row = shared.transitions.todense()[0]
-    assert row[1] == pytest.approx(3 * row[2])
-    assert row[1] + row[2] == pytest.approx(4 / (4 + 0.5 / math.sqrt(math.log(math.e + 3))))
+    even = shared.transitions.todense()[0]
+    assert even[1] == pytest.approx(even[2])
+    result = rank(shared, np.array([1.0, 0.0, 0.2]), steps=1)
+    assert result.mass[2] == pytest.approx(2 * result.mass[1] + 0.5 * 0.008 / 1.008, rel=1e-4)
+    assert rank(shared, np.array([1.0, 0.2, 0.0]), steps=1).order[1] == 1
+
+
+def test_a_passage_gives_nothing_to_the_other_homes_of_its_own_name() -> None:
+    own = WalkGraph.build(["b", "b"], [["b"], ["b"]])
+    assert own.mentions.nnz == 0
+
+
+def test_a_passage_that_introduces_a_name_is_its_home() -> None:
+    links = [["ada"], ["ada", "bea"], ["ada"]]
+    untitled = WalkGraph.build(["", "", ""], links, [[], ["ada"], []])
+    assert untitled.homes == {"ada": (1,)}
+    assert rank(untitled, np.array([1.0, 0, 0])).order.tolist() == [0, 1, 2]
+    assert rank(untitled, np.array([0.3, 0.1, 0.2]), {"ada"}).named == ("ada",)
+    assert explain(untitled, 1, [0]) == ("seed an untitled passage", "mentions", "'ada'")
+
+
+def test_a_name_that_is_a_title_is_at_home_there_alone() -> None:
+    built = WalkGraph.build(["ada", ""], [["ada"], ["ada"]], [[], ["ada"]])
+    assert built.homes == {"ada": (0,)}
 
 
 def test_a_title_of_many_passages_does_not_fill_the_seeds() -> None:
@@ -84,6 +105,8 @@ def test_scores_of_another_length_are_refused() -> None:
         rank(graph(), np.zeros(3))
     with pytest.raises(GraphInputError, match="titles"):
         WalkGraph.build(["a"], [])
+    with pytest.raises(GraphInputError, match="titles"):
+        WalkGraph.build(["a"], [[]], [[], []])
 
 
 def test_a_path_tells_how_a_passage_was_reached() -> None:
@@ -109,8 +132,22 @@ def test_order_of_labels_means_nothing(passages: list[tuple[str, list[str]]], ra
     shuffled = [random.sample(labels, len(labels)) for _, labels in passages]
     one = WalkGraph.build(titles, [labels for _, labels in passages])
     other = WalkGraph.build(titles, shuffled)
-    assert one.transitions.data.tobytes() == other.transitions.data.tobytes()
-    assert one.transitions.indices.tobytes() == other.transitions.indices.tobytes()
+    for mine, its in zip(
+        (one.links, one.mentions, one.homes_of),
+        (other.links, other.mentions, other.homes_of),
+        strict=True,
+    ):
+        assert mine.data.tobytes() == its.data.tobytes()
+        assert mine.indices.tobytes() == its.indices.tobytes()
+
+
+@given(PASSAGES)
+def test_what_leaves_a_passage_or_a_name_is_one_or_nothing(
+    passages: list[tuple[str, list[str]]],
+) -> None:
+    built = WalkGraph.build([t for t, _ in passages], [labels for _, labels in passages])
+    sums = np.asarray(built.transitions.sum(axis=1)).ravel()
+    assert ((np.abs(sums - 1) < 1e-5) | (sums == 0)).all()
 
 
 @given(PASSAGES, st.integers(0, 7))
