@@ -22,6 +22,7 @@ from .resolve_rules import (
     acronym_links,
     alias_links,
     profile_of,
+    surname_links,
     types_conflict,
     variant_links,
 )
@@ -43,7 +44,8 @@ def resolve(
     clusters = _Clusters(profiles)
     clusters.carry_out(variant_links(profiles))
     clusters.carry_out(full_name_links(profiles, clusters.root))
-    clusters.carry_out(alias_links(stated, clusters.root))
+    clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
+    clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
     clusters.carry_out(acronym_links(profiles, clusters.root))
     clusters.carry_out(short_name_links(profiles, clusters.root))
     entities: list[Entity] = []
@@ -122,22 +124,22 @@ class _Clusters:
         """Join the two ends of each link, in the links' sorted order, where nothing forbids it."""
         for link in sorted(links):
             one, other = self.root(link.key), self.root(link.other)
-            if one != other and not self._join(one, other, stated=link.stated):
+            if one != other and not self._join(one, other, link):
                 continue
             self._links.setdefault(link.key, []).append((link.other, link.reason))
             self._links.setdefault(link.other, []).append((link.key, link.reason))
             if link.lesser:
                 self.demoted.add(link.lesser)
 
-    def _join(self, one: str, other: str, *, stated: bool) -> bool:
+    def _join(self, one: str, other: str, link: Link) -> bool:
         first, second = self._facts[one], self._facts[other]
         if len(first.genders | second.genders) > 1:
             return False
         if first.numbers != second.numbers and not (
-            stated and () in first.numbers | second.numbers
+            link.stated and () in first.numbers | second.numbers
         ):
             return False
-        if types_conflict(first.types, second.types):
+        if not link.any_type and types_conflict(first.types, second.types):
             return False
         keep, gone = sorted((one, other))
         facts, lost = self._facts[keep], self._facts.pop(gone)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from .model import Name
 from .name_parts import (
     NameParts,
+    han_surname,
     initials_match,
     initials_of,
     parts_of,
@@ -29,13 +30,17 @@ _STRONG_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Link:
-    """A proposal: `key` and `other` mean one thing. `lesser` is the less full name of the two."""
+    """A proposal: `key` and `other` mean one thing. `lesser` is the less full name of the two.
+
+    `stated` by a text; `any_type` holds against what kinds of thing the tagger took them for.
+    """
 
     key: str
     other: str
     reason: str
     lesser: str = ""
     stated: bool = False
+    any_type: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +140,9 @@ def _variant_reason(parts: NameParts, form: str) -> str:
 # --- stated aliases and acronyms ----------------------------------------------------------------
 
 
-def alias_links(aliases: Iterable[tuple[str, str]], root: Root) -> Iterator[Link]:
+def alias_links(
+    aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
+) -> Iterator[Link]:
     """Pairs that a text states, unless the second name is stated of two different things."""
     stated = set(aliases)
     owners: defaultdict[str, set[str]] = defaultdict(set)
@@ -150,7 +157,54 @@ def alias_links(aliases: Iterable[tuple[str, str]], root: Root) -> Iterator[Link
             reason=f"a text states that {name!r} is also known as {second!r}",
             lesser="" if (second, name) in stated else second,
             stated=True,
+            any_type=_is_of_person(name, second, profiles),
         )
+
+
+def surname_links(
+    aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
+) -> Iterator[Link]:
+    """ "关云长" for 关羽, of whom a text states the name 云长: Chinese surname and second name.
+
+    Nothing where two persons of that surname are stated to have that second name.
+    """
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for name, second in sorted(set(aliases)):
+        surname = han_surname(name)
+        whole = surname + second
+        if surname and len(second) == 2 and whole in profiles and whole != name:
+            owners[whole].add(name)
+    for whole in sorted(owners):
+        if len({root(name) for name in owners[whole]}) > 1:
+            continue
+        name = min(owners[whole])
+        yield Link(
+            key=whole,
+            other=name,
+            reason=f"the surname of {name!r} with a name that a text states of them",
+            lesser=whole,
+            stated=True,
+            any_type=True,
+        )
+
+
+def _is_of_person(name: str, second: str, profiles: Profiles) -> bool:
+    """Whether a second name may be a Chinese person's, whatever it was taken for elsewhere.
+
+    No dictionary has style names: a tagger takes 云长 for a noun and 伯约 for a place. One that is
+    a common word as well (公路) counts only where most documents with it mention the person, too.
+    """
+    surname = han_surname(name)
+    if not surname or not profiles[second].is_han or not 2 <= len(second) <= 4:
+        return False
+    if "PERSON" not in profiles[second].name.types:
+        return False
+    near = profiles[name].name.documents
+    whole = profiles.get(surname + second)
+    if whole is not None:
+        near |= whole.name.documents
+    documents = profiles[second].name.documents
+    return 2 * len(documents & near) >= len(documents)
 
 
 def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:

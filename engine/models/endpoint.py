@@ -102,7 +102,7 @@ def _is_loopback(host: str) -> bool:
 
 def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_tokens: int) -> LLM:
     """A chat model at temperature 0. Nothing is sent before the first call."""
-    from llama_index.llms.openai_like import OpenAILike  # type: ignore[import-untyped]  # no stubs
+    from llama_index.llms.openai_like import OpenAILike
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
     proxies = not endpoint.loopback

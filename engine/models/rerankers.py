@@ -89,7 +89,7 @@ def _flag(model: str, candidates: int, *, half_precision: bool) -> Reranker:
         )
 
     def load() -> BaseNodePostprocessor:
-        from llama_index.postprocessor.flag_embedding_reranker import (  # type: ignore[import-untyped]  # no stubs
+        from llama_index.postprocessor.flag_embedding_reranker import (
             FlagEmbeddingReranker,
         )
 

@@ -34,8 +34,11 @@ _CHINESE_VERB = (
     r"|英文名称?|中文名称?|英文|英语|缩写|代号|本名)(?:[为作曰是叫])?"
 )
 _CHINESE = re.compile(
-    rf"\s*(?:[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号|即))[：:\s]*[“\"「『]?"
+    r"\s*(?:[（(][^（()）]{1,50}[）)]\s*)?"  # the years of a life
+    rf"(?:[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『]?"
 )
+_THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
+_THAT_IS_END = re.compile(r"[”\"」』']?\s*[)）,，;；。]")
 _OPEN = re.compile(r"\s*[（(]\s*(?P<label>[^（()）\w]*)")
 _CLOSE = re.compile(r"[”\"」』']?\s*[)）,，;；]")
 _STYLE_NAME = re.compile(
@@ -77,6 +80,8 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
         return False
     if _ENGLISH.fullmatch(between) or _CHINESE.fullmatch(between):
         return True
+    if _THAT_IS.fullmatch(between):  # "，即袁绍次子" says of somebody else
+        return bool(_THAT_IS_END.match(text, second.end))
     if not _OPEN.fullmatch(between) or not _CLOSE.match(text, second.end):
         return False
     return _brackets_name(first, second)

@@ -17,6 +17,7 @@ from . import chinese, english
 from .aliases import stated_aliases, style_names
 from .candidates import Candidate, mentions_of, settle_names, without_overlap
 from .chinese import HanToken
+from .chinese_aliases import Introduction, introductions, stated_by
 from .chinese_relations import relations
 from .cooccurrence import co_occurrences
 from .english_relations import triples
@@ -27,7 +28,7 @@ from .words import CLASS_NOUNS
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
@@ -112,7 +113,7 @@ class LanguageExtractor:
         self, layout: Layout, docs: list[tuple[Doc, Segment]], model: EnglishModel | None
     ) -> Extraction:
         tokens = self._han_tokens(layout)
-        named = self._names(layout, docs, tokens)
+        named, introduced = self._names(layout, docs, tokens)
         candidates = list(named)
         if self._concepts:
             found = chinese.concept_candidates(tokens)
@@ -125,6 +126,7 @@ class LanguageExtractor:
             for doc, segment in docs:
                 typed.update(_english_statements(layout, doc, segment, mentions, model))
         typed.update(stated_aliases(layout, mentions))
+        typed.update(stated_by(layout, introduced))
         statements = typed.union(co_occurrences(layout, mentions, typed))
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
@@ -139,7 +141,7 @@ class LanguageExtractor:
 
     def _names(
         self, layout: Layout, docs: list[tuple[Doc, Segment]], tokens: Sequence[HanToken]
-    ) -> list[Candidate]:
+    ) -> tuple[list[Candidate], list[Introduction]]:
         found = [c for doc, segment in docs for c in english.name_candidates(doc, segment)]
         parsed = {segment.start for _, segment in docs}
         unparsed = [s for s in layout.segments if s.start not in parsed]
@@ -153,8 +155,13 @@ class LanguageExtractor:
             found += chinese.marked_candidates(segment)
             found += style_names(segment)
         found += chinese.without_clinging(chinese.name_candidates(tokens), layout.shadow)
-        found += chinese.recurring(with_han, settle_names(found), layout.shadow)
-        return settle_names(found)
+        settled = settle_names(found)
+        surfaces = {layout.shadow[c.start : c.end] for c in settled}
+        introduced = [i for segment in with_han for i in introductions(segment, surfaces)]
+        stated = without_overlap((c for i in introduced for c in i.candidates()), ())
+        settled = [*without_overlap(settled, stated), *stated]
+        found = [*found, *chinese.recurring(with_han, settled, layout.shadow)]
+        return [*without_overlap(settle_names(found), stated), *stated], introduced
 
 
 def _chinese_statements(
