@@ -30,14 +30,24 @@ from .index.stores import open_store
 from .index.vector import WindowedVectorIndex
 from .models.build import identity_of
 from .models.readability import readability
+from .models.rerankers import build_reranker
 from .models.tfidf import TfidfEmbedding
 from .models.tokeniser import Tokeniser, load_tokeniser
 from .models.usage import UsageMeter
 from .models.windows import windows
 from .models.wrapped_embedding import innermost
 from .retrieve.local import LocalRetriever
+from .retrieve.rerank import Judge
 from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens, tokens_with
-from .settings import ChunkSettings, GraphSettings, Settings, VectorSettings
+from .retrieve.transform import Expander, expanded
+from .settings import (
+    ChunkSettings,
+    GraphSettings,
+    RerankSettings,
+    RetrieveSettings,
+    Settings,
+    VectorSettings,
+)
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -94,6 +104,8 @@ def assemble(
             "dense": settings.retrieve.dense_weight,
         },
         half_life_days=settings.retrieve.half_life_days,
+        expander=_expander(settings.retrieve, llm=llm, meter=meter, idf=keyword.idf),
+        judge=_judge(settings.rerank, llm=llm, meter=meter),
     )
     answers = AnswerParts(
         retriever=retriever,
@@ -180,6 +192,38 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
         model=model,
         prefix=settings.collection,
     )
+
+
+def _expander(
+    settings: RetrieveSettings,
+    *,
+    llm: LLM | None,
+    meter: UsageMeter,
+    idf: Callable[[], Callable[[str], float]],
+) -> Expander | None:
+    if not settings.expand:
+        return None
+    complete = _completion(llm, meter) if llm is not None else None
+    return lambda question, first: expanded(
+        question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
+    )
+
+
+def _judge(settings: RerankSettings, *, llm: LLM | None, meter: UsageMeter) -> Judge | None:
+    reranker = build_reranker(
+        settings.kind,
+        model=settings.model,
+        base_url=settings.base_url,
+        api_key_variable=settings.api_key_variable,
+        candidates=settings.candidates,
+        timeout_seconds=settings.timeout_seconds,
+        retries=settings.retries,
+        half_precision=settings.half_precision,
+        complete=_completion(llm, meter) if llm is not None else None,
+    )
+    if reranker is None:
+        return None
+    return Judge(reranker=reranker, candidates=settings.candidates, weight=settings.weight)
 
 
 def _chunk_options(

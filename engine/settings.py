@@ -140,6 +140,8 @@ class RetrieveSettings(_Section):
     dense: bool = True
     walk: bool = True
     dictionary: str = ""
+    expand: tuple[Literal["mqe", "hyde", "decompose", "steps", "feedback"], ...] = ()
+    pool: int = Field(100, ge=1)
 
 
 class RerankSettings(_Section):

@@ -38,9 +38,11 @@ from .further import FurtherList, further_scores
 from .ranking import Ranking, Walk, rank_passages
 from .reading import Reading, readings
 from .relevance import Evidence, coverage, question_tokens, relevance
+from .rerank import Judge
 from .shown import Shown, Views
 from .stopwatch import Stopwatch
 from .tokens import tokens
+from .transform import Expander, Expansion, rank_expanded
 
 DENSE_DEPTH = 400
 """How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
@@ -79,6 +81,8 @@ class LocalRetriever(BaseRetriever):
         weights: of `keyword` and `dense` in the weighted fusions; 1 where not given.
         half_life_days: after so many days a document counts half, measured by its `date` from the
             newest one that a search may see; None: age does not count.
+        expander: makes several searches of a question; None leaves it one.
+        judge: judges the first passages once more; None leaves their order.
     """
 
     def __init__(
@@ -94,6 +98,8 @@ class LocalRetriever(BaseRetriever):
         extra: Sequence[tuple[str, BaseRetriever, float]] = (),
         weights: Mapping[str, float] | None = None,
         half_life_days: float | None = None,
+        expander: Expander | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self._library = library
         self._keyword = keyword
@@ -106,6 +112,8 @@ class LocalRetriever(BaseRetriever):
         self._further = [FurtherList(*each) for each in self._extra]
         self._weights = {**(weights or {}), **{name: weight for name, _, weight in self._extra}}
         self._half_life_days = half_life_days
+        self._expander = expander
+        self._judge = judge
         self._views = Views(library, half_life_days=half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
@@ -122,6 +130,8 @@ class LocalRetriever(BaseRetriever):
             extra=self._extra,
             weights=self._weights,
             half_life_days=self._half_life_days,
+            expander=self._expander,
+            judge=self._judge,
         )
 
     def search(
@@ -142,22 +152,60 @@ class LocalRetriever(BaseRetriever):
         wanted = self._settings.top_k if top_k is None else top_k
         if wanted < 1:
             raise QuestionError(f"top_k must be 1 or more, not {wanted}")
-        steps = Stopwatch()
-        vector = self._embed(question)
+        within, steps = within or self._within, Stopwatch()
+        searches = self._searches(question, within, steps)
+        pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
+        passages = self._found(question, searches, within=within, limit=pool, steps=steps)
+        if self._judge is not None:
+            told: list[str] = []
+            passages = self._judge.judged(passages, question, top_k=wanted, tell=told.append)
+            steps.lap("rerank", "; ".join(told))
+        return Search([each for each in passages if each.relevance >= min_relevance], steps.steps)
+
+    def _searches(
+        self, question: str, within: DocumentFilter | None, steps: Stopwatch
+    ) -> Sequence[Expansion]:
+        """The question as one search or several, itself first."""
+        itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
+        if self._expander is None:
+            return (itself,)
+
+        def first(text: str, count: int) -> list[str]:
+            one = Expansion(keyword=text, dense=text, weight=1.0, kind="question")
+            found = self._found(text, (one,), within=within, limit=count, steps=Stopwatch())
+            return [f"{passage.title}\n{passage.text}" for passage in found]
+
+        made = self._expander(question, first)
+        steps.lap(
+            "expand",
+            "; ".join((f"{len(made.expansions)} searches", *made.failed)),
+            calls=made.asked,
+        )
+        return made.expansions
+
+    def _found(
+        self,
+        question: str,
+        searches: Sequence[Expansion],
+        *,
+        within: DocumentFilter | None,
+        limit: int,
+        steps: Stopwatch,
+    ) -> list[Passage]:
+        vectors = [self._embed(each.dense) if each.dense else None for each in searches]
+        vector = vectors[0]
         steps.lap("embed", "question embedded" if vector is not None else "no embedding")
         with self._library.read() as connection:  # one view of the library for all lists
-            shown = self._views.current(connection, within or self._within)
+            shown = self._views.current(connection, within)
             names = shown.view.names_in(connection, question)
             asked = _Asked(text=question, vector=vector, names=names)
             steps.lap("view", f"{len(shown.view.chunk_ids)} chunks", names=len(names.labels))
-            ranking = self._rank(asked, shown, steps)
-            found = self._read(connection, shown.view, ranking, limit=wanted)
+            ranking = self._rank(asked, searches, vectors, shown, steps)
+            found = self._read(connection, shown.view, ranking, limit=limit)
             passages = self._passages(asked, shown, ranking, found)
-        kept = [passage for passage in passages if passage.relevance >= min_relevance]
-        steps.lap(
-            "read", f"{len(kept)} passages", relevance=max((p.relevance for p in kept), default=0.0)
-        )
-        return Search(kept, steps.steps)
+        best = max((passage.relevance for passage in passages), default=0.0)
+        steps.lap("read", f"{len(passages)} passages", relevance=best)
+        return passages
 
     def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
         """How near these chunks are to a question, by id; empty where no encoder can read it."""
@@ -196,27 +244,52 @@ class LocalRetriever(BaseRetriever):
             return None
         return np.asarray(self._embed_model.get_query_embedding(question), dtype=np.float32)
 
-    def _rank(self, asked: _Asked, shown: Shown, steps: Stopwatch) -> Ranking:
-        view = shown.view
-        fields = self._keyword.field_scores(asked.text) if self._settings.keyword else None
-        steps.lap("keyword", "BM25 of title and text" if fields else "off")
-        dense = None
-        if self._dense is not None and asked.vector is not None:
-            dense = self._dense.array(asked.vector, view.chunk_ids, depth=DENSE_DEPTH)
-        steps.lap("dense", "cosine" if dense is not None else "off")
-        further = {}
-        if self._further:
-            further = further_scores(self._further, asked.text, row_of=shown.row_of)
-            steps.lap("further lists", ", ".join(further))
+    def _rank(
+        self,
+        asked: _Asked,
+        searches: Sequence[Expansion],
+        vectors: Sequence[NDArray[np.float32] | None],
+        shown: Shown,
+        steps: Stopwatch,
+    ) -> Ranking:
         walk: Walk | None = None
         if self._settings.walk:
-            walk = lambda scores: view.rank(scores, asked.names.labels)  # noqa: E731
+            walk = lambda scores: shown.view.rank(scores, asked.names.labels)  # noqa: E731
+        if len(searches) == 1:
+            return self._ranked(asked.text, vectors[0], shown, steps, walk=walk)
+        found = [
+            (each, self._ranked(each.keyword, vector, shown, steps, walk=None))
+            for each, vector in zip(searches, vectors, strict=True)
+        ]
+        return rank_expanded(found, walk=walk, pool=self._settings.pool)
+
+    def _ranked(
+        self,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        shown: Shown,
+        steps: Stopwatch,
+        *,
+        walk: Walk | None,
+    ) -> Ranking:
+        """What one search finds: by `text` unless it is empty, by `vector` where there is one."""
+        view = shown.view
+        fields = self._keyword.field_scores(text) if self._settings.keyword and text else None
+        steps.lap("keyword", "BM25 of title and text" if fields else "off")
+        dense = None
+        if self._dense is not None and vector is not None:
+            dense = self._dense.array(vector, view.chunk_ids, depth=DENSE_DEPTH)
+        steps.lap("dense", "cosine" if dense is not None else "off")
+        further = {}
+        if self._further and text:
+            further = further_scores(self._further, text, row_of=shown.row_of)
+            steps.lap("further lists", ", ".join(further))
         nothing = None if dense is not None or further else np.zeros(len(view.chunk_ids))
         ranking = rank_passages(
             shown.of(fields["body"]) if fields else nothing,
             shown.of(fields["title"]) if fields else None,
             dense=dense,
-            dense_weight=self._readable(asked.text) * shown.of(self._keyword.readable),
+            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
             further=further,
             walk=walk,
             fusion=self._settings.fusion,

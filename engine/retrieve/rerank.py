@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..errors import ModelError, ModelOutputError
@@ -84,6 +84,34 @@ def reranked(
     moved = sum(was.chunk_id != now.chunk_id for was, now in zip(head, order, strict=True))
     say(f"{len(head)} of {len(passages)} passages judged, {moved} moved")
     return [*_with_falling_scores(order, head), *rest][:top_k]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A reranker with how much it is given to judge, and how much its word counts."""
+
+    reranker: Reranker
+    candidates: int = 20
+    weight: float = 1.0
+
+    def judged(
+        self,
+        passages: Sequence[Passage],
+        question: str,
+        *,
+        top_k: int,
+        tell: Callable[[str], None] | None = None,
+    ) -> list[Passage]:
+        """See `reranked`."""
+        return reranked(
+            passages,
+            question,
+            reranker=self.reranker,
+            candidates=self.candidates,
+            top_k=top_k,
+            weight=self.weight,
+            tell=tell,
+        )
 
 
 def blended(order: Sequence[Passage], before: Sequence[Passage], *, weight: float) -> list[Passage]:

@@ -62,6 +62,10 @@ class Expanded:
     failed: tuple[str, ...] = ()
 
 
+Expander = Callable[[str, FirstPassages], Expanded]
+"""A question, and how its first passages are found → its searches, itself first."""
+
+
 def expand(
     question: str,
     *,
