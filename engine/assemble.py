@@ -38,7 +38,7 @@ from .models.windows import windows
 from .models.wrapped_embedding import innermost
 from .retrieve.local import LocalRetriever
 from .retrieve.rerank import Judge
-from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens, tokens_with
+from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens_with
 from .retrieve.transform import Expander, expanded
 from .settings import (
     ChunkSettings,
@@ -84,9 +84,8 @@ def assemble(
     graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = readability(embed_model, tokeniser=tokeniser)
-    dictionary = settings.retrieve.dictionary
-    words = tokens_with(dictionary_words(Path(dictionary))) if dictionary else tokens
-    keyword = KeywordRetriever(library, tokens=words, readable=readable)
+    dictionary = _dictionary(settings.retrieve)
+    keyword = KeywordRetriever(library, tokens=tokens_with(dictionary), readable=readable)
     # What compares sentences and kinds of questions wants meanings; hashed words have none.
     meaning = embed_model
     if embed_model is not None and isinstance(inner := innermost(embed_model), TfidfEmbedding):
@@ -99,11 +98,6 @@ def assemble(
         embed_model=embed_model,
         readable=readable,
         settings=settings.retrieve,
-        weights={
-            "keyword": settings.retrieve.keyword_weight,
-            "dense": settings.retrieve.dense_weight,
-        },
-        half_life_days=settings.retrieve.half_life_days,
         expander=_expander(settings.retrieve, llm=llm, meter=meter, idf=keyword.idf),
         judge=_judge(settings.rerank, llm=llm, meter=meter),
     )
@@ -133,7 +127,7 @@ def assemble(
             recipe=[
                 settings.chunk.model_dump_json(),
                 TOKENS_VERSION,
-                Path(dictionary).read_text(encoding="utf-8-sig") if dictionary else "",
+                " ".join(dictionary),
                 identity_of(llm) if llm is not None and options.complete is not None else "",
                 identity_of(embed_model) if embed_model is not None else "no embedding",
             ],
@@ -144,6 +138,10 @@ def assemble(
         overview=overview,
         router=build_router(selector, local=local.answer, overview=overview.answer, llm=llm),
     )
+
+
+def _dictionary(settings: RetrieveSettings) -> list[str]:
+    return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
 
 
 def _graph(library: Library, settings: GraphSettings) -> KnowledgeGraphIndex:

@@ -9,7 +9,7 @@ Knows how to read the indexes, nothing of how answers are written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,9 +78,6 @@ class LocalRetriever(BaseRetriever):
         within: the documents that any search of this retriever may see; None means all.
         extra: further lists as `(name, retriever, weight)`: any LlamaIndex retriever whose nodes
             have the ids of chunks. Weights count in the weighted fusions.
-        weights: of `keyword` and `dense` in the weighted fusions; 1 where not given.
-        half_life_days: after so many days a document counts half, measured by its `date` from the
-            newest one that a search may see; None: age does not count.
         expander: makes several searches of a question; None leaves it one.
         judge: judges the first passages once more; None leaves their order.
     """
@@ -96,8 +93,6 @@ class LocalRetriever(BaseRetriever):
         settings: RetrieveSettings,
         within: DocumentFilter | None = None,
         extra: Sequence[tuple[str, BaseRetriever, float]] = (),
-        weights: Mapping[str, float] | None = None,
-        half_life_days: float | None = None,
         expander: Expander | None = None,
         judge: Judge | None = None,
     ) -> None:
@@ -110,11 +105,14 @@ class LocalRetriever(BaseRetriever):
         self._within = within
         self._extra = tuple(extra)
         self._further = [FurtherList(*each) for each in self._extra]
-        self._weights = {**(weights or {}), **{name: weight for name, _, weight in self._extra}}
-        self._half_life_days = half_life_days
+        self._weights = {
+            "keyword": settings.keyword_weight,
+            "dense": settings.dense_weight,
+            **{name: weight for name, _, weight in self._extra},
+        }
         self._expander = expander
         self._judge = judge
-        self._views = Views(library, half_life_days=half_life_days)
+        self._views = Views(library, half_life_days=settings.half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
     def only(self, within: DocumentFilter | None) -> LocalRetriever:
@@ -128,8 +126,6 @@ class LocalRetriever(BaseRetriever):
             settings=self._settings,
             within=within,
             extra=self._extra,
-            weights=self._weights,
-            half_life_days=self._half_life_days,
             expander=self._expander,
             judge=self._judge,
         )

@@ -44,14 +44,16 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeEngine
         yield opened
 
 
-def retriever(engine: KnowledgeEngine, **arguments: object) -> LocalRetriever:
+def retriever(
+    engine: KnowledgeEngine, *, half_life_days: float | None = None, **arguments: object
+) -> LocalRetriever:
     return LocalRetriever(
         engine._library,
         keyword=engine._keyword,
         dense=None,
         embed_model=None,
         readable=lambda _: 0.0,
-        settings=RetrieveSettings(walk=False),
+        settings=RetrieveSettings(walk=False, half_life_days=half_life_days),
         **arguments,  # type: ignore[arg-type]
     )
 
