@@ -24,8 +24,9 @@ from .names import NameMatcher, capitalised_names, is_matchable, name_key
 from .schema import chunks, entities, links, names
 
 MAX_QUESTION_CHARACTERS = 2_000
-LONG_DOCUMENT = 4
-"""From so many chunks on, the neighbours of a chunk say something of it."""
+LONG_DOCUMENT = 16
+"""From so many chunks on, as in a meeting's transcript, the neighbours of a chunk say something of
+it. In handbooks and notes of a few chunks they only crowd other documents out."""
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")

@@ -15,7 +15,7 @@ from graph.linking import write_links
 from graph.model import Chunk
 from graph.names import NameMatcher, name_key
 from graph.schema import entities, links, metadata, names
-from graph.search_view import MAX_QUESTION_CHARACTERS, GraphView, read_view
+from graph.search_view import LONG_DOCUMENT, MAX_QUESTION_CHARACTERS, GraphView, read_view
 
 SURFACES = [
     "Ada Brine",
@@ -150,11 +150,14 @@ def test_what_a_chunk_opens_with_it_introduces_even_under_a_title() -> None:
 
 
 def test_only_chunks_of_long_documents_have_neighbours() -> None:
+    documents = (*("x",) * (LONG_DOCUMENT - 1), *("y",) * LONG_DOCUMENT, "z")
+    count = len(documents)
     some = GraphView(
-        chunk_ids=tuple("abcdefg"), documents=tuple("xxyyyyz"), titles=("",) * 7,
-        labels=((),) * 7, display={},
+        chunk_ids=tuple(map(str, range(count))), documents=documents, titles=("",) * count,
+        labels=((),) * count, display={},
     )  # fmt: skip
-    assert some.adjacent.tolist() == [False, False, True, True, True, False]
+    inside_y = [True] * (LONG_DOCUMENT - 1)
+    assert some.adjacent.tolist() == [*([False] * (LONG_DOCUMENT - 1)), *inside_y, False]
     assert some.only([]).adjacent.tolist() == []
 
 
