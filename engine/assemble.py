@@ -84,8 +84,8 @@ def assemble(
     graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = readability(embed_model, tokeniser=tokeniser)
-    dictionary = _dictionary(settings.retrieve)
-    keyword = KeywordRetriever(library, tokens=tokens_with(dictionary), readable=readable)
+    words = tokens_with(_dictionary(settings.retrieve))
+    keyword = KeywordRetriever(library, tokens=words, readable=readable)
     # What compares sentences and kinds of questions wants meanings; hashed words have none.
     meaning = embed_model
     if embed_model is not None and isinstance(inner := innermost(embed_model), TfidfEmbedding):
@@ -124,13 +124,7 @@ def assemble(
             graph=graph,
             keyword=keyword,
             vectors=vectors,
-            recipe=[
-                settings.chunk.model_dump_json(),
-                TOKENS_VERSION,
-                " ".join(dictionary),
-                identity_of(llm) if llm is not None and options.complete is not None else "",
-                identity_of(embed_model) if embed_model is not None else "no embedding",
-            ],
+            recipe=_recipe(settings, options=options, llm=llm, embed_model=embed_model),
         ),
         retriever=retriever,
         meter=meter,
@@ -138,6 +132,23 @@ def assemble(
         overview=overview,
         router=build_router(selector, local=local.answer, overview=overview.answer, llm=llm),
     )
+
+
+def _recipe(
+    settings: Settings,
+    *,
+    options: ChunkOptions,
+    llm: LLM | None,
+    embed_model: BaseEmbedding | None,
+) -> list[str]:
+    """What decides how a document is cut, counted and embedded."""
+    return [
+        settings.chunk.model_dump_json(),
+        TOKENS_VERSION,
+        " ".join(_dictionary(settings.retrieve)),
+        identity_of(llm) if llm is not None and options.complete is not None else "",
+        identity_of(embed_model) if embed_model is not None else "no embedding",
+    ]
 
 
 def _dictionary(settings: RetrieveSettings) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, Te
 from llama_index.core.storage.storage_context import StorageContext
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
+    MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
     VectorStoreQueryResult,
@@ -109,15 +110,16 @@ class LibraryVectorStore(BasePydanticVectorStore):
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: Any = None, **_delete_kwargs: Any
     ) -> None:
-        """As `delete`, by chunk id."""
-        if filters is not None:
-            raise NotImplementedError("delete by node ids or by document; filters are not offered")
-        self._library.delete_vectors(node_ids or [])
+        """As `delete`, by chunk id, by metadata filters, or by both, which must then both hold."""
+        if node_ids is None and filters is None:
+            return
+        with self._library.write() as connection:
+            wanted = None if node_ids is None else frozenset(node_ids)
+            chosen = self._admitted(connection, filters=filters, node_ids=wanted)
+            self._library.delete_vectors(chosen or [])
 
     def query(self, query: VectorStoreQuery, **_kwargs: Any) -> VectorStoreQueryResult:
         """The chunks nearest to the query embedding by their best window, best first."""
-        if query.node_ids:
-            raise NotImplementedError("node_ids are not offered: ask by doc_ids or by filters")
         if query.mode != VectorStoreQueryMode.DEFAULT:
             raise NotImplementedError(f"query mode {query.mode.value!r} is not offered: default is")
         if query.query_embedding is None:
@@ -126,7 +128,13 @@ class LibraryVectorStore(BasePydanticVectorStore):
             best = self._dense.search(
                 np.asarray(query.query_embedding, dtype=np.float32),
                 top_k=query.similarity_top_k,
-                within=self._admitted(connection, query),
+                within=self._admitted(
+                    connection,
+                    filters=query.filters,
+                    # LlamaIndex's retriever hands over an empty list where it means all.
+                    node_ids=frozenset(query.node_ids) if query.node_ids else None,
+                    document_ids=None if query.doc_ids is None else frozenset(query.doc_ids),
+                ),
             )
             held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
         found = [(held[chunk_id], score) for chunk_id, score in best if chunk_id in held]
@@ -136,19 +144,27 @@ class LibraryVectorStore(BasePydanticVectorStore):
             ids=[chunk.id for chunk, _ in found],
         )
 
-    def _admitted(self, connection: Connection, query: VectorStoreQuery) -> frozenset[str] | None:
-        """The chunks that the query's filters and documents leave; None for all."""
-        judge = document_filter(query.filters)
-        if judge is None and query.doc_ids is None:
+    def _admitted(
+        self,
+        connection: Connection,
+        *,
+        filters: MetadataFilters | None,
+        node_ids: Collection[str] | None = None,
+        document_ids: Collection[str] | None = None,
+    ) -> frozenset[str] | None:
+        """The chunks that all of these leave; None for all, where none of them says anything."""
+        judge = document_filter(filters)
+        if judge is None and node_ids is None and document_ids is None:
             return None
-        documents = {
-            document_id
-            for document_id, metadata in self._library.document_metadata(connection).items()
-            if (judge is None or judge.admits(metadata))
-            and (query.doc_ids is None or document_id in query.doc_ids)
-        }
+        known = self._library.document_metadata(connection) if judge is not None else {}
         rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id))
-        return frozenset(row.id for row in rows if row.document_id in documents)
+        return frozenset(
+            row.id
+            for row in rows
+            if (judge is None or judge.admits(known.get(row.document_id, {})))
+            and (node_ids is None or row.id in node_ids)
+            and (document_ids is None or row.document_id in document_ids)
+        )
 
 
 class WindowedVectorIndex(VectorStoreIndex):

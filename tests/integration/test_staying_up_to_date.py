@@ -243,6 +243,28 @@ def test_a_filter_confines_every_way_to_ask(engine: KnowledgeEngine, docs: Path)
     assert [node.node.ref_doc_id for node in vector_nodes] == ["docs/tide.md"]
 
 
+def test_vectors_can_be_asked_for_and_deleted_by_nodes_and_by_filters(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    engine.add("docs/tide.md", metadata={"tags": ("red",)})
+    engine.add("docs/barn.md", metadata={"tags": ("blue",)})
+    index = engine.vector_index
+    assert index is not None
+
+    def near(**options: object) -> dict[str, str]:
+        found = index.as_retriever(similarity_top_k=9, **options).retrieve("Edda Vik")
+        return {str(node.node.ref_doc_id): node.node.node_id for node in found}
+
+    ids_of = near()
+    assert ids_of.keys() == {"docs/tide.md", "docs/barn.md"}
+    assert near(doc_ids=["docs/barn.md"]).keys() == {"docs/barn.md"}
+    blue = MetadataFilters(filters=[MetadataFilter(key="tags", value="blue")])
+    index.store.delete_nodes([ids_of["docs/tide.md"]], filters=blue)
+    assert near() == ids_of
+    index.store.delete_nodes(filters=blue)
+    assert near().keys() == {"docs/tide.md"}
+
+
 def test_a_filter_that_admits_nothing_finds_nothing(engine: KnowledgeEngine, docs: Path) -> None:
     engine.add("docs")
     for mode in ("local", "global"):
