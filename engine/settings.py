@@ -106,23 +106,67 @@ class VectorSettings(_Section):
 
 
 class LlmSettings(_Section):
-    """`none`: extractive answers; `openai_like`: any OpenAI-compatible endpoint."""
+    """`none`: extractive answers; `openai_like`: any OpenAI-compatible endpoint.
 
-    kind: Literal["none", "openai_like"] = "none"
+    `ollama` is a local Ollama, `anthropic` that vendor's own protocol, `gguf` a model file at
+    `path` run in this process (extras of these names). `structured` is how an endpoint is held to a
+    JSON schema: `schema` and `json` send it as `response_format`, `none` only says it in words, and
+    `auto` begins with `schema` and goes down where the server refuses. `stages` names what is
+    different for one stage, such as `{reports: {model: …}}`.
+    """
+
+    kind: Literal["none", "openai_like", "ollama", "anthropic", "gguf"] = "none"
     model: str = ""
+    path: str = ""
     base_url: str = ""
     api_key_variable: str = "OPENAI_API_KEY"
     context_window_tokens: int = Field(16_000, ge=1_000)
     max_output_tokens: int = Field(1_024, ge=16)
     timeout_seconds: float = Field(60.0, gt=0)
-    retries: int = Field(2, ge=0)
+    retries: int = Field(4, ge=0)
+    concurrency: int = Field(4, ge=1, le=64)
+    requests_per_minute: float | None = Field(None, gt=0)
+    structured: Literal["auto", "schema", "json", "none"] = "auto"
+    stages: dict[Literal["extraction", "reports", "map", "answers"], dict[str, Any]] = {}
+
+
+class BudgetSettings(_Section):
+    """What calls to language models may cost at most, in tokens and in money; None is no limit.
+
+    `prices` is a YAML file of prices a million tokens, instead of the table that ships.
+    """
+
+    max_tokens: int | None = Field(None, ge=0)
+    max_cost: float | None = Field(None, ge=0)
+    per: Literal["run", "day"] = "run"
+    prices: str = ""
 
 
 class GraphSettings(_Section):
-    """The LLM-free extractor and the communities built on it."""
+    """Who reads entities and relations, and the communities built on them.
 
+    `extractor`: `language` costs nothing; `llm` asks the language model, `both` keeps what either
+    finds. Where the model gave nothing that can be used, `fill` says who reads meanwhile.
+    `relation_types` are lines such as `PERSON - founded - ORGANISATION`; with `strict` nothing
+    outside the types is kept. `examples` is a file of examples for the prompt. `inferred` relations
+    are those whose ends no single sentence names. Reports are `extractive`, or a model writes them:
+    all of them as documents come (`eager`), or each when a question first needs it (`lazy`).
+    """
+
+    extractor: Literal["language", "llm", "both"] = "language"
+    fill: Literal["language", "none"] = "language"
     spacy_model: str = "en_core_web_sm"
     concepts: bool = True
+    entity_types: tuple[str, ...] = ()
+    relation_types: tuple[str, ...] = ()
+    strict: bool = False
+    claims: bool = True
+    inferred: Literal["keep", "drop"] = "keep"
+    gleanings: int = Field(0, ge=0, le=5)
+    examples: str = ""
+    pack_tokens: int = Field(1_500, ge=100)
+    reports: Literal["extractive", "eager", "lazy"] = "lazy"
+    report_min_entities: int = Field(4, ge=1)
     max_community_size: int = Field(20, ge=2)
     resolution: float = Field(1.0, gt=0)
     seed: int = 20240601
@@ -184,6 +228,7 @@ class Settings(_Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     vectors: VectorSettings = VectorSettings()
     llm: LlmSettings = LlmSettings()
+    budget: BudgetSettings = BudgetSettings()
     graph: GraphSettings = GraphSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     rerank: RerankSettings = RerankSettings()

@@ -106,18 +106,35 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What model calls cost. All zero without a language model."""
+    """What model calls cost. All zero without a language model.
+
+    `kept` counts requests that were answered by what had been answered before, for nothing; `cost`
+    is in the currency of the price table, nil where a model's price is not known.
+    """
 
     calls: int = 0
+    kept: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            calls=self.calls + other.calls,
+            kept=self.kept + other.kept,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost=self.cost + other.cost,
+        )
 
     def since(self, before: Usage) -> Usage:
         """What was added after `before`."""
         return Usage(
             calls=self.calls - before.calls,
+            kept=self.kept - before.kept,
             prompt_tokens=self.prompt_tokens - before.prompt_tokens,
             completion_tokens=self.completion_tokens - before.completion_tokens,
+            cost=self.cost - before.cost,
         )
 
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import (
     Connection,
+    Row,
+    delete,
     func,
     select,
 )
 
 from .communities import communities as cluster
 from .database import Database
+from .descriptions import combined
 from .facts import (
     chunk_of,
     derived_generation,
@@ -40,13 +44,14 @@ from .model import (
     Report,
     content_id,
 )
-from .read import read_reports, write_findings
+from .read import derived_reports, write_findings
 from .reports import EntityMention, ReportInput, write_reports
 from .resolve import resolve
 from .rows import replace_rows
 from .schema import (
     chunks,
     communities,
+    descriptions,
     entities,
     members,
     mentions,
@@ -54,10 +59,14 @@ from .schema import (
     relations,
     reports,
     statements,
+    written_reports,
 )
 
 TYPED_WEIGHT = 2.0
 """A stated relation binds its two ends more than standing in one sentence, which weighs 1."""
+
+INFERRED_SHARE = 0.5
+"""What is left of that where no single sentence names both ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +116,12 @@ def derive(
         report("resolve", 0, 1)
         known = _all_names(connection)
         found, merges = resolve(known, _stated_aliases(connection))
+        entity_of = {merge.key: merge.entity_id for merge in merges}
+        found = _described(connection, found, entity_of)
         written = _write_entities(connection, found)
         written += _write_names(connection, known, merges)
         report("link", 0, 1)
         write_links(connection, report)
-        entity_of = {merge.key: merge.entity_id for merge in merges}
         edges = _relations(connection, entity_of)
         written += _write_relations(connection, edges)
         report("cluster", 0, 1)
@@ -124,7 +134,7 @@ def derive(
         )
         written += _write_communities(connection, clusters)
         report("report", 0, len(clusters))
-        previous = {value.fingerprint: value for value in read_reports(connection, dirty=True)}
+        previous = {value.fingerprint: value for value in derived_reports(connection)}
         values = write_reports(
             _report_input(connection, found, edges, clusters, entity_of), previous=previous
         )
@@ -197,6 +207,20 @@ def _stated_aliases(connection: Connection) -> list[tuple[str, str]]:
     return sorted((row.subject, row.object) for row in rows)
 
 
+def _described(
+    connection: Connection, found: Sequence[Entity], entity_of: Mapping[str, str]
+) -> list[Entity]:
+    """The entities with what models said of them in all chunks together."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for row in connection.execute(select(descriptions.c.key, descriptions.c.text)):
+        if row.key in entity_of:
+            said[entity_of[row.key]].append(row.text)
+    return [
+        replace(entity, description=combined(said[entity.id])) if entity.id in said else entity
+        for entity in found
+    ]
+
+
 def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
     rows = [
         {
@@ -206,6 +230,7 @@ def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
             "aliases": json.dumps(entity.aliases, ensure_ascii=False),
             "mention_count": entity.mention_count,
             "document_count": entity.document_count,
+            "description": entity.description,
             "dirty": False,
         }
         for entity in found
@@ -237,7 +262,8 @@ def _kind(name: Name) -> str:
 
 def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Relation]:
     """Statements gathered by the entities they mean, with every evidence; sorted by id."""
-    evidences: dict[tuple[str, str, str], set[Evidence]] = defaultdict(set)
+    evidences: dict[tuple[str, str, str], dict[Evidence, float]] = defaultdict(dict)
+    said: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     query = select(statements).where(statements.c.predicate != ALSO_KNOWN_AS)
     for row in connection.execute(query):
         source, target = entity_of.get(row.subject), entity_of.get(row.object)
@@ -245,21 +271,32 @@ def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Rel
             continue
         if row.predicate == OCCURS_WITH and target < source:
             source, target = target, source
-        evidences[source, row.predicate, target].add(
-            Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-        )
+        place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
+        known = evidences[source, row.predicate, target]
+        known[place] = max(known.get(place, 0.0), _weight(row))
+        if row.description:
+            said[source, row.predicate, target].append(row.description)
     found = [
         Relation(
-            id=content_id("r", source, predicate, target),
-            source_id=source,
-            predicate=predicate,
-            target_id=target,
-            weight=len(places) * (1.0 if predicate == OCCURS_WITH else TYPED_WEIGHT),
+            id=content_id("r", *ends),
+            source_id=ends[0],
+            predicate=ends[1],
+            target_id=ends[2],
+            weight=round(sum(places[place] for place in sorted(places)), 6),
             evidences=tuple(sorted(places)),
+            description=combined(said[ends]) if ends in said else "",
         )
-        for (source, predicate, target), places in evidences.items()
+        for ends, places in evidences.items()
     ]
     return sorted(found, key=lambda relation: relation.id)
+
+
+def _weight(statement: Row[Any]) -> float:
+    """What one evidence of a relation weighs."""
+    if statement.predicate == OCCURS_WITH:
+        return 1.0
+    sure = INFERRED_SHARE if statement.inferred else 1.0
+    return TYPED_WEIGHT * float(statement.strength) * sure
 
 
 def _weighted_edges(found: Iterable[Relation]) -> list[tuple[str, str, float]]:
@@ -278,6 +315,7 @@ def _write_relations(connection: Connection, found: Sequence[Relation]) -> int:
             "predicate": relation.predicate,
             "target_id": relation.target_id,
             "weight": relation.weight,
+            "description": relation.description,
         }
         for relation in found
     ]
@@ -341,4 +379,7 @@ def _write_reports(connection: Connection, values: Sequence[Report]) -> int:
         }
         for value in values
     ]
-    return replace_rows(connection, reports, rows)
+    written = replace_rows(connection, reports, rows)
+    held = select(reports.c.fingerprint)
+    connection.execute(delete(written_reports).where(written_reports.c.fingerprint.not_in(held)))
+    return written

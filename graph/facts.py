@@ -9,27 +9,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
-from .model import Chunk, Extraction, Mention, Statement
+from .model import Chunk, Claim, Description, Extraction, Mention, Statement
 from .names import is_generic, name_key
 from .schema import (
     chunks,
+    claims,
     communities,
+    descriptions,
     entities,
     links,
     members,
     mentions,
     names,
+    pending,
     reports,
     state,
     statements,
 )
 
+_READ_FROM_CHUNKS = (mentions, statements, descriptions, claims)
 _BATCH = 500  # parameters in one IN list; SQLite and PostgreSQL both take many more
+
+T = TypeVar("T")
 
 
 def text_sha(text: str) -> str:
@@ -102,19 +109,21 @@ def put_extractions(
     keys: set[str] = set()
     for batch in batches(extractions):
         keys |= _keys_read_from(connection, batch)
-        for table in (mentions, statements):
+        for table in (*_READ_FROM_CHUNKS, pending):
             connection.execute(delete(table).where(table.c.chunk_id.in_(batch)))
         done = update(chunks).where(chunks.c.id.in_(batch))
         connection.execute(done.values(extractor=extractor, linked=False))
     found = [(chunk_id, extractions[chunk_id]) for chunk_id in sorted(extractions)]
-    mention_rows = [
-        _mention_row(chunk_id, m) for chunk_id, e in found for m in one_a_place(e.mentions)
-    ]
-    statement_rows = [_statement_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
-    if mention_rows:
-        connection.execute(insert(mentions), mention_rows)
-    if statement_rows:
-        connection.execute(insert(statements), statement_rows)
+    mention_rows = [_row(chunk_id, m) for chunk_id, e in found for m in one_a_place(e.mentions)]
+    statement_rows = [_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
+    for table, rows in (
+        (mentions, mention_rows),
+        (statements, statement_rows),
+        (descriptions, [_row(chunk_id, d) for chunk_id, e in found for d in e.descriptions]),
+        (claims, [_row(chunk_id, c) for chunk_id, e in found for c in e.claims]),
+    ):
+        if rows:
+            connection.execute(insert(table), rows)
     _mark_dirty(
         connection,
         keys.union(
@@ -158,7 +167,7 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
         keys |= {*titles, *connection.execute(linked).scalars()}
         keys |= _keys_read_from(connection, batch)
-        for owned in (mentions, statements, links):
+        for owned in (*_READ_FROM_CHUNKS, pending, links):
             connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
         connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))
     if count:
@@ -197,32 +206,31 @@ def extractions_by_text(
 def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, Extraction]:
     """What was read from these chunks, by chunk id; empty extractions included."""
     ids = sorted(set(chunk_ids))
-    found_mentions: dict[str, list[Mention]] = {chunk_id: [] for chunk_id in ids}
-    found_statements: dict[str, list[Statement]] = {chunk_id: [] for chunk_id in ids}
-    for batch in batches(ids):
-        for row in connection.execute(select(mentions).where(mentions.c.chunk_id.in_(batch))):
-            found_mentions[row.chunk_id].append(
-                Mention(
-                    start=row.start, end=row.end, surface=row.surface, key=row.key, type=row.type
-                )
-            )
-        for row in connection.execute(select(statements).where(statements.c.chunk_id.in_(batch))):
-            found_statements[row.chunk_id].append(
-                Statement(
-                    start=row.start,
-                    end=row.end,
-                    subject=row.subject,
-                    predicate=row.predicate,
-                    object=row.object,
-                )
-            )
+    mentioned = _by_chunk(connection, mentions, Mention, ids)
+    stated = _by_chunk(connection, statements, Statement, ids)
+    described = _by_chunk(connection, descriptions, Description, ids)
+    claimed = _by_chunk(connection, claims, Claim, ids)
     return {
         chunk_id: Extraction(
-            mentions=tuple(sorted(found_mentions[chunk_id])),
-            statements=tuple(sorted(found_statements[chunk_id])),
+            mentions=tuple(mentioned[chunk_id]),
+            statements=tuple(stated[chunk_id]),
+            descriptions=tuple(described[chunk_id]),
+            claims=tuple(claimed[chunk_id]),
         )
         for chunk_id in ids
     }
+
+
+def _by_chunk(
+    connection: Connection, table: Table, kind: Callable[..., T], ids: Sequence[str]
+) -> dict[str, list[T]]:
+    """Rows as values by chunk, sorted; the table's columns are named like the value's fields."""
+    names = [column.name for column in table.columns if column.name != "chunk_id"]
+    found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
+    for batch in batches(ids):
+        for row in connection.execute(select(table).where(table.c.chunk_id.in_(batch))):
+            found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
+    return {chunk_id: sorted(values) for chunk_id, values in found.items()}
 
 
 def chunk_of(row: Row[Any]) -> Chunk:
@@ -263,32 +271,17 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _mention_row(chunk_id: str, mention: Mention) -> dict[str, Any]:
+def _row(chunk_id: str, value: Mention | Statement | Description | Claim) -> dict[str, Any]:
     return {
         "chunk_id": chunk_id,
-        "start": mention.start,
-        "end": mention.end,
-        "key": mention.key,
-        "surface": mention.surface,
-        "type": mention.type,
-    }
-
-
-def _statement_row(chunk_id: str, statement: Statement) -> dict[str, Any]:
-    return {
-        "chunk_id": chunk_id,
-        "start": statement.start,
-        "end": statement.end,
-        "subject": statement.subject,
-        "predicate": statement.predicate,
-        "object": statement.object,
+        **{field.name: getattr(value, field.name) for field in fields(value)},
     }
 
 
 def _keys_read_from(connection: Connection, chunk_ids: Sequence[str]) -> set[str]:
-    """The names in mentions and statements of a batch of chunks."""
+    """The names in what was read from a batch of chunks."""
     keys: set[str] = set()
-    for column in (mentions.c.key, statements.c.subject, statements.c.object):
+    for column in (mentions.c.key, statements.c.subject, statements.c.object, descriptions.c.key):
         inside = column.table.c.chunk_id.in_(chunk_ids)
         keys.update(connection.execute(select(column).where(inside).distinct()).scalars())
     return keys

@@ -77,6 +77,9 @@ class Statement:
 
     `start`/`end` are the sentence's span; `subject` and `object` are name keys (see
     `graph.names.name_key`), not entity ids: which entity a key means is decided by resolution.
+    What a language model adds: `description` in a sentence of its own, `strength` from 0 to 1, and
+    `inferred` where no single sentence names both ends (the span then reaches from one to the
+    other).
     """
 
     start: int
@@ -84,14 +87,49 @@ class Statement:
     subject: str
     predicate: str
     object: str
+    description: str = ""
+    strength: float = 1.0
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Description:
+    """What a language model says about the thing of this name, from one chunk alone."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Claim:
+    """A checkable assertion about `subject` (a name key), read in the sentence at `start`/`end`.
+
+    `object` is a name key or empty; `status` is TRUE, FALSE or SUSPECTED, as the text has it; the
+    dates are ISO 8601, as exact as the text is, or empty.
+    """
+
+    start: int
+    end: int
+    subject: str
+    object: str
+    type: str
+    status: str
+    start_date: str
+    end_date: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What an extractor found in one chunk; both tuples sorted, without repeats."""
+    """What an extractor found in one chunk; each tuple sorted, without repeats.
+
+    At most one description a key, and one statement for each span, subject, predicate and object.
+    """
 
     mentions: tuple[Mention, ...] = ()
     statements: tuple[Statement, ...] = ()
+    descriptions: tuple[Description, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -138,6 +176,7 @@ class Entity:
     aliases: tuple[str, ...]
     mention_count: int
     document_count: int
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +189,7 @@ class Relation:
     target_id: str
     weight: float
     evidences: tuple[Evidence, ...] = ()
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +212,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a community is about. `rating` is 0–10: how much of the whole rests on it."""
+    """What a community is about. `rating` is 0–10: how much of the whole rests on it.
+
+    `written_by` names the language model that wrote it; empty for sentences of the corpus itself.
+    """
 
     community_id: str
     level: int
@@ -181,6 +224,8 @@ class Report:
     rating: float
     findings: tuple[Finding, ...]
     fingerprint: str
+    rating_reason: str = ""
+    written_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Row, Select, and_, select
 
 from .facts import batches, chunk_of
 from .model import (
@@ -30,6 +32,7 @@ from .schema import (
     relations,
     reports,
     statements,
+    written_reports,
 )
 
 
@@ -59,6 +62,7 @@ def read_entities(connection: Connection) -> list[Entity]:
             aliases=tuple(json.loads(row.aliases)),
             mention_count=row.mention_count,
             document_count=row.document_count,
+            description=row.description,
         )
         for row in connection.execute(query)
     ]
@@ -95,6 +99,7 @@ def read_relations(connection: Connection) -> list[Relation]:
             target_id=row.target_id,
             weight=row.weight,
             evidences=tuple(sorted(places[row.source_id, row.predicate, row.target_id])),
+            description=row.description,
         )
         for row in connection.execute(select(relations).order_by(relations.c.id))
         if row.source_id in clean and row.target_id in clean
@@ -115,13 +120,26 @@ def read_communities(connection: Connection) -> list[Community]:
     ]
 
 
-def read_reports(connection: Connection, *, dirty: bool = False) -> list[Report]:
-    """Every report, sorted by level and community; with `dirty`, stale ones too (to compare)."""
-    query = select(reports).order_by(reports.c.level, reports.c.community_id)
-    if not dirty:
-        query = query.join(communities, communities.c.id == reports.c.community_id).where(
-            and_(reports.c.dirty.is_(False), communities.c.dirty.is_(False))
-        )
+def read_reports(connection: Connection) -> list[Report]:
+    """Every report, sorted by level and community; a model's where it has written one."""
+    written = {row.fingerprint: row for row in connection.execute(select(written_reports))}
+    query = (
+        select(reports)
+        .join(communities, communities.c.id == reports.c.community_id)
+        .where(and_(reports.c.dirty.is_(False), communities.c.dirty.is_(False)))
+    )
+    return [
+        _written(report, written.get(report.fingerprint)) for report in _reports(connection, query)
+    ]
+
+
+def derived_reports(connection: Connection) -> list[Report]:
+    """Every report as it was derived, stale ones too; what models wrote is left out."""
+    return _reports(connection, select(reports))
+
+
+def _reports(connection: Connection, query: Select[Any]) -> list[Report]:
+    query = query.order_by(reports.c.level, reports.c.community_id)
     return [
         Report(
             community_id=row.community_id,
@@ -134,6 +152,20 @@ def read_reports(connection: Connection, *, dirty: bool = False) -> list[Report]
         )
         for row in connection.execute(query)
     ]
+
+
+def _written(report: Report, row: Row[Any] | None) -> Report:
+    if row is None:
+        return report
+    return replace(
+        report,
+        title=row.title,
+        summary=row.summary,
+        rating=row.rating,
+        rating_reason=row.rating_reason,
+        findings=_findings(row.findings),
+        written_by=row.model,
+    )
 
 
 def read_export(connection: Connection) -> GraphExport:

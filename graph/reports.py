@@ -185,14 +185,19 @@ def _fingerprint(basis: _Basis) -> str:
         yield basis.community.id
         yield str(basis.community.level)
         for entity in basis.members:
-            yield f"{entity.id}\x1e{entity.name}\x1e{entity.type}"
+            yield "\x1e".join((entity.id, entity.name, entity.type, *_if_any(entity.description)))
         for relation in basis.relations:
-            yield f"{relation.id}\x1e{relation.predicate}\x1e{relation.weight!r}"
+            told = _if_any(relation.description)
+            yield "\x1e".join((relation.id, relation.predicate, repr(relation.weight), *told))
         for sentence, named in basis.sentences:
             typed = _stated_inside(sentence, named)
             yield "\x1e".join((sentence.digest, str(typed), *named))
 
     return content_id("f", *parts())
+
+
+def _if_any(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
 
 
 def _report(basis: _Basis, fingerprint: str) -> Report:

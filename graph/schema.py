@@ -74,7 +74,42 @@ statements = Table(
     Column("subject", Text, primary_key=True),
     Column("predicate", Text, primary_key=True),
     Column("object", Text, primary_key=True),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("strength", Float, nullable=False, server_default="1"),
+    Column("inferred", Boolean, nullable=False, server_default="0"),
 )
+
+descriptions = Table(
+    "descriptions",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+"""What a language model said about the thing of a name, from this chunk."""
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("start", Integer, primary_key=True),
+    Column("end", Integer, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+    Column("type", Text, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("start_date", String, nullable=False),
+    Column("end_date", String, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+pending = Table(
+    "pending",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("reason", Text, nullable=False),
+)
+"""Chunks that a language model was to read and could not, and why: the next run asks again."""
 
 entities = Table(
     "entities",
@@ -85,6 +120,7 @@ entities = Table(
     Column("aliases", Text, nullable=False),  # JSON list, sorted
     Column("mention_count", Integer, nullable=False),
     Column("document_count", Integer, nullable=False),
+    Column("description", Text, nullable=False, server_default=""),
     Column("dirty", Boolean, nullable=False, default=False),
 )
 
@@ -117,6 +153,7 @@ relations = Table(
     Column("predicate", Text, nullable=False),
     Column("target_id", String, nullable=False, index=True),
     Column("weight", Float, nullable=False),
+    Column("description", Text, nullable=False, server_default=""),
 )
 """Its evidences are the statements whose names mean its two ends."""
 
@@ -149,3 +186,16 @@ reports = Table(
     Column("findings", Text, nullable=False),  # JSON: [{text, evidences: [[chunk, start, end]]}]
     Column("dirty", Boolean, nullable=False, default=False),
 )
+
+written_reports = Table(
+    "written_reports",
+    metadata,
+    Column("fingerprint", String, primary_key=True),  # of the extractive report it stands for
+    Column("model", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("rating", Float, nullable=False),
+    Column("rating_reason", Text, nullable=False),
+    Column("findings", Text, nullable=False),  # as in `reports`
+)
+"""Reports that a language model wrote; each goes with the extractive report of its fingerprint."""

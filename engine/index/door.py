@@ -20,6 +20,7 @@ if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init_
         "rename it, or run from another folder"
     )
 
+from graph.asking import Ask, Prompt
 from graph.database import Database
 from graph.derive import Derived, DeriveOptions, is_fresh
 from graph.errors import GraphError
@@ -58,6 +59,7 @@ from graph.store import SqlGraphStore
 from graph.visualise import to_html
 
 __all__ = [
+    "Ask",
     "Chunk",
     "Community",
     "Database",
@@ -71,6 +73,7 @@ __all__ = [
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Point",
+    "Prompt",
     "QuestionNames",
     "Report",
     "Selection",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-SCHEMA = 3
+from .door import metadata
+
+SCHEMA = 4
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -23,6 +25,13 @@ _STEPS: dict[int, tuple[str, ...]] = {
     2: (  # what a chunk introduces is found by other rules
         "UPDATE chunks SET linked = 0",
         "UPDATE state SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'",
+    ),
+    3: (  # what language models say; the tables that are new are made by `migrate`
+        "ALTER TABLE statements ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE statements ADD COLUMN strength FLOAT NOT NULL DEFAULT 1",
+        "ALTER TABLE statements ADD COLUMN inferred BOOLEAN NOT NULL DEFAULT 0",
+        "ALTER TABLE entities ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE relations ADD COLUMN description TEXT NOT NULL DEFAULT ''",
     ),
 }
 
@@ -42,4 +51,5 @@ def migrate(connection: Connection) -> None:
     for version in range(schema_version(connection), SCHEMA):
         for statement in _STEPS[version]:
             connection.exec_driver_sql(statement)
+    metadata.create_all(connection)
     stamp(connection)

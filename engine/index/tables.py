@@ -53,6 +53,31 @@ keywords = Table(
     Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
 )
 
+usage = Table(
+    "usage",
+    metadata,
+    Column("day", String, primary_key=True),  # ISO 8601, UTC
+    Column("stage", String, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("calls", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),  # calls that gave nothing that could be used
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+)
+"""What language models have cost, by day, stage and model."""
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("key", String, primary_key=True),  # hash of model, parameters and prompt
+    Column("generation", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+)
+"""What models answered to questions; gone as soon as the documents are others."""
+
 
 def metadata_text(values: Mapping[str, MetaValue]) -> str:
     """A document's metadata as stored: JSON, sorted by key."""

@@ -1,0 +1,28 @@
+"""How this package asks a language model: a prompt as a value, and whoever answers it by argument.
+
+Which model answers, what it costs, how often it is tried again and what is kept, others know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One request. `system` is the same for all requests of a stage: a server can keep it.
+
+    `schema` is the JSON schema of the answer, for endpoints that can hold a model to it; None
+    asks for prose. `max_output_tokens` bounds the answer.
+    """
+
+    system: str
+    user: str
+    max_output_tokens: int
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+Ask = Callable[[Prompt], str]
+"""The model's whole answer, never empty. What it raises passes through unchanged."""
