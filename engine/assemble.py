@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from .answer.route import ScopeSelector
 from .answer.router import build_router
 from .chunk import chunk
 from .chunk.choose import ChunkOptions
+from .estimate import Forecasts
 from .index.door import (
     DeriveOptions,
     ExtractionTransform,
@@ -28,43 +29,48 @@ from .index.library import Library
 from .index.store_dense import ExternalDense
 from .index.stores import open_store
 from .index.vector import WindowedVectorIndex
+from .model_parts import (
+    ModelReading,
+    build_ask_many,
+    build_expander,
+    build_judge,
+    build_reading,
+    completion,
+    forecast_models,
+)
 from .models.build import identity_of
 from .models.readability import readability
-from .models.rerankers import build_reranker
+from .models.stages import Models
 from .models.tfidf import TfidfEmbedding
 from .models.tokeniser import Tokeniser, load_tokeniser
-from .models.usage import UsageMeter
 from .models.windows import windows
 from .models.wrapped_embedding import innermost
 from .retrieve.local import LocalRetriever
-from .retrieve.rerank import Judge
 from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens_with
-from .retrieve.transform import Expander, expanded
 from .settings import (
     ChunkSettings,
     GraphSettings,
-    RerankSettings,
     RetrieveSettings,
     Settings,
     VectorSettings,
 )
+from .types import StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.llms import LLM
     from llama_index.core.query_engine import RouterQueryEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything that works on one library; `meter` counts what indexing costs."""
+    """Everything that works on one library."""
 
     graph: KnowledgeGraphIndex
     vectors: WindowedVectorIndex | None
     keyword: KeywordRetriever
     indexer: Indexer
     retriever: LocalRetriever
-    meter: UsageMeter
+    forecasts: Forecasts
     local: LocalAnswers
     overview: GlobalAnswers
     router: RouterQueryEngine
@@ -74,14 +80,15 @@ def assemble(
     library: Library,
     *,
     settings: Settings,
-    llm: LLM | None,
+    models: Models,
     embed_model: BaseEmbedding | None,
+    history: Callable[[], Sequence[StageUsage]],
 ) -> Parts:
-    """The parts for a library; without `embed_model` there is no vector side."""
+    """The parts for a library; without `embed_model` there is no vector side.
+
+    `history` tells what language models have cost in this library, for forecasts.
+    """
     tokeniser = load_tokeniser()
-    meter = UsageMeter(tokeniser)
-    options = _chunk_options(settings.chunk, llm=llm, embed_model=embed_model, meter=meter)
-    graph = _graph(library, settings.graph)
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = readability(embed_model, tokeniser=tokeniser)
     words = tokens_with(_dictionary(settings.retrieve))
@@ -98,22 +105,26 @@ def assemble(
         embed_model=embed_model,
         readable=readable,
         settings=settings.retrieve,
-        expander=_expander(settings.retrieve, llm=llm, meter=meter, idf=keyword.idf),
-        judge=_judge(settings.rerank, llm=llm, meter=meter),
+        expander=build_expander(settings.retrieve, models=models, idf=keyword.idf),
+        judge=build_judge(settings.rerank, models=models),
     )
     answers = AnswerParts(
         retriever=retriever,
         idf=keyword.idf,
         settings=settings.answer,
-        llm=llm,
+        models=models,
         embed=embedder(meaning),
         tokeniser=tokeniser,
         page_starts=library.page_starts,
     )
-    local, overview = LocalAnswers(answers), GlobalAnswers(library, answers)
+    local = LocalAnswers(answers)
+    overview = GlobalAnswers(library, answers, ask_many=build_ask_many(models))
     selector = ScopeSelector(
         meaning, known_names=lambda question: len(retriever.labels_in(question))
     )
+    reading = build_reading(library, settings, models=models, count=tokeniser.count)
+    options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
+    graph = _graph(library, settings.graph, extractor=reading.language)
     return Parts(
         graph=graph,
         vectors=vectors,
@@ -124,13 +135,39 @@ def assemble(
             graph=graph,
             keyword=keyword,
             vectors=vectors,
-            recipe=_recipe(settings, options=options, llm=llm, embed_model=embed_model),
+            recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
+            enrichment=reading.enrichment,
+            reports=reading.eager(library) if reading.eager is not None else None,
         ),
         retriever=retriever,
-        meter=meter,
+        forecasts=_forecasts(
+            reading, options=options, models=models, tokeniser=tokeniser, history=history
+        ),
         local=local,
         overview=overview,
-        router=build_router(selector, local=local.answer, overview=overview.answer, llm=llm),
+        router=build_router(selector, local=local.answer, overview=overview.answer),
+    )
+
+
+def _forecasts(
+    reading: ModelReading,
+    *,
+    options: ChunkOptions,
+    models: Models,
+    tokeniser: Tokeniser,
+    history: Callable[[], Sequence[StageUsage]],
+) -> Forecasts:
+    """What says what adding would cost; it cuts documents without asking a model."""
+    free = replace(options, complete=None)
+    return Forecasts(
+        chunker=lambda source: chunk(source, options=free, tokeniser=tokeniser),
+        count=tokeniser.count,
+        history=history,
+        models=forecast_models(models),
+        enrichment=reading.enrichment,
+        schema=reading.schema,
+        reports=reading.eager,
+        sampler=reading.language,
     )
 
 
@@ -138,7 +175,7 @@ def _recipe(
     settings: Settings,
     *,
     options: ChunkOptions,
-    llm: LLM | None,
+    models: Models,
     embed_model: BaseEmbedding | None,
 ) -> list[str]:
     """What decides how a document is cut, counted and embedded."""
@@ -146,7 +183,7 @@ def _recipe(
         settings.chunk.model_dump_json(),
         TOKENS_VERSION,
         " ".join(_dictionary(settings.retrieve)),
-        identity_of(llm) if llm is not None and options.complete is not None else "",
+        models.extraction.identity if models.extraction and options.complete is not None else "",
         identity_of(embed_model) if embed_model is not None else "no embedding",
     ]
 
@@ -155,8 +192,9 @@ def _dictionary(settings: RetrieveSettings) -> list[str]:
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
 
 
-def _graph(library: Library, settings: GraphSettings) -> KnowledgeGraphIndex:
-    extractor = LanguageExtractor(spacy_model=settings.spacy_model, concepts=settings.concepts)
+def _graph(
+    library: Library, settings: GraphSettings, *, extractor: LanguageExtractor
+) -> KnowledgeGraphIndex:
     options = DeriveOptions(
         max_community_size=settings.max_community_size,
         resolution=settings.resolution,
@@ -203,44 +241,11 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
     )
 
 
-def _expander(
-    settings: RetrieveSettings,
-    *,
-    llm: LLM | None,
-    meter: UsageMeter,
-    idf: Callable[[], Callable[[str], float]],
-) -> Expander | None:
-    if not settings.expand:
-        return None
-    complete = _completion(llm, meter) if llm is not None else None
-    return lambda question, first: expanded(
-        question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
-    )
-
-
-def _judge(settings: RerankSettings, *, llm: LLM | None, meter: UsageMeter) -> Judge | None:
-    reranker = build_reranker(
-        settings.kind,
-        model=settings.model,
-        base_url=settings.base_url,
-        api_key_variable=settings.api_key_variable,
-        candidates=settings.candidates,
-        timeout_seconds=settings.timeout_seconds,
-        retries=settings.retries,
-        half_precision=settings.half_precision,
-        complete=_completion(llm, meter) if llm is not None else None,
-    )
-    if reranker is None:
-        return None
-    return Judge(reranker=reranker, candidates=settings.candidates, weight=settings.weight)
-
-
 def _chunk_options(
     settings: ChunkSettings,
     *,
-    llm: LLM | None,
+    models: Models,
     embed_model: BaseEmbedding | None,
-    meter: UsageMeter,
 ) -> ChunkOptions:
     """A model is asked only where the settings say so: each call costs."""
     asks = settings.strategy == "agentic" or settings.context_by_model
@@ -253,18 +258,9 @@ def _chunk_options(
         context_tokens=settings.context_tokens,
         semantic_by_model=settings.semantic_by_model,
         embed=_listed_vectors(embed_model) if embed_model is not None else None,
-        complete=_completion(llm, meter) if llm is not None and asks else None,
+        complete=completion(models.extraction, stage="chunk") if asks else None,
     )
 
 
 def _listed_vectors(embed_model: BaseEmbedding) -> Callable[[Sequence[str]], list[list[float]]]:
     return lambda texts: embed_model.get_text_embedding_batch(list(texts))
-
-
-def _completion(llm: LLM, meter: UsageMeter) -> Callable[[str], str]:
-    def complete(prompt: str) -> str:
-        from llama_index.core.base.llms.types import ChatMessage
-
-        return meter.complete(llm, [ChatMessage(content=prompt)])[0]
-
-    return complete

@@ -18,11 +18,14 @@ from .index.library import Library
 from .index.seen import Seen, look_at
 from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
+from .ingest.named import Named
 from .ingest.sources import Found, find_sources
 from .ingest.workers.pool import ReaderPool
+from .models.budget import Budget
 from .models.fallback import ChosenEmbedding, refuse_mixture
+from .models.spending import spending
 from .settings import IngestSettings
-from .types import IngestReport, MetaValue, SourceFailure, SourceText, Usage
+from .types import Estimate, IngestReport, MetaValue, SourceFailure, SourceText
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -90,7 +93,7 @@ class Documents:
         library: where documents are.
         indexer: puts a document's text into every index.
         settings: limits on what is read.
-        usage: what models that help to index have cost since the library was opened.
+        budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding model, and what is to be said of it.
     """
 
@@ -100,11 +103,11 @@ class Documents:
         indexer: Indexer,
         settings: IngestSettings,
         *,
-        usage: Callable[[], Usage],
+        budget: Budget,
         embedding: ChosenEmbedding | None = None,
     ) -> None:
         self._embedding = embedding
-        self._usage = usage
+        self._budget = budget
         self._library = library
         self._indexer = indexer
         self._settings = settings
@@ -113,7 +116,7 @@ class Documents:
         self, sources: Sequence[str | Path | Document], *, choice: Choice, progress: Progress
     ) -> IngestReport:
         """Add files, folders, addresses, databases and LlamaIndex documents."""
-        named = _Named.of(sources)
+        named = Named.of(sources)
         found = self._find(named.paths, choice)
         failures = list(found.failures)
         if not sources:
@@ -140,7 +143,7 @@ class Documents:
         self, folders: Sequence[str | Path], *, choice: Choice, dry_run: bool, progress: Progress
     ) -> IngestReport:
         """Make the library hold of these sources what they hold now, and nothing that is gone."""
-        named = _Named.of(folders)
+        named = Named.of(folders)
         found = self._find(named.paths, choice)
         if dry_run:
             plan = self._plan(found, choice)
@@ -155,6 +158,21 @@ class Documents:
             progress=progress,
             gone=lambda held: self._gone(held, found, choice),
         )
+
+    def estimate(
+        self,
+        sources: Sequence[str | Path | Document],
+        *,
+        choice: Choice,
+        forecast: Callable[[Iterable[SourceText]], Estimate],
+        progress: Progress,
+    ) -> Estimate:
+        """What a forecast says of those of these sources that are new or changed."""
+        named = Named.of(sources)
+        found = self._find(named.paths, choice)
+        with self._pool() as pool:
+            intake = self._intake(self._held(), Seen(self._library.path), choice, pool)
+            return forecast(self._feed(named, found, choice, progress)(intake))
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
         """Remove documents by id; an archive's, letter's or database's removes all it held."""
@@ -186,7 +204,7 @@ class Documents:
             exclude=choice.exclude,
         )
 
-    def _feed(self, named: _Named, found: Found, choice: Choice, progress: Progress) -> Feed:
+    def _feed(self, named: Named, found: Found, choice: Choice, progress: Progress) -> Feed:
         from .ingest.database.reader import DatabaseOptions
 
         options = DatabaseOptions(
@@ -216,8 +234,9 @@ class Documents:
         progress: Progress,
         gone: Callable[[Mapping[str, Held]], set[str]] | None = None,
     ) -> IngestReport:
-        work, before = Work(), self._usage()
-        with self._library.writer(), self._pool() as pool:
+        work = Work()
+        self._budget.start_run()
+        with self._library.writer(), self._pool() as pool, spending() as spent:
             if self._embedding is not None:
                 refuse_mixture(self._embedding, held_now=self._library.vector_models())
             held, seen = self._held(), Seen(self._library.path)
@@ -228,7 +247,9 @@ class Documents:
                 self._indexer.remove(name)
             if intake.restamped:
                 self._library.restamp(intake.restamped)
+            self._indexer.enrich(work=work, progress=progress)
             self._indexer.derive(work=work, progress=progress)
+            self._indexer.write_reports(work=work, progress=progress)
             seen.save(sources=self._sources())
         return IngestReport(
             added=tuple(sorted(done - held.keys())),
@@ -237,11 +258,12 @@ class Documents:
             removed=tuple(sorted(missing)),
             failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done))),
+            notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
+            pending=tuple(work.pending),
             chunks=work.chunks,
             embedded=work.embedded,
             extracted=work.extracted,
-            usage=self._usage().since(before),
+            usage=spent.total,
             seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
         )
 
@@ -348,32 +370,6 @@ class Documents:
     def _forget(self, removed: set[str]) -> None:
         if removed:
             Seen(self._library.path).save(sources=self._sources())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """What a user named, by kind."""
-
-    paths: list[str | Path]
-    addresses: list[str]
-    databases: list[str]
-    documents: list[Document]
-
-    @classmethod
-    def of(cls, sources: Sequence[str | Path | Document]) -> _Named:
-        from .ingest.database.reader import is_database_url
-
-        named = cls(paths=[], addresses=[], databases=[], documents=[])
-        for source in sources:
-            if not isinstance(source, (str, Path)):
-                named.documents.append(source)
-            elif isinstance(source, str) and source.lower().startswith(("http://", "https://")):
-                named.addresses.append(source)
-            elif isinstance(source, str) and is_database_url(source):
-                named.databases.append(source)
-            else:
-                named.paths.append(source)
-        return named
 
 
 _NOTHING_FOUND = Found([], [], [], [], [])

@@ -12,7 +12,9 @@
     ├── QuestionError          a question that cannot be asked
     ├── ModelError
     │   ├── ModelUnavailable   an endpoint or a model file that cannot be reached
-    │   └── ModelOutputError   an answer that cannot be used
+    │   ├── ModelInputTooLong  a request that does not fit into the model's window
+    │   ├── ModelOutputError   an answer that cannot be used
+    │   └── BudgetExceeded     a call was not made, since it could cost more than is allowed
     └── GraphStageError        an error of the graph package, mapped at the door
 
 A message says what happened, the value, and what to do next, in one line.
@@ -67,8 +69,16 @@ class ModelUnavailable(ModelError):
     """A model or its endpoint cannot be reached."""
 
 
+class ModelInputTooLong(ModelError):
+    """A request does not fit into the model's window: send less text at a time."""
+
+
 class ModelOutputError(ModelError):
     """A model's answer cannot be used."""
+
+
+class BudgetExceeded(ModelError):
+    """A call was not made: with it, the budget could be exceeded."""
 
 
 class GraphStageError(EngineError):

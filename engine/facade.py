@@ -6,29 +6,31 @@ indexed, found and answered in the packages beside this module.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .assemble import assemble
 from .documents import Documents, chosen, listed
-from .errors import LibraryBusy, LibraryUnusable
 from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
-from .index.indexer import Work
+from .index.indexer import silent
+from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
-from .index.soundness import problems
+from .index.soundness import held, problems, repaired
 from .index.store_dense import ExternalDense
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
-from .models.build import build_chain, build_llm
+from .models.build import build_chain
 from .models.fallback import ChosenEmbedding, choose_embedding
+from .models.gateways import Stage, build_llms
+from .models.stages import build_models
 from .questions import Questions, checked
 from .retrieve.local import LocalRetriever
 from .settings import Settings
-from .types import Answer, IngestReport, MetaValue, Passage
+from .types import Answer, Estimate, IngestReport, MetaValue, Passage, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -40,10 +42,6 @@ if TYPE_CHECKING:
     from .index.filters import Filters
 
 Progress = Callable[[str, int, int], None]
-_log = logging.getLogger("loregraph")
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None: ...
 
 
 class KnowledgeEngine:
@@ -52,7 +50,8 @@ class KnowledgeEngine:
     Args:
         library: the truth.
         settings: all sections.
-        llm: writes answers; None means extractive answers.
+        llm: one language model for all stages, or None.
+        llms: otherwise each stage's; a stage without one does without.
         embedding: the model of chunks and questions; None means keyword and graph only.
     """
 
@@ -62,19 +61,19 @@ class KnowledgeEngine:
         *,
         settings: Settings,
         llm: LLM | None,
+        llms: Mapping[Stage, LLM],
         embedding: ChosenEmbedding | None,
     ) -> None:
         self._library = library
         self._settings = settings
-        parts = assemble(
-            library,
-            settings=settings,
-            llm=llm,
-            embed_model=embedding.model if embedding is not None else None,
+        self._ledger = Ledger(library)
+        models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
+        make = partial(
+            assemble, library, settings=settings, models=models, history=self._ledger.rows
         )
+        parts = make(embed_model=embedding.model if embedding is not None else None)
         self._questions = Questions(
-            parts,
-            without_vectors=lambda: assemble(library, settings=settings, llm=llm, embed_model=None),
+            parts, budget=models.budget, without_vectors=lambda: make(embed_model=None)
         )
         self._graph = parts.graph
         self._vectors = parts.vectors
@@ -84,9 +83,10 @@ class KnowledgeEngine:
             library,
             parts.indexer,
             settings.ingest,
-            usage=lambda: parts.meter.total,
+            budget=models.budget,
             embedding=embedding,
         )
+        self._forecasts = parts.forecasts
         self._retriever = parts.retriever
         self._router = parts.router
 
@@ -106,7 +106,7 @@ class KnowledgeEngine:
             path: the library's folder.
             settings: a `Settings`, the path of a YAML profile, or None for the defaults (with the
                 environment's overrides).
-            llm: any LlamaIndex LLM, instead of the one that settings name.
+            llm: any LlamaIndex LLM, instead of those that settings name, for all stages.
             embed_model: any LlamaIndex embedding, instead of the one that settings name.
             create: whether to make a library where there is none.
 
@@ -117,14 +117,14 @@ class KnowledgeEngine:
         """
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
-        llm = llm or build_llm(settings.llm)
+        llms = build_llms(settings.llm) if llm is None else {}
         chain = [embed_model] if embed_model is not None else build_chain(settings.embedding)
         library = Library(
             path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
         )
         try:
             chosen = choose_embedding(chain, held=library.vector_models()) if chain else None
-            return cls(library, settings=settings, llm=llm, embedding=chosen)
+            return cls(library, settings=settings, llm=llm, llms=llms, embedding=chosen)
         except BaseException:
             library.close()
             raise
@@ -144,6 +144,7 @@ class KnowledgeEngine:
         """Close the library, and the vector store where there is one."""
         if self._vectors is not None and isinstance(self._vectors.store.dense, ExternalDense):
             self._vectors.store.dense.close()
+        self._ledger.close()
         self._library.close()
 
     # --- documents in and out ---------------------------------------------------------------
@@ -184,7 +185,7 @@ class KnowledgeEngine:
             SourceError: a namespace or metadata that cannot be.
         """
         choice = chosen(include, exclude, tables, namespace, metadata)
-        return self._documents.add(listed(sources), choice=choice, progress=progress or _silent)
+        return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
 
     def add_text(
         self,
@@ -202,7 +203,28 @@ class KnowledgeEngine:
             document_id=document_id,
             title=title,
             choice=chosen((), (), (), namespace, metadata),
-            progress=progress or _silent,
+            progress=progress or silent,
+        )
+
+    def estimate(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """What `add` would ask of language models, and what that would cost; nothing is asked.
+
+        Documents are read and cut, not stored. Prices are those of `budget.prices`.
+        """
+        return self._documents.estimate(
+            listed(sources),
+            choice=chosen(include, exclude, tables, namespace, None),
+            forecast=self._forecasts.of,
+            progress=progress or silent,
         )
 
     def sync(
@@ -227,7 +249,7 @@ class KnowledgeEngine:
             listed(sources),
             choice=chosen(include, exclude, tables, namespace, metadata),
             dry_run=dry_run,
-            progress=progress or _silent,
+            progress=progress or silent,
         )
 
     def remove(
@@ -244,7 +266,7 @@ class KnowledgeEngine:
         wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
         wish = Wish(namespace=namespace)
         return self._documents.remove(
-            [wish.id_of(name) for name in wanted], progress=progress or _silent
+            [wish.id_of(name) for name in wanted], progress=progress or silent
         )
 
     # --- questions --------------------------------------------------------------------------
@@ -272,7 +294,7 @@ class KnowledgeEngine:
         """
         question = checked(question)
         within = document_filter(filters, namespace=namespace)
-        self._refresh()
+        self._indexer.catch_up()
         return self._questions.ask(question, mode=mode, within=within)
 
     def retrieve(
@@ -287,27 +309,10 @@ class KnowledgeEngine:
         """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
         question = checked(question)
         within = document_filter(filters, namespace=namespace)
-        self._refresh()
-
+        self._indexer.catch_up()
         return self._questions.retrieve(
             question, top_k=top_k, min_relevance=min_relevance, within=within
         )
-
-    def _refresh(self) -> None:
-        """Resume a derivation that a killed run left undone.
-
-        Where another process writes (it will derive when it is done) or the disk refuses, the
-        question is answered without: what is dirty is not read.
-        """
-        if self._indexer.is_fresh():
-            return
-        try:
-            with self._library.writer(timeout_seconds=0):
-                self._indexer.derive(work=Work(), progress=_silent)
-        except LibraryBusy:
-            _log.info("another process is writing: answered from what is derived so far")
-        except LibraryUnusable as error:
-            _log.warning("answered from what is derived so far: %s", error)
 
     # --- looking in -------------------------------------------------------------------------
 
@@ -321,22 +326,11 @@ class KnowledgeEngine:
 
     def stats(self) -> dict[str, Any]:
         """How much there is of everything."""
-        counts = self._library.counts()
-        names = (
-            "documents",
-            "chunks",
-            "vectors",
-            "mentions",
-            "statements",
-            "entities",
-            "relations",
-            "communities",
-            "reports",
-        )
-        return {name: counts[name] for name in names} | {
-            "size_bytes": self._library.size_bytes(),
-            "up_to_date": self._indexer.is_fresh(),
-        }
+        return held(self._library) | {"up_to_date": self._indexer.is_fresh()}
+
+    def usage(self) -> list[StageUsage]:
+        """What language models have cost in this library, by day, stage and model."""
+        return self._ledger.rows()
 
     def problems(self) -> list[str]:
         """What is wrong with the library, one line each; empty when it is sound."""
@@ -348,19 +342,13 @@ class KnowledgeEngine:
         Entities, communities and reports are derived where they are not up to date; a vector store
         outside is compared with the library and every vector in it written anew.
         """
-        with self._library.writer():
-            done = self._indexer.derive(work=Work(), progress=_silent)
-        lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
-        if self._vectors is not None and isinstance(self._vectors.store.dense, ExternalDense):
-            found = self._vectors.store.dense.reconcile(full=True)
-            lines.append(f"vector store: {found.added} vectors written, {found.removed} removed")
-        return lines
+        return repaired(self._indexer, self._vectors)
 
     def export_graph(self, target: str | Path, *, max_nodes: int = 2000) -> Path:
         """Write the graph: `.html` (one offline page), `.graphml` or `.json`, by the suffix."""
         from .index.exports import write_graph
 
-        self._refresh()
+        self._indexer.catch_up()
         with graph_errors():
             return write_graph(self._graph.export(), Path(target), max_nodes=max_nodes)
 
@@ -378,14 +366,14 @@ class KnowledgeEngine:
 
     def as_query_engine(self) -> RouterQueryEngine:
         """The router over the local and the global engine."""
-        self._refresh()
+        self._indexer.catch_up()
         return self._router
 
     def as_retriever(
         self, *, filters: Filters = None, namespace: str | None = None
     ) -> LocalRetriever:
         """Local hybrid retrieval as a LlamaIndex retriever; with filters over those documents."""
-        self._refresh()
+        self._indexer.catch_up()
         within = document_filter(filters, namespace=namespace)
         return self._retriever if within is None else self._retriever.only(within)
 

@@ -14,7 +14,9 @@ from .answer.router import NarrowedQuestion, answer_of
 from .assemble import Parts
 from .errors import QuestionError
 from .index.filters import DocumentFilter
+from .models.budget import Budget
 from .models.fallback import EmbeddingUnavailable
+from .models.spending import spending
 from .types import Answer, Passage, TraceStep
 
 MAX_QUESTION_CHARACTERS = 4_000
@@ -26,22 +28,29 @@ class Questions:
 
     Args:
         parts: those of the library as it is set up.
+        budget: what language models may cost; each question is a run.
         without_vectors: makes the parts that answer by words and links alone.
     """
 
-    def __init__(self, parts: Parts, *, without_vectors: Callable[[], Parts]) -> None:
+    def __init__(
+        self, parts: Parts, *, budget: Budget, without_vectors: Callable[[], Parts]
+    ) -> None:
         self._parts = parts
+        self._budget = budget
         self._make_without_vectors = without_vectors
         self._without_vectors: Parts | None = None
 
     def ask(self, question: str, *, mode: str, within: DocumentFilter | None) -> Answer:
         """The answer; where the embedding model is away, one without vectors that says so."""
-        try:
-            return _answered(self._parts, question, mode=mode, within=within)
-        except EmbeddingUnavailable as error:
-            answer = _answered(self._instead(error), question, mode=mode, within=within)
-            step = TraceStep(stage="embed", detail=f"without vectors: {error}", seconds=0.0)
-            return replace(answer, trace=(step, *answer.trace))
+        self._budget.start_run()
+        with spending() as spent:
+            try:
+                answer = _answered(self._parts, question, mode=mode, within=within)
+            except EmbeddingUnavailable as error:
+                answer = _answered(self._instead(error), question, mode=mode, within=within)
+                step = TraceStep(stage="embed", detail=f"without vectors: {error}", seconds=0.0)
+                answer = replace(answer, trace=(step, *answer.trace))
+        return replace(answer, usage=spent.total)
 
     def retrieve(
         self,
@@ -59,6 +68,7 @@ class Questions:
             )
             return found.passages
 
+        self._budget.start_run()
         try:
             return search(self._parts)
         except EmbeddingUnavailable as error:

@@ -166,8 +166,21 @@ class SourceFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PendingChunk:
+    """A chunk that a language model was to read and has not, and why; the next run tries again."""
+
+    document_id: str
+    chunk_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What one `add`, `sync` or `remove` did, or would do. All tuples hold document ids, sorted."""
+    """What one `add`, `sync` or `remove` did, or would do. All tuples hold document ids, sorted.
+
+    A run that left chunks `pending` is partial: documents are there and found, their graph is not
+    all that it will be.
+    """
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -176,8 +189,43 @@ class IngestReport:
     failed: tuple[SourceFailure, ...] = ()
     passed_over: tuple[SourceFailure, ...] = ()
     notes: tuple[str, ...] = ()
+    pending: tuple[PendingChunk, ...] = ()
     chunks: int = 0
     embedded: int = 0
     extracted: int = 0
     usage: Usage = Usage()
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageUsage:
+    """What one stage costs, or cost: `day` is a UTC date, empty for a forecast.
+
+    `basis` says where a forecast comes from. `cost` is None where a model's price is not known.
+    """
+
+    stage: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    failed: int = 0
+    day: str = ""
+    basis: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What adding sources would take: documents and chunks that are new, and each stage's calls."""
+
+    documents: int
+    chunks: int
+    stages: tuple[StageUsage, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """All stages' cost together; None where one is not known."""
+        costs = [stage.cost for stage in self.stages]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -11,7 +11,18 @@ import re
 from collections.abc import Mapping
 
 from .communities import depth, partition
-from .model import Chunk, Community, Entity, Evidence, Finding, GraphExport, Relation, Report
+from .model import (
+    Chunk,
+    Claim,
+    Community,
+    Entity,
+    Evidence,
+    Finding,
+    GraphExport,
+    PlacedClaim,
+    Relation,
+    Report,
+)
 
 FORMAT = "loregraph/1"
 _ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -25,6 +36,9 @@ def to_json(export: GraphExport) -> str:
     """
     sections = {
         "chunks": [_chunk(chunk) for _, chunk in sorted(export.chunks.items())],
+        "claims": [
+            _fields(placed) | {"claim": _fields(placed.claim)} for placed in sorted(export.claims)
+        ],
         "communities": [
             _fields(community)
             for community in sorted(export.communities, key=lambda c: (c.level, c.id))
@@ -50,9 +64,9 @@ def to_json(export: GraphExport) -> str:
 def to_graphml(export: GraphExport) -> str:
     """A directed multigraph as networkx writes it, for Gephi, yEd, Cytoscape and the like.
 
-    A node carries its name, type, aliases, counts and, for each level, its community's id and
-    report title; an edge its predicate, weight and evidences (`chunk:start-end`, by blanks).
-    Characters that XML does not allow are left out.
+    A node carries its name, type, aliases, description, counts and, for each level, its community's
+    id and report title; an edge its predicate, description, weight and evidences
+    (`chunk:start-end`, by blanks). Characters that XML does not allow are left out.
     """
     import networkx
 
@@ -64,6 +78,7 @@ def to_graphml(export: GraphExport) -> str:
             name=_clean(entity.name),
             type=_clean(entity.type),
             aliases=_clean(" | ".join(entity.aliases)),
+            description=_clean(entity.description),
             mention_count=entity.mention_count,
             document_count=entity.document_count,
             **where.get(entity.id, {}),
@@ -74,6 +89,7 @@ def to_graphml(export: GraphExport) -> str:
             _clean(relation.target_id),
             key=_clean(relation.id),
             predicate=_clean(relation.predicate),
+            description=_clean(relation.description),
             weight=float(relation.weight),
             evidences=_clean(
                 " ".join(f"{e.chunk_id}:{e.start}-{e.end}" for e in sorted(relation.evidences))
@@ -95,7 +111,9 @@ def _communities_by_entity(export: GraphExport) -> Mapping[str, dict[str, str]]:
     return found
 
 
-def _fields(value: Entity | Relation | Community | Report | Evidence) -> dict[str, object]:
+def _fields(
+    value: Entity | Relation | Community | Report | Evidence | PlacedClaim | Claim,
+) -> dict[str, object]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 

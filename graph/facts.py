@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, or_, select, update
 
 from .model import Chunk, Claim, Description, Extraction, Mention, Statement
 from .names import is_generic, name_key
@@ -131,6 +131,52 @@ def put_extractions(
             (row[end] for row in statement_rows for end in ("subject", "object")),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadChunk:
+    """A chunk that has still to be read; `reader` is the extractor that read it meanwhile."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    text_sha: str
+    reader: str | None
+
+
+def unread_chunks(
+    connection: Connection, *, readers: Collection[str] | None = None
+) -> list[UnreadChunk]:
+    """The chunks that none of these extractors has read (no readers: nobody at all).
+
+    By document and position.
+    """
+    unread = chunks.c.extractor.is_(None)
+    if readers is not None:
+        unread = or_(unread, chunks.c.extractor.not_in(readers))
+    query = select(chunks).where(unread)
+    rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
+    return [
+        UnreadChunk(
+            id=row.id,
+            document_id=row.document_id,
+            title=row.title,
+            text=row.text,
+            text_sha=row.text_sha,
+            reader=row.extractor,
+        )
+        for row in rows
+    ]
+
+
+def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:
+    """Note, by chunk id, why a language model has not read it."""
+    for batch in batches(reasons):
+        connection.execute(delete(pending).where(pending.c.chunk_id.in_(batch)))
+    if reasons:
+        rows = [{"chunk_id": key, "reason": reasons[key]} for key in sorted(reasons)]
+        connection.execute(insert(pending), rows)
 
 
 def one_a_place(found: Iterable[Mention]) -> list[Mention]:

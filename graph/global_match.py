@@ -102,6 +102,48 @@ def chunk_match(
     return match
 
 
+def report_match(
+    question: str,
+    *,
+    words: Mapping[str, frozenset[str]],
+    places: Mapping[str, Sequence[str]],
+    near: Mapping[str, float],
+    tokens: Tokens,
+    weight: Callable[[str], float],
+) -> dict[str, float]:
+    """How well each of some reports fits a question, the best of them 1, by community id.
+
+    Args:
+        question: what is asked; one without a subject fits all alike.
+        words: community id → the tokens of its report.
+        places: community id → the chunks that its findings rest on.
+        near: chunk id → cosine with the question; empty where no encoder can read it.
+        tokens: the keyword index's tokens.
+        weight: a token's idf.
+
+    By the share of the question's words that a report holds and by its nearest chunk, each
+    stretched from the median report to the best, as chunks are in `chunk_match`.
+    """
+    wanted = {term: max(weight(term), 0.0) for term in content_terms(question, tokens=tokens)}
+    if not sum(wanted.values()):
+        return dict.fromkeys(sorted(words), 1.0)
+    held = {
+        key: sum(value for term, value in wanted.items() if term in words[key])
+        for key in sorted(words)
+    }
+    by_words = _stretched(held)
+    by_vector = _stretched(
+        {
+            key: max(near[chunk] for chunk in places[key] if chunk in near)
+            for key in sorted(words)
+            if any(chunk in near for chunk in places.get(key, ()))
+        }
+    )
+    fits = {key: by_words[key] + by_vector.get(key, 0.0) for key in sorted(words)}
+    top = max(fits.values(), default=0.0)
+    return {key: value / top if top else 0.0 for key, value in fits.items()}
+
+
 def _stretched(values: Mapping[str, float]) -> dict[str, float]:
     if not values:
         return {}

@@ -249,7 +249,8 @@ class _News:
         self, points: Sequence[Point], concepts: Tokens | None, document_of: Mapping[str, str]
     ) -> None:
         self._terms = [frozenset(concepts(point.text) if concepts else ()) for point in points]
-        self._weights = _concept_weights(points, self._terms, document_of) if concepts else None
+        weights = _concept_weights(points, self._terms, document_of) if concepts else {}
+        self._weights = weights or None  # in a single document nothing recurs across documents
         self._told: set[str] = set()
 
     def of(self, place: int) -> float:

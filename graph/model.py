@@ -228,6 +228,16 @@ class Report:
     written_by: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PlacedClaim:
+    """A claim with the chunk it stands in and the entities it is about ("" for none)."""
+
+    chunk_id: str
+    claim: Claim
+    subject_id: str
+    object_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExport:
     """The whole graph as values, every collection sorted by id: what the exports write."""
@@ -236,4 +246,5 @@ class GraphExport:
     relations: tuple[Relation, ...] = ()
     communities: tuple[Community, ...] = ()
     reports: tuple[Report, ...] = ()
+    claims: tuple[PlacedClaim, ...] = ()
     chunks: dict[str, Chunk] = field(default_factory=dict)

@@ -106,6 +106,13 @@ def han_surname(name: str) -> str:
     return name[0] if name[0] in SURNAMES and len(name) <= 3 else ""
 
 
+def given_name(name: str) -> str:
+    """The given name of a full Chinese name; "" of anything else."""
+    surname = han_surname(name)
+    given = name[len(surname) :] if surname else ""
+    return given if given not in {"字", "号", "名"} else ""
+
+
 def initials_of(name: str) -> frozenset[str]:
     """The lower-case initials of a name's words, with and without its small words ("of", "the")."""
     words = [w for w in re.split(r"[\s\-/]+", name.casefold()) if w and w[0].isalpha()]

@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from .name_parts import NameParts, han_surname
-from .person_words import COMMON_GIVEN_NAMES, MARRIED_TITLES
+from .person_words import COMMON_GIVEN_NAMES, HAN_TITLES, MARRIED_TITLES, VENERABLE
 from .resolve_rules import Link, Profile, Profiles, Root, blocks, share_document
+
+_HONOURED = re.compile(rf"(?P<name>[\u4e00-\u9fff]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
+FOREMOST_DOCUMENTS = 5
+"""In fewer documents nobody of a surname is foremost."""
+FOREMOST_FACTOR = 5
+"""How many times as often as any other of the surname the foremost is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    count: int
+    documents: frozenset[str]
+
 
 # --- persons with more or fewer given names -----------------------------------------------------
 
@@ -73,6 +87,23 @@ def _one_person(candidates: list[NameParts]) -> bool:
     return all(p.words == longest.words or _fits(p, longest) for p in candidates)
 
 
+def honorific_links(profiles: Profiles) -> Iterator[Link]:
+    """ "玄德公", "林若溪教授": a Chinese person's name of two characters or more, and a title."""
+    for key, profile in profiles.items():
+        match = _HONOURED.fullmatch(key)
+        if not match or profile.parts.han_title or match["title"] in MARRIED_TITLES:
+            continue
+        other = profiles.get(match["name"])
+        if other is not None and other.may_be_person and share_document(profile, other):
+            yield Link(
+                key=key,
+                other=match["name"],
+                reason=f"the same name without the title {match['title']!r}",
+                lesser=key,
+                any_type=profile.kind in {"", "CONCEPT"},
+            )
+
+
 # --- a part of a name for the whole -------------------------------------------------------------
 
 
@@ -81,6 +112,7 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     index = _persons_by_part(profiles, root)
     titled = _titled_by_surname(profiles)
     titled_keys = _titled_short(profiles)
+    clusters = _clusters(profiles, root)
     for key, profile in profiles.items():
         part = _short_part(profile)
         if not part:
@@ -90,11 +122,14 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
             continue
         near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
-        if len(near) != 1:
+        if len(near) != 1 or profile.parts.titles == (VENERABLE,):
+            yield from _for_the_foremost(key, owners, profiles, clusters)
             continue
         owner, keys = next(iter(near.items()))
         if len(owners) > 1 and not _covered(profile, profiles, keys):
-            continue  # somewhere it stands without a full name, and there is another such person
+            # Somewhere it stands without a full name, and there is another such person.
+            yield from _for_the_foremost(key, owners, profiles, clusters)
+            continue
         if not _one_gender(profile, titled.get(part, ()), profiles, keys):
             continue  # Mr and Mrs Darling: either may be meant
         target = min(keys, key=lambda k: (-profiles[k].count, k))
@@ -106,6 +141,55 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             reason=f"the only {part!r} in the documents that mention it is {target!r}",
             lesser=key,
         )
+
+
+def _clusters(profiles: Profiles, root: Root) -> dict[str, _Cluster]:
+    """Root → how often an entity is named so far, and in which documents."""
+    members: defaultdict[str, list[Profile]] = defaultdict(list)
+    for key, profile in profiles.items():
+        members[root(key)].append(profile)
+    return {
+        top: _Cluster(
+            count=sum(p.count for p in some),
+            documents=frozenset().union(*(p.name.documents for p in some)),
+        )
+        for top, some in members.items()
+    }
+
+
+def _for_the_foremost(
+    key: str,
+    owners: Mapping[str, Sequence[str]],
+    profiles: Profiles,
+    clusters: Mapping[str, _Cluster],
+) -> Iterator[Link]:
+    """ "曹丞相" for 曹操 in a library of many 曹, where he is by far the foremost of them.
+
+    A Chinese surname with a title, said in several documents, of which most name him, who is named
+    several times as often as any other of that surname. No husband's name for a wife's.
+    """
+    profile = profiles[key]
+    documents = profile.name.documents
+    if not profile.parts.han_title or MARRIED_TITLES & {*profile.parts.titles}:
+        return
+    if len(documents) < FOREMOST_DOCUMENTS:
+        return
+    first, *others = sorted(owners, key=lambda top: (-clusters[top].count, top))
+    shared = len(documents & clusters[first].documents)
+    rivals = max((clusters[top].count for top in others), default=0)
+    if 3 * shared <= 2 * len(documents) or clusters[first].count < FOREMOST_FACTOR * rivals:
+        return
+    target = min(owners[first], key=lambda k: (-profiles[k].count, k))
+    if profiles[target].kind != "PERSON":
+        return
+    yield Link(
+        key=key,
+        other=target,
+        reason=f"of all {profile.parts.words[0]!r} by far the most named is {target!r}, in most "
+        "documents that mention it",
+        lesser=key,
+        any_type=True,  # style names among the others may be taken for words by a tagger
+    )
 
 
 def _titled_short(profiles: Profiles) -> dict[str, list[str]]:

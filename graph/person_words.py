@@ -33,9 +33,12 @@ CORPORATE_SUFFIXES = frozenset(_CORPORATE.split())
 _HAN_TITLES = """
 博士 教授 先生 女士 小姐 夫人 太太 站长 所长 院长 校长 局长 部长 市长 县长 镇长 主任 主席 总统 总理
 将军 上校 少校 上尉 老师 医生 大夫 律师 经理 总经理 董事长 队长 船长 工程师 秘书长 书记 研究员 馆长
-会长 村长 社长 总监 议员 法官
+会长 村长 社长 总监 议员 法官 同志 师傅 警官 导演 教练 大使 司令 参谋长 行长 处长 科长 组长 班长
+省长 委员 检察官 记者 编辑 总 丞相 太尉 太傅 都督 太守 使君 公
 """
 HAN_TITLES = tuple(_HAN_TITLES.split())
+VENERABLE = "公"
+"""A title of old texts that modern ones have in other words as well (雷公, 周公)."""
 HAN_MALE_TITLES = frozenset({"先生"})
 HAN_FEMALE_TITLES = frozenset({"女士", "小姐", "夫人", "太太"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, select
@@ -14,17 +14,20 @@ from .facts import batches, chunk_of
 from .model import (
     OCCURS_WITH,
     Chunk,
+    Claim,
     Community,
     Entity,
     Evidence,
     Finding,
     GraphExport,
     Merge,
+    PlacedClaim,
     Relation,
     Report,
 )
 from .schema import (
     chunks,
+    claims,
     communities,
     entities,
     members,
@@ -168,6 +171,23 @@ def _written(report: Report, row: Row[Any] | None) -> Report:
     )
 
 
+def read_claims(connection: Connection) -> list[PlacedClaim]:
+    """Every claim about a known entity, by chunk and place."""
+    entity_of = {merge.key: merge.entity_id for merge in read_merges(connection)}
+    columns = [claims.c[one.name] for one in fields(Claim)]
+    found = [
+        PlacedClaim(
+            chunk_id=row.chunk_id,
+            claim=Claim(**{column.name: getattr(row, column.name) for column in columns}),
+            subject_id=entity_of[row.subject],
+            object_id=entity_of.get(row.object, ""),
+        )
+        for row in connection.execute(select(claims))
+        if row.subject in entity_of
+    ]
+    return sorted(found)
+
+
 def read_export(connection: Connection) -> GraphExport:
     """The whole graph as values, every collection sorted."""
     return GraphExport(
@@ -175,6 +195,7 @@ def read_export(connection: Connection) -> GraphExport:
         relations=tuple(read_relations(connection)),
         communities=tuple(read_communities(connection)),
         reports=tuple(read_reports(connection)),
+        claims=tuple(read_claims(connection)),
         chunks=read_chunks(connection),
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
 from .name_parts import NameParts
-from .person_rules import full_name_links, short_name_links
+from .person_rules import full_name_links, honorific_links, short_name_links
 from .resolve_rules import (
     Link,
     Profile,
@@ -43,9 +43,11 @@ def resolve(
     stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
     clusters = _Clusters(profiles)
     clusters.carry_out(variant_links(profiles))
+    clusters.carry_out(honorific_links(profiles))
     clusters.carry_out(full_name_links(profiles, clusters.root))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
-    clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
+    for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
+        clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
     clusters.carry_out(acronym_links(profiles, clusters.root))
     clusters.carry_out(short_name_links(profiles, clusters.root))
     entities: list[Entity] = []

@@ -199,3 +199,25 @@ written_reports = Table(
     Column("findings", Text, nullable=False),  # as in `reports`
 )
 """Reports that a language model wrote; each goes with the extractive report of its fingerprint."""
+
+judgements = Table(
+    "judgements",
+    metadata,
+    Column("first_key", Text, primary_key=True),  # the two name keys in sorted order
+    Column("second_key", Text, primary_key=True),
+    Column("verdict", String, nullable=False),  # same | different | unknown
+    Column("reason", Text, nullable=False),
+    Column("model", Text, nullable=False),
+)
+"""What a language model said of two names that look alike; goes when one of the names goes."""
+
+curations = Table(
+    "curations",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("action", String, nullable=False),  # merge | split | rename | retype
+    Column("keys", Text, nullable=False),  # JSON list of name keys
+    Column("names", Text, nullable=False),  # JSON list of the same as they were typed
+    Column("value", Text, nullable=False),  # the new name or type
+)
+"""What a user decided about names: no document's, so they stay when documents go."""

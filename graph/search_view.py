@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,12 +32,24 @@ _MAX_HAN_NAME = 16
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class NamedThing:
+    """An entity of which a question says a name: where, and all keys of the entity, sorted."""
+
+    spans: tuple[tuple[int, int], ...]
+    keys: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionNames:
-    """Labels of the names in a question, and others in it that no document of the view knows."""
+    """Labels of the names in a question, and others in it that no document of the view knows.
+
+    `things` are those among the labels that have further names, in the order of the question.
+    """
 
     labels: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
+    things: tuple[NamedThing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,11 +110,18 @@ class GraphView:
         )
         label_of = {row.key: row.entity_id for row in rows}
         runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
-        known = {label_of[m.key] for m in matcher.match(question, any_case=True)}
+        matches = matcher.match(question, any_case=True)
+        known = {label_of[m.key] for m in matches}
         unknown = {key for key in runs - label_of.keys() if is_matchable(key)}
         elsewhere = known - self.known_labels if self.is_part else set()
+        spans: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        for match in matches:
+            if label_of[match.key] not in elsewhere:
+                spans[label_of[match.key]].add((match.start, match.end))
         return QuestionNames(
-            labels=frozenset(known - elsewhere), unknown=frozenset(unknown | elsewhere)
+            labels=frozenset(known - elsewhere),
+            unknown=frozenset(unknown | elsewhere),
+            things=_things(connection, spans),
         )
 
     def rank(
@@ -165,6 +184,26 @@ def read_view(connection: Connection) -> GraphView:
         labels=tuple(tuple(sorted(found.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
         display=display,
         introduced=tuple(tuple(sorted(opening.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
+    )
+
+
+def _things(
+    connection: Connection, spans: Mapping[str, Collection[tuple[int, int]]]
+) -> tuple[NamedThing, ...]:
+    """What of the entities of these spans has a second name, in the order of the spans."""
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for batch in batches(sorted(spans)):
+        query = select(names.c.entity_id, names.c.key).where(
+            and_(names.c.entity_id.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
+        )
+        for label, key in connection.execute(query):
+            keys[label].append(key)
+    return tuple(
+        sorted(
+            NamedThing(spans=tuple(sorted(spans[label])), keys=tuple(sorted(some)))
+            for label, some in keys.items()
+            if len(some) > 1
+        )
     )
 
 

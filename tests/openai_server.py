@@ -4,7 +4,7 @@
     server.answer_with(lambda request: Reply(f"you said {request.question}"))
 
 Scripted replies go first, one a request, then the function's, then a fixed text. Every request is
-recorded. Stalls end when the server closes, so that no test hangs on one.
+recorded. Stalls, waits and drips end when the server closes, so that no test hangs on one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,11 +33,12 @@ _JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request as it arrived. Header names are lower case."""
+    """One request as it arrived: header names in lower case, `at` on the monotonic clock."""
 
     path: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+    at: float = 0.0
 
     @property
     def question(self) -> str:
@@ -50,6 +53,9 @@ class Reply:
     `status` other than 200 sends an error; `raw` sends these bytes as the body; `stall` says
     nothing at all; `cut` closes the connection in the middle of the body; `usage=False` leaves
     token counts out, as many local servers do; `finished=False` ends a stream without saying so.
+    `wait_seconds` passes before anything is sent; with `drip_seconds` so much passes after each
+    byte (of a stream: each event), and with `drip_headers` it does from the first header on.
+    `code` is what an error says of itself beside its message.
     """
 
     text: str = DEFAULT_TEXT
@@ -62,6 +68,18 @@ class Reply:
     usage: bool = True
     finished: bool = True
     finish_reason: str = "stop"
+    wait_seconds: float = 0.0
+    drip_seconds: float = 0.0
+    drip_headers: bool = False
+    code: str | int | None = None
+
+
+TOO_LONG = Reply(
+    "This model's maximum context length is 100 tokens. Please reduce the length of the messages.",
+    status=400,
+    code="context_length_exceeded",
+)
+"""What an endpoint says to a request that does not fit."""
 
 
 class OpenAIServer:
@@ -70,6 +88,8 @@ class OpenAIServer:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.closing = threading.Event()
+        self.most_at_once = 0
+        self._at_once = 0
         self._replies: deque[Reply] = deque()
         self._function: Callable[[Request], Reply] = lambda request: Reply()
         self._lock = threading.Lock()
@@ -103,6 +123,23 @@ class OpenAIServer:
             return Reply(reply) if isinstance(reply, str) else reply
 
         self._function = answer
+
+    def storm(self, count: int, status: int = 500, *, retry_after: str = "") -> None:
+        """Refuse the next so many requests."""
+        headers = {"Retry-After": retry_after} if retry_after else {}
+        self.script(*[Reply("a storm", status=status, headers=headers)] * count)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A request that is being answered."""
+        with self._lock:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_once -= 1
 
     def next_reply(self, request: Request) -> Reply:
         with self._lock:
@@ -142,16 +179,25 @@ class _Handler(BaseHTTPRequestHandler):
             path=self.path,
             body=json.loads(self.rfile.read(length)),
             headers={name.lower(): value for name, value in self.headers.items()},
+            at=time.monotonic(),
         )
         if self.path not in ("/v1/chat/completions", "/v1/embeddings"):
             self._send_json({"error": {"message": "no such path"}}, status=404)
             return
-        reply = self.server.owner.next_reply(request)
+        with self.server.owner.counted():
+            self._answer(self.server.owner.next_reply(request), request)
+
+    def _answer(self, reply: Reply, request: Request) -> None:
+        self.server.owner.closing.wait(reply.wait_seconds)
         if reply.stall:
             self.server.owner.closing.wait(_STALL_SECONDS)
             self.close_connection = True
+        elif reply.drip_headers:
+            self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"w" * 10_000, reply.drip_seconds)
+            self.close_connection = True
         elif reply.status != 200:
-            error = {"error": {"message": reply.text, "type": "test", "code": reply.status}}
+            code = reply.status if reply.code is None else reply.code
+            error = {"error": {"message": reply.text, "type": "test", "code": code}}
             self._send_json(error, status=reply.status, headers=reply.headers)
         elif reply.raw is not None:
             self._send(reply.raw, content_type=reply.content_type, headers=reply.headers)
@@ -160,7 +206,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif request.body.get("stream"):
             self._stream(reply, request)
         else:
-            self._send_json(_completion(reply, request), cut=reply.cut, headers=reply.headers)
+            completion = json.dumps(_completion(reply, request), ensure_ascii=False).encode()
+            self._send(
+                completion, headers=reply.headers, cut=reply.cut, drip_seconds=reply.drip_seconds
+            )
+
+    def _drip(self, data: bytes, seconds: float) -> None:
+        for at in range(len(data)):
+            self.wfile.write(data[at : at + 1])
+            self.wfile.flush()
+            if self.server.owner.closing.wait(seconds):
+                return
 
     def _send_json(
         self,
@@ -181,6 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         content_type: str = _JSON,
         headers: Mapping[str, str],
         cut: bool = False,
+        drip_seconds: float = 0.0,
     ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
@@ -188,7 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
+        if drip_seconds:
+            self._drip(body, drip_seconds)
+        else:
+            self.wfile.write(body[: len(body) // 2] if cut else body)
         if cut:
             self._hang_up()
 
@@ -201,6 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
         for event in events[: len(events) // 2] if reply.cut else events:
             data = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
             self._write_chunk(f"data: {data}\n\n".encode())
+            self.server.owner.closing.wait(reply.drip_seconds)
         if reply.cut:
             self._hang_up()
         else:

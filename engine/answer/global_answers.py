@@ -1,279 +1,152 @@
-"""A global answer: choose community reports, score what they say, keep what differs, cite.
+"""A global answer: gather points about the whole, keep what differs, cite.
 
-Without a language model a finding is compared with the question by its words and by the chunks it
-rests on, whose vectors are there already; with one, the model maps and reduces. Either way every
-point keeps its evidence.
+Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
+root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and what
+they lead to (`drift`). With a language model it rates, maps and reduces; without one, words, chunks
+and vectors decide. Either way every point keeps its evidence.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable
 
-from llama_index.core.llms import LLM
-from sqlalchemy import Connection, select
-
-from ..index.door import (
-    Chunk,
-    Community,
-    Evidence,
-    Point,
-    Report,
-    Selection,
-    chunk_match,
-    chunk_table,
-    content_terms,
-    derived_stamp,
-    graph_errors,
-    map_points,
-    owners,
-    read_chunks,
-    read_communities,
-    read_reports,
-    reduce_points,
-    select_reports,
-    sentence_spans,
-    token_similarity,
-)
+from ..index.door import graph_errors, reduce_points, sentence_spans, token_similarity
 from ..index.filters import DocumentFilter
 from ..index.library import Library
-from ..models.usage import UsageMeter
+from ..retrieve.stopwatch import Stopwatch
 from ..retrieve.tokens import tokens
-from ..types import Answer, Passage, TraceStep
-from .admitted import admitted_reports
+from ..types import Answer
+from .asking import AskMany
 from .draft import Draft
-from .extractive import extractive_answer
+from .global_drift import from_drift
+from .global_lazy import from_tested_chunks
+from .global_parts import Gathered, document_of
+from .global_plan import PLANS, Effort, Selection
+from .global_reports import from_one_level, from_rated_reports
+from .global_scene import ReportsFor, Scene, Shelves, visible_reports
 from .overview import overview
-from .overview_model import overview_with_model
+from .overview_model import reduce_with_model
 from .parts import AnswerParts
 
-PASSAGES_OF_ONE_DOCUMENT = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Material:
-    reports: Sequence[Report]
-    chunks: Mapping[str, Chunk]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shelf:
-    stamp: str
-    communities: Sequence[Community]
-    reports: Sequence[Report]
-    count: Callable[[str], int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    points: Sequence[Point]
-    chunks: Mapping[str, Chunk]
+_WAYS: dict[Selection, Callable[[Scene, Stopwatch], Gathered]] = {
+    "fixed": from_one_level,
+    "dynamic": from_rated_reports,
+    "lazy": from_tested_chunks,
+    "drift": from_drift,
+}
 
 
 class GlobalAnswers:
-    """Answers questions about the whole from the community reports of a library."""
+    """Answers questions about the whole of a library.
 
-    def __init__(self, library: Library, parts: AnswerParts) -> None:
+    Args:
+        library: what is asked.
+        parts: what answers are made with.
+        selection: the way points are gathered.
+        effort: how much that may cost (see `global_plan`).
+        ask_many: asks the language model several things at once; by default `parts.llm`.
+        reports_for: gives reports of communities, written first where a model is to write them;
+            without it they are as the library holds them.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        parts: AnswerParts,
+        *,
+        selection: Selection = "fixed",
+        effort: Effort = "medium",
+        ask_many: AskMany | None = None,
+        reports_for: ReportsFor | None = None,
+    ) -> None:
         self._library = library
         self._parts = parts
-        self._guard = threading.Lock()
-        self._shelf: _Shelf | None = None
+        self._selection: Selection = selection
+        self._effort: Effort = effort
+        self._ask_many = ask_many
+        self._reports_for = reports_for
+        self._shelves = Shelves(library)
+
+    def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswers:
+        """The same, gathering in another way or with another effort."""
+        other = GlobalAnswers(
+            self._library,
+            self._parts,
+            selection=selection,
+            effort=effort,
+            ask_many=self._ask_many,
+            reports_for=self._reports_for,
+        )
+        other._shelves = self._shelves
+        return other
 
     def answer(self, question: str, *, within: DocumentFilter | None = None) -> Answer:
-        """The overview with its citations, or an abstention where no report bears on it."""
-        started = time.perf_counter()
-        material, selection = self._material(within)
-        selecting = TraceStep(
-            stage="select",
-            detail=selection.detail,
-            seconds=time.perf_counter() - started,
-            figures={
-                "reports": len(selection.reports),
-                "tokens": selection.tokens,
-                "left_out": selection.left_out,
-            },
-        )
-        started = time.perf_counter()
-        if self._parts.llm is None:
-            draft = self._chosen(question, material, within)
-        else:
-            draft = self._written(self._parts.llm, question, material)
+        """The overview with its citations, or an abstention where nothing bears on it.
+
+        Raises:
+            ModelError: every call of a round failed, or the one that writes the answer.
+        """
+        watch = Stopwatch()
+        scene = self._scene(question, within)
+        gathered = _WAYS[self._selection](scene, watch)
+        draft = self._told(scene, gathered) if scene.ask_many is None else _written(scene, gathered)
+        watch.lap("reduce", draft.detail, **draft.figures)
         return Answer(
             question=question,
             text=draft.text,
             mode="global",
             citations=self._parts.cited(draft.citations),
-            trace=(
-                selecting,
-                TraceStep(
-                    stage="map and reduce",
-                    detail=draft.detail,
-                    seconds=time.perf_counter() - started,
-                    figures=draft.figures,
-                ),
-            ),
-            usage=draft.usage,
+            trace=tuple(watch.steps),
+            usage=gathered.usage + draft.usage,
             abstained=draft.abstained,
         )
 
-    def _material(self, within: DocumentFilter | None) -> tuple[_Material, Selection]:
-        """The reports to read, and the chunks that they rest on."""
-        settings = self._parts.settings
-        free = self._parts.llm is None
+    def _scene(self, question: str, within: DocumentFilter | None) -> Scene:
         with self._library.read() as connection, graph_errors():
-            shelf = self._current_shelf(connection)
-            reports = shelf.reports
-            if within is not None:
-                reports = self._admitted(connection, reports, within)
-            selection = select_reports(
-                shelf.communities,
-                reports,
-                budget_tokens=settings.global_scan_tokens
-                if free
-                else settings.global_budget_tokens,
-                count=shelf.count,
-            )
-            wanted = {
-                evidence.chunk_id
-                for report in selection.reports
-                for finding in report.findings
-                for evidence in finding.evidences
-            }
-            chunks = read_chunks(connection, wanted)
-        return _Material(reports=selection.reports, chunks=chunks), selection
-
-    def _current_shelf(self, connection: Connection) -> _Shelf:
-        """All reports as they are now, read and counted once for as long as they stay."""
-        stamp = derived_stamp(connection)
-        with self._guard:
-            if self._shelf is None or self._shelf.stamp != stamp:
-                self._shelf = _Shelf(
-                    stamp=stamp,
-                    communities=read_communities(connection),
-                    reports=read_reports(connection),
-                    count=cache(self._parts.tokeniser.count),
-                )
-            return self._shelf
-
-    def _admitted(
-        self, connection: Connection, reports: Sequence[Report], within: DocumentFilter
-    ) -> list[Report]:
-        rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id)).all()
-        known = self._library.document_metadata(connection)
-        return admitted_reports(
-            reports,
-            documents={name for name, metadata in known.items() if within.admits(metadata)},
-            document_of={row.id: row.document_id for row in rows},
-            title_of={name: str(metadata["title"]) for name, metadata in known.items()},
+            shelf = self._shelves.current(connection)
+            reports = visible_reports(connection, self._library, shelf, within)
+        return Scene(
+            question=question,
+            within=within,
+            plan=PLANS[self._effort],
+            parts=self._parts,
+            library=self._library,
+            shelf=shelf,
+            shelves=self._shelves,
+            reports=reports,
+            ask_many=self._ask_many,
+            reports_for=self._reports_for,
         )
 
-    def _chosen(self, question: str, material: _Material, within: DocumentFilter | None) -> Draft:
-        """Without a model: what local search says first, then what the reports add beside it."""
+    def _told(self, scene: Scene, gathered: Gathered) -> Draft:
+        """Without a model: what differs most among the best points, by theme."""
         settings = self._parts.settings
-        found = self._said_locally(question, material, within)
-        chunks = {**material.chunks, **found.chunks}
-        document_of = {key: chunk.document_id for key, chunk in chunks.items()}
-        match = chunk_match(
-            question,
-            places={
-                finding.text: [evidence.chunk_id for evidence in finding.evidences]
-                for report in material.reports
-                for finding in report.findings
-            },
-            chunks=material.chunks,
-            near=self._parts.retriever.cosines(question, sorted(material.chunks)),
-            tokens=tokens,
-            weight=self._parts.idf(),
-        )
-        points = map_points(
-            question, material.reports, match=match, tokens=tokens, document_of=document_of
-        )
         points = reduce_points(
-            points,
+            gathered.points,  # type: ignore[arg-type]
             limit=settings.global_points,
             budget_tokens=settings.budget_tokens,
-            count=self._parts.tokeniser.count,
+            count=scene.count,
             similarity=token_similarity(tokens),
-            document_of=document_of,
+            document_of=document_of(gathered.chunks),
             concepts=tokens,
-            given=found.points,
+            given=gathered.given,
         )
-        titles = {report.community_id: report.title for report in material.reports}
-        return overview(question, points, titles=titles, chunks=chunks)
-
-    def _said_locally(
-        self, question: str, material: _Material, within: DocumentFilter | None
-    ) -> _Found:
-        """The sentences that answer a question with a subject, from several documents.
-
-        Reports are written without a question in sight; where one asks for something, passages
-        found for it say more. A generic question ("the main themes") has nothing to be found by.
-        """
-        settings = self._parts.settings
-        if not settings.global_passages or not content_terms(question, tokens=tokens):
-            return _Found(points=(), chunks={})
-        search = self._parts.retriever.search(
-            question, top_k=4 * settings.global_passages, within=within
-        )
-        passages = _spread(search.passages)[: settings.global_passages]
-        draft = extractive_answer(
-            question,
-            passages,
-            tokens=tokens,
-            weight=self._parts.idf(),
-            sentence_spans=sentence_spans,
-            max_sentences=settings.global_points,
-            min_evidence=settings.min_evidence / 2,  # a beginning, not yet an answer
-        )
-        with self._library.read() as connection, graph_errors():
-            chunks = read_chunks(connection, [passage.chunk_id for passage in passages])
-        owner = owners(material.reports, {**material.chunks, **chunks})
-        points = [
-            Point(
-                text=" ".join(citation.quote.split()),
-                score=100.0,
-                evidences=(
-                    Evidence(
-                        chunk_id=citation.chunk_id,
-                        start=citation.start - chunks[citation.chunk_id].start,
-                        end=citation.end - chunks[citation.chunk_id].start,
-                    ),
-                ),
-                community_id=owner(citation.chunk_id),
-            )
-            for citation in draft.citations
-            if citation.chunk_id in chunks
-        ]
-        return _Found(points=points, chunks=chunks)
-
-    def _written(self, llm: LLM, question: str, material: _Material) -> Draft:
-        """With a model: it maps reports to points and writes the answer from the best."""
-        settings = self._parts.settings
-        meter = UsageMeter(self._parts.tokeniser)
-        return overview_with_model(
-            question,
-            material.reports,
-            complete=lambda messages: meter.complete(llm, messages),
-            chunks=material.chunks,
-            budget_tokens=settings.global_budget_tokens,
-            count=self._parts.tokeniser.count,
-            limit=settings.global_points * 2,
-            tokens=tokens,
-            sentence_spans=sentence_spans,
-            embed=self._parts.embed,
-        )
+        return overview(scene.question, points, titles=scene.titles, chunks=gathered.chunks)
 
 
-def _spread(passages: Sequence[Passage]) -> list[Passage]:
-    """The passages in their order, at most three of one document."""
-    taken: Counter[str] = Counter()
-    kept = []
-    for passage in passages:
-        taken[passage.document_id] += 1
-        if taken[passage.document_id] <= PASSAGES_OF_ONE_DOCUMENT:
-            kept.append(passage)
-    return kept
+def _written(scene: Scene, gathered: Gathered) -> Draft:
+    """With a model: it writes the answer from the best points."""
+    if scene.ask_many is None:
+        raise TypeError("a written answer needs somebody to ask")
+    return reduce_with_model(
+        scene.question,
+        gathered.points,
+        ask_many=scene.ask_many,
+        chunks=gathered.chunks,
+        budget_tokens=scene.plan.reduce_tokens,
+        count=scene.count,
+        limit=scene.parts.settings.global_points * 2,
+        tokens=tokens,
+        sentence_spans=sentence_spans,
+        embed=scene.parts.embed,
+    )

@@ -6,9 +6,9 @@ import time
 
 from ..index.door import sentence_spans
 from ..index.filters import DocumentFilter
-from ..models.usage import UsageMeter
+from ..models.gateway import Reply
 from ..retrieve.tokens import tokens
-from ..types import Answer, TraceStep
+from ..types import Answer, TraceStep, Usage
 from .draft import Draft
 from .extractive import extractive_answer
 from .pack import Packed, pack
@@ -40,7 +40,7 @@ class LocalAnswers:
         started = time.perf_counter()
         draft = self._draft(question, packed)
         writing = TraceStep(
-            stage="write" if self._parts.llm is not None else "extract",
+            stage="write" if self._parts.models.answers is not None else "extract",
             detail=draft.detail,
             seconds=time.perf_counter() - started,
             figures=draft.figures,
@@ -57,7 +57,8 @@ class LocalAnswers:
         )
 
     def _draft(self, question: str, packed: Packed) -> Draft:
-        if self._parts.llm is None:
+        gateway = self._parts.models.answers
+        if gateway is None:
             return extractive_answer(
                 question,
                 packed.passages,
@@ -67,13 +68,15 @@ class LocalAnswers:
                 max_sentences=self._parts.settings.max_sentences,
                 min_evidence=self._parts.settings.min_evidence,
             )
-        llm = self._parts.llm
-        meter = UsageMeter(self._parts.tokeniser)
         return synthesise(
             question,
             packed,
-            complete=lambda messages: meter.complete(llm, messages),
+            complete=lambda messages: _said(gateway.chat(messages, stage="answers", keep=True)),
             tokens=tokens,
             sentence_spans=sentence_spans,
             embed=self._parts.embed,
         )
+
+
+def _said(reply: Reply) -> tuple[str, Usage]:
+    return reply.text, reply.usage

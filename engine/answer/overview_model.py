@@ -1,31 +1,33 @@
 """An overview with a language model: reports to scored points, points to a cited text.
 
 The map prompt shows numbered findings and asks for points that name the numbers they rest on; so
-every point keeps its evidences, and the reduce prompt's marks lead back to spans. What the model
-sends is read tolerantly and trusted in nothing: unknown numbers, missing texts and zero scores
-are dropped and counted.
+every point keeps its evidences, and the reduce prompt's marks lead back to spans. All calls of the
+map round go out at once. What is shown as a report may be any sheet of sentences with their places.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ..types import Passage, Usage
+from .asking import AskMany, Round, ask_round
 from .cite import Embed, expand_marks, resolve_marks
 from .draft import Draft, abstain
 from .language import language_of
 from .overview import CITATIONS_PER_POINT, EvidencePlace, OverviewPoint, SourceChunk
-from .prompts import chat_messages
+from .overview_replies import EXPLORE_SCHEMA, POINTS_SCHEMA, read_rows, score_of
+from .prompts import stage_prompt
 from .sentences import SentenceSpans, Tokens
-from .synthesise import Complete, is_abstention
+from .synthesise import is_abstention
 
 if TYPE_CHECKING:
-    from llama_index.core.llms import ChatMessage
+    from ..index.door import Prompt
+
+MAP_OUTPUT_TOKENS = 1_000
+REDUCE_OUTPUT_TOKENS = 1_000
 
 
 class ReportFinding(Protocol):
@@ -68,42 +70,147 @@ class MapBatch:
     findings: Mapping[int, tuple[str, ReportFinding]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """The points of a map round; `unusable` counts what could not be read of the replies.
+
+    `replies` holds the texts, None for a call that failed; `failed` counts those calls and
+    `failures` says why.
+    """
+
+    points: tuple[ModelPoint, ...] = ()
+    unusable: int = 0
+    replies: tuple[str | None, ...] = ()
+    failed: int = 0
+    failures: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def detail(self) -> str:
+        """What the round brought, in a line."""
+        line = f"{len(self.points)} point(s) from {len(self.replies)} call(s)"
+        failed = f"{self.failed} failed: {'; '.join(self.failures)}" if self.failed else ""
+        return "; ".join(filter(None, (line, failed)))
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What the round brought, in numbers."""
+        return {
+            "points": float(len(self.points)),
+            "calls": float(len(self.replies)),
+            "failed": float(self.failed),
+            "unusable": float(self.unusable),
+            "prompt_tokens": float(self.usage.prompt_tokens),
+        }
+
+
 def map_batches(
     reports: Sequence[CommunityReport], *, budget_tokens: int, count: Callable[[str], int]
 ) -> list[MapBatch]:
     """The reports in order, in as few batches as the budget of one call allows.
 
-    Numbers run through all batches. A single report above the budget makes a batch of its own.
+    Numbers run through all batches. A report above the budget is divided between its findings; a
+    single finding above it makes a batch of its own.
     """
     batches: list[MapBatch] = []
     blocks: list[str] = []
     findings: dict[int, tuple[str, ReportFinding]] = {}
-    number = 0
+    size = number = 0
     for report in reports:
-        numbered = {number + place: f for place, f in enumerate(report.findings, start=1)}
-        number += len(numbered)
-        lines = (f"[{key}] {' '.join(finding.text.split())}" for key, finding in numbered.items())
-        block = "\n".join((f"# {report.title}", *lines))
-        if blocks and count("\n\n".join((*blocks, block))) > budget_tokens:
-            batches.append(MapBatch(context="\n\n".join(blocks), findings=findings))
-            blocks, findings = [], {}
-        blocks.append(block)
-        findings = findings | {key: (report.community_id, f) for key, f in numbered.items()}
+        for part in _parts(report, number, budget_tokens=budget_tokens, count=count):
+            new = count(part.context + "\n\n")
+            if blocks and size + new > budget_tokens:
+                batches.append(MapBatch(context="\n\n".join(blocks), findings=findings))
+                blocks, findings, size = [], {}, 0
+            blocks.append(part.context)
+            findings = findings | dict(part.findings)
+            size += new
+        number += len(report.findings)
     if findings:
         batches.append(MapBatch(context="\n\n".join(blocks), findings=findings))
     return batches
 
 
-def map_messages(question: str, batch: MapBatch) -> tuple[ChatMessage, ...]:
+def _parts(
+    report: CommunityReport, number: int, *, budget_tokens: int, count: Callable[[str], int]
+) -> list[MapBatch]:
+    """A report as one block or, where it is too long, several; its findings count on `number`."""
+    heading = f"# {' '.join(report.title.split())}"
+    parts: list[MapBatch] = []
+    lines: list[str] = []
+    findings: dict[int, tuple[str, ReportFinding]] = {}
+    size = count(heading)
+    for place, finding in enumerate(report.findings, start=number + 1):
+        line = f"[{place}] {' '.join(finding.text.split())}"
+        new = count(line + "\n")
+        if findings and size + new > budget_tokens:
+            parts.append(MapBatch(context="\n".join((heading, *lines)), findings=findings))
+            lines, findings, size = [], {}, count(heading)
+        lines.append(line)
+        findings[place] = (report.community_id, finding)
+        size += new
+    if findings:
+        parts.append(MapBatch(context="\n".join((heading, *lines)), findings=findings))
+    return parts
+
+
+def map_reports(
+    question: str | Sequence[str],
+    batches: Sequence[MapBatch],
+    *,
+    ask_many: AskMany,
+    questions: int = 0,
+) -> Mapped:
+    """One call a batch, all at once; with `questions`, so many further ones are asked for too.
+
+    `question` is the same for all batches, or there is one for each.
+
+    Raises:
+        ModelError: every call failed.
+    """
+    asked = [question] * len(batches) if isinstance(question, str) else question
+    prompts = [
+        map_prompt(one, batch, questions=questions)
+        for one, batch in zip(asked, batches, strict=True)
+    ]
+    return read_round(ask_round(ask_many, "map", prompts), batches)
+
+
+def read_round(answered: Round, batches: Sequence[MapBatch]) -> Mapped:
+    """The points of all replies, in the order of the batches."""
+    points: list[ModelPoint] = []
+    unusable = 0
+    for text, batch in zip(answered.texts, batches, strict=True):
+        if text is not None:
+            found, bad = read_points(text, batch)
+            points += found
+            unusable += bad
+    return Mapped(
+        points=tuple(points),
+        unusable=unusable,
+        replies=answered.texts,
+        failed=answered.failed,
+        failures=answered.failures,
+        usage=answered.usage,
+    )
+
+
+def map_prompt(question: str, batch: MapBatch, *, questions: int = 0) -> Prompt:
     """What the model is shown of one batch."""
-    return chat_messages(
-        "map", language=language_of(question), context=batch.context, question=question
+    return stage_prompt(
+        "explore" if questions else "map",
+        language=language_of(question),
+        context=batch.context,
+        question=question,
+        max_output_tokens=MAP_OUTPUT_TOKENS,
+        schema=EXPLORE_SCHEMA if questions else POINTS_SCHEMA,
+        questions=str(questions),
     )
 
 
 def read_points(reply: str, batch: MapBatch) -> tuple[list[ModelPoint], int]:
     """The usable points of a reply, and how many were not: no JSON at all counts as one."""
-    rows = _rows(reply)
+    rows = read_rows(reply, "points")
     if rows is None:
         return [], 1
     points = [_point(row, batch) for row in rows]
@@ -112,22 +219,23 @@ def read_points(reply: str, batch: MapBatch) -> tuple[list[ModelPoint], int]:
     return usable, len(points) - len(usable) - zero
 
 
-def reduce_messages(
-    question: str,
-    points: Sequence[OverviewPoint],
-) -> tuple[ChatMessage, ...]:
+def reduce_prompt(question: str, points: Sequence[OverviewPoint]) -> Prompt:
     """What the model is shown to write the overview: the points, numbered in their order."""
     lines = (f"[{n}] {' '.join(point.text.split())}" for n, point in enumerate(points, start=1))
-    return chat_messages(
-        "reduce", language=language_of(question), context="\n".join(lines), question=question
+    return stage_prompt(
+        "reduce",
+        language=language_of(question),
+        context="\n".join(lines),
+        question=question,
+        max_output_tokens=REDUCE_OUTPUT_TOKENS,
     )
 
 
-def overview_with_model(
+def reduce_with_model(
     question: str,
-    reports: Sequence[CommunityReport],
+    points: Sequence[OverviewPoint],
     *,
-    complete: Complete,
+    ask_many: AskMany,
     chunks: Mapping[str, SourceChunk],
     budget_tokens: int,
     count: Callable[[str], int],
@@ -136,31 +244,26 @@ def overview_with_model(
     sentence_spans: SentenceSpans,
     embed: Embed | None = None,
 ) -> Draft:
-    """Map over all reports, one call a batch, then one call that writes the answer.
+    """One call that writes the answer from the best points; without points nobody is asked.
 
-    `limit` is how many points the reduce prompt may hold at most; the best by score are kept.
-    Errors of `complete` pass through unchanged.
+    `limit` is how many points the prompt may hold at most, `budget_tokens` how long they may be;
+    the best by score are kept, and of points in the same words one.
+
+    Raises:
+        ModelError: the call failed.
     """
     language = language_of(question)
-    usage = Usage()
-    points: list[ModelPoint] = []
-    unusable = 0
-    for batch in map_batches(reports, budget_tokens=budget_tokens, count=count):
-        reply, cost = complete(map_messages(question, batch))
-        usage = add_usage(usage, cost)
-        found, bad = read_points(reply, batch)
-        points.extend(found)
-        unusable += bad
-    kept = _within(points, limit=limit, budget_tokens=budget_tokens, count=count)
-    figures = {"points": float(len(points)), "used": float(len(kept)), "unusable": float(unusable)}
+    kept = best_points(points, limit=limit, budget_tokens=budget_tokens, count=count)
+    figures = {"points": float(len(points)), "used": float(len(kept))}
     if not kept:
         detail = "the model found no point that bears on the question"
-        return abstain(language, detail=detail, figures=figures, usage=usage)
-    reply, cost = complete(reduce_messages(question, kept))
-    usage = add_usage(usage, cost)
+        return abstain(language, detail=detail, figures=figures)
+    answered = ask_round(ask_many, "answers", [reduce_prompt(question, kept)])
+    reply = answered.texts[0] or ""
+    figures["prompt_tokens"] = float(answered.usage.prompt_tokens)
     if not reply.strip() or is_abstention(reply):
         detail = "the model found no answer in the points"
-        return abstain(language, detail=detail, figures=figures, usage=usage)
+        return abstain(language, detail=detail, figures=figures, usage=answered.usage)
     text, passages = _as_passages(reply, kept, chunks)
     cited = resolve_marks(text, passages, tokens=tokens, sentence_spans=sentence_spans, embed=embed)
     figures |= {
@@ -173,52 +276,24 @@ def overview_with_model(
         citations=cited.citations,
         detail=f"{len(kept)} of {len(points)} point(s), {len(cited.citations)} citation(s)",
         figures=figures,
-        usage=usage,
+        usage=answered.usage,
     )
 
 
-def add_usage(first: Usage, second: Usage) -> Usage:
-    """The sum of two costs."""
-    return Usage(
-        calls=first.calls + second.calls,
-        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
-        completion_tokens=first.completion_tokens + second.completion_tokens,
-    )
-
-
-def _within(
-    points: Sequence[ModelPoint], *, limit: int, budget_tokens: int, count: Callable[[str], int]
-) -> list[ModelPoint]:
-    kept: list[ModelPoint] = []
+def best_points(
+    points: Sequence[OverviewPoint], *, limit: int, budget_tokens: int, count: Callable[[str], int]
+) -> list[OverviewPoint]:
+    """The best by score that fit, none in the same words as a better one."""
+    kept: list[OverviewPoint] = []
+    seen: set[str] = set()
     left = budget_tokens
-    for point in sorted(points, key=lambda point: (-point.score, point.text)):
-        size = count(point.text)
-        if len(kept) < limit and size <= left:
+    for point in sorted(points, key=lambda point: (-point.score, point.text, point.community_id)):
+        size = count(f"[{len(kept) + 1}] {point.text}\n")
+        if len(kept) < limit and size <= left and point.text.casefold() not in seen:
             kept.append(point)
+            seen.add(point.text.casefold())
             left -= size
     return kept
-
-
-def _rows(reply: str) -> list[object] | None:
-    """The list of points in a reply, however it is wrapped; whole objects of a cut-off one."""
-    for opening, closing in (("{", "}"), ("[", "]")):
-        begin, end = reply.find(opening), reply.rfind(closing)
-        if begin < 0 or end <= begin:
-            continue
-        try:
-            data = json.loads(reply[begin : end + 1])
-        except json.JSONDecodeError:
-            continue
-        rows = data.get("points") if isinstance(data, dict) else data
-        if isinstance(rows, list):
-            return rows
-    rows = []
-    for match in re.finditer(r"\{[^{}]*\}", reply):
-        try:
-            rows.append(json.loads(match.group()))
-        except json.JSONDecodeError:
-            rows.append(None)
-    return rows or None
 
 
 def _point(row: object, batch: MapBatch) -> ModelPoint | None:
@@ -227,7 +302,7 @@ def _point(row: object, batch: MapBatch) -> ModelPoint | None:
     text, score, sources = row.get("text"), row.get("score"), row.get("sources")
     if not isinstance(text, str) or not text.strip():
         return None
-    numbers = [int(digits) for digits in re.findall(r"\d+", str(sources))]
+    numbers = [int(digits) for digits in re.findall(r"\d{1,9}", str(sources))]
     known = [
         batch.findings[number] for number in dict.fromkeys(numbers) if number in batch.findings
     ]
@@ -236,22 +311,14 @@ def _point(row: object, batch: MapBatch) -> ModelPoint | None:
     evidences = tuple(dict.fromkeys(e for _, finding in known for e in finding.evidences))
     return ModelPoint(
         text=re.sub(r"\s*\[\d+(?:\s*,\s*\d+)*\]", "", " ".join(text.split())),
-        score=_clamped(score),
+        score=score_of(score),
         evidences=evidences,
         community_id=known[0][0],
     )
 
 
-def _clamped(score: object) -> float:
-    try:
-        value = float(str(score).strip().rstrip("%"))
-    except ValueError:
-        return 0.0
-    return 0.0 if math.isnan(value) else min(100.0, max(0.0, value))
-
-
 def _as_passages(
-    reply: str, points: Sequence[ModelPoint], chunks: Mapping[str, SourceChunk]
+    reply: str, points: Sequence[OverviewPoint], chunks: Mapping[str, SourceChunk]
 ) -> tuple[str, list[Passage]]:
     """The reply with marks that name evidences in place of points, and those evidences."""
     passages: list[Passage] = []

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
 from numpy.typing import NDArray
 
+from ..models.stages import Models
 from ..models.tokeniser import Tokeniser
 from ..retrieve.local import LocalRetriever
 from ..settings import AnswerSettings
@@ -27,7 +27,7 @@ class AnswerParts:
         retriever: finds passages, and knows how near chunks are to a question.
         idf: gives the weights of tokens in the library as it is now.
         settings: budgets and thresholds.
-        llm: writes the answer; None extracts it.
+        models: who writes answers, and maps reports; where there is none they are extracted.
         embed: texts to unit vectors, one row each; None compares words alone.
         tokeniser: counts what fits.
         page_starts: document ids to where the pages of each begin, of those that have pages.
@@ -36,7 +36,7 @@ class AnswerParts:
     retriever: LocalRetriever
     idf: Callable[[], Callable[[str], float]]
     settings: AnswerSettings
-    llm: LLM | None
+    models: Models
     embed: Embed | None
     tokeniser: Tokeniser
     page_starts: Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]

@@ -14,7 +14,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.llms import LLM, MockLLM
+from llama_index.core.llms import MockLLM
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RouterQueryEngine
 from llama_index.core.response_synthesizers import TreeSummarize
@@ -76,11 +76,10 @@ def build_router(
     *,
     local: Answering,
     overview: Answering,
-    llm: LLM | None,
 ) -> RouterQueryEngine:
     """The router over the local and the global engine."""
     # Left out, these two would make LlamaIndex read its global settings and turn to OpenAI.
-    silent = llm or MockLLM()
+    silent = MockLLM()
     tools = [
         QueryEngineTool.from_defaults(
             AnswerEngine(answer), name=name, description=DESCRIPTIONS[name]

@@ -1,8 +1,9 @@
 """Measuring retrieval against questions whose gold is known."""
 
 from .compare import Comparison, Interval, compare, paired_bootstrap
+from .judgements import read_judgements
 from .queries import EvaluationQuery, GoldSpan, read_queries
-from .retrieval import RetrievalReport, StageTime, evaluate_retrieval
+from .retrieval import RetrievalReport, Searcher, StageTime, evaluate_retrieval
 
 __all__ = [
     "Comparison",
@@ -10,9 +11,11 @@ __all__ = [
     "GoldSpan",
     "Interval",
     "RetrievalReport",
+    "Searcher",
     "StageTime",
     "compare",
     "evaluate_retrieval",
     "paired_bootstrap",
+    "read_judgements",
     "read_queries",
 ]

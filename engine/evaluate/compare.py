@@ -24,6 +24,11 @@ class Interval:
         """Whether the interval leaves out zero."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def is_nil(self) -> bool:
+        """Whether no question differs."""
+        return self.mean == self.low == self.high == 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:

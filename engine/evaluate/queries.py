@@ -1,13 +1,14 @@
 """Questions with their gold, and the rows of a corpus, read from JSON lines.
 
 Files come from anywhere, so each line is checked, and what is wrong is said with its line number.
+What BEIR calls `_id` is read as `id`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SourceError
@@ -49,11 +50,14 @@ class CorpusRow:
     text: str
 
 
-def read_queries(path: Path) -> tuple[EvaluationQuery, ...]:
+def read_queries(
+    path: Path, *, judgements: Mapping[str, tuple[str, ...]] | None = None
+) -> tuple[EvaluationQuery, ...]:
     """The questions of a file that have gold, in its order.
 
     A line is `{"id", "text", "gold_ids": [document id, …]}`, or with `gold_spans`:
     `[{"document_id", "start", "end"}, …]` in place of `gold_ids`. Other keys are passed over.
+    With `judgements`, gold documents by question (see `judgements`), these alone are gold.
 
     Raises:
         SourceError: no such file, a line that is none of these, an id that stands there twice, or
@@ -61,10 +65,28 @@ def read_queries(path: Path) -> tuple[EvaluationQuery, ...]:
     """
     found = [_query(row, where) for where, row in _rows(path)]
     _refuse_repeats(path, [query.id for query in found])
+    if judgements is not None:
+        found = [
+            replace(query, gold_ids=judgements.get(query.id, ()), gold_spans=()) for query in found
+        ]
     with_gold = tuple(query for query in found if query.documents)
     if not with_gold:
-        raise SourceError(f"{str(path)!r} holds no question with gold_ids or gold_spans")
+        raise SourceError(_without_gold(path, len(found), judgements))
     return with_gold
+
+
+def _without_gold(path: Path, count: int, judgements: Mapping[str, tuple[str, ...]] | None) -> str:
+    if not count:
+        return f"{str(path)!r} holds no question"
+    if judgements is not None:
+        return f"no question of {str(path)!r} is judged: no judgement has an id of its {count}"
+    beside = path.parent / "qrels"
+    files = sorted(beside.glob("*.tsv")) if beside.is_dir() else []
+    found = f", such as {str(files[0])!r}" if files else ""
+    return (
+        f"{str(path)!r} holds no question with gold_ids or gold_spans; where their gold stands in "
+        f"a file of judgements, name it with --qrels{found}"
+    )
 
 
 def read_corpus(path: Path) -> tuple[CorpusRow, ...]:
@@ -112,11 +134,12 @@ def _span(value: object, where: str) -> GoldSpan:
 
 
 def _text(row: Mapping[str, object], key: str, where: str) -> str:
-    value = row.get(key)
+    value = row.get(key, row.get(f"_{key}"))
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
-        raise SourceError(f"{where}: {key!r} must be a text that is not empty, not {value!r}")
+        keys = "" if value is not None else f"; its keys are {', '.join(map(repr, row)) or 'none'}"
+        raise SourceError(f"{where}: {key!r} must be a text that is not empty, not {value!r}{keys}")
     return value
 
 

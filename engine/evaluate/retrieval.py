@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ..errors import SourceError
+from .gold import located
 from .metrics import Judged, figures
 from .queries import EvaluationQuery
 
 if TYPE_CHECKING:
     from ..facade import KnowledgeEngine
-    from ..retrieve.local import LocalRetriever, Search
+    from ..retrieve.local import Search
     from ..types import Passage
 
 CUTOFFS = (2, 5, 10)
@@ -23,6 +25,14 @@ COVERED = 0.5
 """The share of a gold span that a passage must hold to count as having found it."""
 MOST_PASSAGES = 1_000
 WHOLE = "in all"
+
+
+class Searcher(Protocol):
+    """What answers a question with passages."""
+
+    def search(self, question: str, *, top_k: int | None = None) -> Search:
+        """The passages found, best first, and a step for each stage."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +51,8 @@ class RetrievalReport:
     `means` holds each figure's mean over the questions, `by_query` its values in the order of
     `query_ids`. Figures with a cutoff count documents where gold is documents (each where its best
     passage stands), passages where gold is spans. `unknown` are gold documents that the library
-    does not hold, sorted: they count as not found.
+    does not hold, sorted: they count as not found. `stages` are times as a user waits for them,
+    `cpu_seconds` what a question takes of all processors together, on average.
     """
 
     label: str
@@ -51,6 +62,7 @@ class RetrievalReport:
     means: Mapping[str, float]
     by_query: Mapping[str, tuple[float, ...]]
     stages: tuple[StageTime, ...]
+    cpu_seconds: float = 0.0
     unknown: tuple[str, ...] = field(default=())
 
 
@@ -60,30 +72,33 @@ def evaluate_retrieval(
     *,
     top: int = 10,
     label: str = "as set",
+    searcher: Searcher | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> RetrievalReport:
     """Ask every question once, after one that is not counted, and judge the first `top`.
 
+    `searcher` is asked in place of the engine's own retriever; it must search the same library.
+
     Raises:
-        SourceError: no question, or no gold document of any question is in the library.
+        SourceError: no question, no gold document of any question is in the library, or a gold
+            span ends after its document (see `gold.located`).
     """
     if not queries:
         raise SourceError("there is no question to evaluate")
     held = {document.id for document in engine.documents()}
+    queries = located(queries, held, length_of=lambda name: len(engine.document_text(name)))
     gold = {name for query in queries for name in query.documents}
-    if not gold & held:
-        raise SourceError(
-            f"none of the {len(gold)} gold documents, such as {min(gold)!r}, is in the library: "
-            "gold ids must be its document ids (see `loregraph stats --documents`)"
-        )
-    retriever = engine.as_retriever()
-    retriever.search(queries[0].text, top_k=top)  # what is loaded once is not a question's time
+    searcher = searcher or engine.as_retriever()
+    searcher.search(queries[0].text, top_k=top)  # what is loaded once is not a question's time
     cutoffs = sorted({*(at for at in CUTOFFS if at < top), top})
     values: dict[str, list[float]] = defaultdict(list)
     times: dict[str, list[float]] = defaultdict(list)
+    cpu_seconds = 0.0
     for number, query in enumerate(queries):
-        search, judged = _judged(retriever, query, top)
+        search, seconds = _timed(searcher, query, top)
+        judged = _judged(searcher, query, top, first=search)
         _add_times(times, search)
+        cpu_seconds += seconds
         for name, value in figures(judged, _gold_count(query), cutoffs=cutoffs).items():
             values[name].append(value)
         if progress is not None:
@@ -96,27 +111,36 @@ def evaluate_retrieval(
         means={name: float(np.mean(some)) for name, some in values.items()},
         by_query={name: tuple(some) for name, some in values.items()},
         stages=tuple(_stage_time(stage, seconds) for stage, seconds in times.items()),
+        cpu_seconds=cpu_seconds / len(queries),
         unknown=tuple(sorted(gold - held)),
     )
 
 
-def _judged(retriever: LocalRetriever, query: EvaluationQuery, top: int) -> tuple[Search, Judged]:
-    """The first search, whose time counts, and what was found at each position.
+def _wanted(query: EvaluationQuery, top: int) -> int:
+    """How many passages are asked for first: several of one document are one position."""
+    return top if query.gold_spans else 3 * top
 
-    Several passages of one document are one position: more are asked for until there are enough.
-    """
-    wanted = top if query.gold_spans else 3 * top
-    first = search = retriever.search(query.text, top_k=wanted)
+
+def _timed(searcher: Searcher, query: EvaluationQuery, top: int) -> tuple[Search, float]:
+    """The search whose time counts, and its processor seconds."""
+    started = time.process_time()
+    search = searcher.search(query.text, top_k=_wanted(query, top))
+    return search, time.process_time() - started
+
+
+def _judged(searcher: Searcher, query: EvaluationQuery, top: int, *, first: Search) -> Judged:
+    """What was found at each position; of documents more are asked for until there are enough."""
     if query.gold_spans:
-        return first, [_spans_in(passage, query) for passage in search.passages[:top]]
+        return [_spans_in(passage, query) for passage in first.passages[:top]]
+    search, wanted = first, _wanted(query, top)
     while True:
         ranked = list(dict.fromkeys(passage.document_id for passage in search.passages))
         if len(ranked) >= top or len(search.passages) < wanted or wanted >= MOST_PASSAGES:
             break
         wanted = min(4 * wanted, MOST_PASSAGES)
-        search = retriever.search(query.text, top_k=wanted)
+        search = searcher.search(query.text, top_k=wanted)
     number = {name: place for place, name in enumerate(query.gold_ids)}
-    return first, [frozenset({number[d]} if d in number else ()) for d in ranked[:top]]
+    return [frozenset({number[d]} if d in number else ()) for d in ranked[:top]]
 
 
 def _spans_in(passage: Passage, query: EvaluationQuery) -> frozenset[int]:

@@ -1,8 +1,9 @@
 """Nearest chunks by cosine, over the library's vectors held in memory.
 
 One pass over all vectors, exact, up to 200,000 of them; above, an HNSW graph finds candidates (see
-`vector_graph`) and what came since it was made is passed over beside it. Cosines given out are
-exact in both and depend on the two vectors alone, not on where in memory they lie.
+`vector_merge`) and what came since it was made is passed over beside it. Until there is a graph,
+and for questions to a part of the library, all are compared: no question waits for one. Cosines
+given out are exact in both and depend on the two vectors alone, not on where in memory they lie.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection
 
-from .held_vectors import HeldVectors, held_vectors
+from .held_vectors import HeldVectors, changed_vectors, count_vectors, merged, read_vectors
 from .library import Library, unit_length, vector_stamp
-from .vector_graph import VectorGraph
+from .vector_merge import VectorMerge
 
 EXACT_LIMIT = 200_000
 """Up to so many vectors all are compared: 60 ms on two cores at 384 dimensions."""
@@ -35,7 +37,7 @@ class DenseIndex:
         self._model = model
         self._lock = threading.Lock()
         self._held: HeldVectors | None = None
-        self._graph = VectorGraph(library.path / "derived")
+        self._merge = VectorMerge(library.path / "derived", model=model, swap=self._swap)
         self._rows: list[tuple[HeldVectors, tuple[str, ...], NDArray[np.int64]]] = []
 
     def search(
@@ -98,12 +100,42 @@ class DenseIndex:
         cosines = _exact(held, unit_length(query), chosen)
         return {held.chunk_ids[n]: float(c) for n, c in zip(chosen, cosines, strict=True)}
 
+    def settle(self) -> None:
+        """Wait until nothing is being merged in the background."""
+        self._merge.settle()
+
+    def close(self) -> None:
+        """Give up what is being merged."""
+        self._merge.close()
+
     def _current(self) -> HeldVectors:
         # First a connection, then the lock, as where a reader is inside a view already.
         with self._library.read() as connection, self._lock:
             now = vector_stamp(connection)
-            if self._held is None or self._held.stamp != now:
-                self._held = held_vectors(connection, now, model=self._model, before=self._held)
+            if self._held is None:
+                self._held = self._read(connection, now)
+            elif self._held.stamp != now:
+                self._held = changed_vectors(connection, now, model=self._model, before=self._held)
+                if self._held.is_worn and len(self._held.slots) <= EXACT_LIMIT:
+                    self._held = merged(self._held)
+            held = self._held
+        if len(held.slots) > EXACT_LIMIT:
+            self._merge.tend(held)
+        return held
+
+    def _read(self, connection: Connection, now: str) -> HeldVectors:
+        """All vectors, in the order of a kept graph where there is one and they are many."""
+        if count_vectors(connection, model=self._model) <= EXACT_LIMIT:
+            return read_vectors(connection, now, model=self._model)
+        return self._merge.opened(
+            lambda order: read_vectors(connection, now, model=self._model, order=order)
+        )
+
+    def _swap(self, before: HeldVectors, after: HeldVectors) -> HeldVectors:
+        """Take `after` unless the picture is no longer `before`; the picture as it is then."""
+        with self._lock:
+            if self._held is before or self._held is None:
+                self._held = after
             return self._held
 
     def _rows_of(self, held: HeldVectors, chunk_ids: tuple[str, ...]) -> NDArray[np.int64]:
@@ -127,7 +159,7 @@ class DenseIndex:
         """Numbers of at least the `depth` nearest admitted chunks, and their exact cosines."""
         cosines = None
         if len(held.slots) > EXACT_LIMIT and admitted is None:
-            cosines = self._graph.near(held, query, count=SPARE * depth)
+            cosines = self._merge.near(held, query, count=SPARE * depth)
         if cosines is None:
             cosines = held.near(query)
         best = held.best_of(cosines)

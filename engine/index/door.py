@@ -21,92 +21,176 @@ if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init_
     )
 
 from graph.asking import Ask, Prompt
+from graph.community_tree import CommunityTree
+from graph.curation_store import delete_curation, put_curation
 from graph.database import Database
+from graph.decide import (
+    Effect,
+    NamedEntity,
+    Standing,
+    find_entities,
+    plan_decision,
+    plan_undo,
+    standing_decisions,
+)
 from graph.derive import Derived, DeriveOptions, is_fresh
 from graph.errors import GraphError
 from graph.exports import to_graphml, to_json
+from graph.extract.joined import joined, shifted
 from graph.extract.language import LanguageExtractor
 from graph.extract.llama import ExtractionTransform
+from graph.extract.model_extractor import PackResult, extract_pack
+from graph.extract.model_packs import Pack, packs
+from graph.extract.model_prompt import prompt_of
+from graph.extract.model_schema import ExtractionSchema
+from graph.extract.protocol import Extractor
 from graph.facts import (
+    UnreadChunk,
     batches,
     delete_chunks,
     derived_stamp,
+    extractions_by_text,
     generation,
     put_chunks,
+    put_extractions,
+    put_pending,
+    read_extractions,
     read_state,
+    text_sha,
+    unread_chunks,
     write_state,
 )
-from graph.global_match import chunk_match, content_terms
+from graph.global_dynamic import Depth, descend
+from graph.global_follow import leads, sheets
+from graph.global_lazy import Allowance, by_home, relevant_chunks
+from graph.global_match import chunk_match, content_terms, informativeness, report_match
 from graph.global_search import (
     Point,
     Selection,
     map_points,
     owners,
     reduce_points,
+    report_text,
     select_reports,
     token_similarity,
 )
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
-from graph.model import Chunk, Community, Evidence, GraphExport, Report
+from graph.model import Chunk, Community, Evidence, Extraction, Finding, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
-from graph.read import read_chunks, read_communities, read_reports
+from graph.read import derived_reports, read_chunks, read_communities, read_reports
+from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
+from graph.report_store import ReportDesk, put_written, reports_stamp
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
 from graph.search_view import GraphView, QuestionNames, read_view
 from graph.sentences import sentence_spans
-from graph.store import SqlGraphStore
+from graph.store import HAND_MADE, SqlGraphStore
+from graph.string_table import StringTable
 from graph.visualise import to_html
+from graph.walk_file import load_view, save_view, view_stamp
 
 __all__ = [
+    "HAND_MADE",
+    "Allowance",
     "Ask",
     "Chunk",
     "Community",
+    "CommunityTree",
     "Database",
+    "Depth",
     "DeriveOptions",
     "Derived",
+    "Effect",
     "Evidence",
+    "Extraction",
+    "ExtractionSchema",
     "ExtractionTransform",
+    "Extractor",
+    "Finding",
     "GraphError",
     "GraphExport",
     "GraphView",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
+    "Material",
+    "NamedEntity",
+    "Pack",
+    "PackResult",
     "Point",
     "Prompt",
     "QuestionNames",
     "Report",
+    "ReportDesk",
     "Selection",
     "SqlGraphStore",
+    "Standing",
+    "StringTable",
+    "UnreadChunk",
+    "WrittenReport",
     "batches",
+    "by_home",
     "chunk_match",
     "chunk_of_node",
     "chunk_table",
     "content_terms",
     "delete_chunks",
+    "delete_curation",
+    "derived_reports",
     "derived_stamp",
+    "descend",
     "document_splitter",
+    "extract_pack",
+    "extractions_by_text",
+    "find_entities",
     "generation",
     "graph_errors",
+    "informativeness",
     "is_fresh",
+    "joined",
+    "leads",
+    "load_view",
     "map_points",
+    "material",
     "metadata",
     "node_of_chunk",
     "owners",
+    "packs",
+    "plan_decision",
+    "plan_undo",
+    "prompt_of",
     "put_chunks",
+    "put_curation",
+    "put_extractions",
+    "put_pending",
+    "put_written",
     "read_chunks",
     "read_communities",
+    "read_extractions",
     "read_reports",
     "read_state",
     "read_view",
+    "read_written",
     "reduce_points",
+    "relevant_chunks",
+    "report_match",
+    "report_prompt",
+    "report_text",
+    "reports_stamp",
+    "save_view",
     "select_reports",
     "sentence_spans",
+    "sheets",
+    "shifted",
     "simplified",
+    "standing_decisions",
+    "text_sha",
     "to_graphml",
     "to_html",
     "to_json",
     "token_similarity",
+    "unread_chunks",
+    "view_stamp",
     "write_state",
 ]
 

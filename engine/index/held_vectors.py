@@ -1,20 +1,21 @@
 """The vectors of one model in memory, and what a change of the library changes of them.
 
 A picture is never altered: the next one shares its `base` block and puts what is new into `tail`;
-what is gone loses its chunk. Once a quarter has come or gone, both become one block again. Reads
-the library's vectors and knows nothing of how they are searched.
+what is gone loses its chunk. Once a quarter has come or gone, a picture is worn, and both are
+copied into one block again. Reads the library's vectors and knows nothing of how they are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, func, select
 
 from .door import batches
 from .tables import vectors
@@ -22,10 +23,10 @@ from .tables import vectors
 Key = tuple[str, int, bytes]
 """Chunk, window, and the first numbers of the vector: another text or model gives other ones."""
 HEAD_BYTES = 16
-MERGED_ABOVE = 0.25
+WORN_ABOVE = 0.25
 """The share of vectors that came or went since the base block was made."""
 FEW = 5_000
-"""Up to so many vectors are asked for by their chunks."""
+"""Up to so many vectors are asked for by their chunks; read at once are as many."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,16 @@ class HeldVectors:
         """The number of each chunk."""
         return {chunk_id: number for number, chunk_id in enumerate(self.chunk_ids)}
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether so much came or went that both blocks had better become one."""
+        return len(self.chunk_of) - len(self.slots) + len(self.tail) > WORN_ABOVE * len(self.slots)
+
     def at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors in these slots."""
         if not len(self.tail):
             return self.base[slots]
-        found = np.empty((slots.size, self.base.shape[1]), dtype=np.float32)
+        found = np.empty((slots.size, self.tail.shape[1]), dtype=np.float32)
         in_base = slots < len(self.base)
         found[in_base] = self.base[slots[in_base]]
         found[~in_base] = self.tail[slots[~in_base] - len(self.base)]
@@ -71,19 +77,46 @@ class HeldVectors:
         return best[:-1]
 
 
-def held_vectors(
-    connection: Connection, stamp: str, *, model: str, before: HeldVectors | None = None
+def read_vectors(
+    connection: Connection, stamp: str, *, model: str, order: Sequence[Key] = ()
+) -> HeldVectors:
+    """What the library holds now, all of it read.
+
+    `order` is what the base block shall be made of, for instance that of a kept graph, and what it
+    does not name goes into the tail; a slot whose vector is gone is zero. Without it all is base.
+    """
+    place = {key: slot for slot, key in enumerate(order)}
+    size = len(order) or count_vectors(connection, model=model)
+    base, come = np.zeros((0, 0), dtype=np.float32), list[NDArray[np.float32]]()
+    slots: dict[Key, int] = {}
+    first = size  # of the slots in the tail
+    for keys, block in _blocks(connection, model):
+        if not len(base):
+            # Filled piece by piece: what is put together at the end is in memory twice.
+            base = np.zeros((size, block.shape[1]), dtype=np.float32)
+        here = np.arange(len(slots), len(slots) + len(keys))
+        if order:
+            here = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+        is_new = here < 0
+        base[here[~is_new]] = block[~is_new]
+        come.append(block[is_new])
+        here[is_new] = np.arange(first, first + len(come[-1]))
+        first += len(come[-1])
+        slots.update(zip(keys, here.tolist(), strict=True))
+    return _picture(stamp, slots, base, np.concatenate(come) if come else base)
+
+
+def changed_vectors(
+    connection: Connection, stamp: str, *, model: str, before: HeldVectors
 ) -> HeldVectors:
     """What the library holds now; only vectors that `before` does not hold are read."""
+    if not len(before.base):
+        return read_vectors(connection, stamp, model=model)
     keys = _keys(connection, model)
-    known = before.slots if before is not None else {}
+    known = before.slots
     come = [key for key in keys if key not in known]
-    gone = len(known) + len(come) - len(keys)
-    if before is None or len(come) + gone + len(before.tail) > MERGED_ABOVE * len(keys):
-        whole = _read(connection, keys, model=model)
-        return _picture(stamp, {key: slot for slot, key in enumerate(keys)}, whole, whole[:0])
     first = len(before.base) + len(before.tail)
-    new = {key: first + place for place, key in enumerate(come)}
+    new = {key: first + number for number, key in enumerate(come)}
     tail = before.tail
     if come:
         made = _read(connection, come, model=model)
@@ -92,30 +125,73 @@ def held_vectors(
     return _picture(stamp, slots, before.base, tail)
 
 
+def merged(held: HeldVectors) -> HeldVectors:
+    """The same vectors in one block, in an order that is theirs, however they came."""
+    keys = sorted(held.slots, key=_scattered)
+    base = held.at(np.array([held.slots[key] for key in keys], dtype=np.int64))
+    return _picture(held.stamp, {key: slot for slot, key in enumerate(keys)}, base, base[:0])
+
+
+def _scattered(key: Key) -> tuple[bytes, Key]:
+    """Chunks of one document, which are alike, far from each other: a graph that gets those that
+    are alike one after the other links them with little else."""
+    name = f"{key[0]}\x1f{key[1]}".encode("utf8", "surrogatepass")
+    return hashlib.blake2b(name, digest_size=8).digest(), key
+
+
+def rebased(held: HeldVectors, onto: HeldVectors) -> HeldVectors:
+    """What `held` holds, over the base block of `onto`, with all else in the tail."""
+    come = [key for key in held.slots if key not in onto.slots]
+    tail = held.at(np.array([held.slots[key] for key in come], dtype=np.int64))
+    slots = {key: onto.slots[key] for key in held.slots if key in onto.slots}
+    slots |= {key: len(onto.base) + number for number, key in enumerate(come)}
+    return _picture(held.stamp, slots, onto.base, tail)
+
+
+def count_vectors(connection: Connection, *, model: str) -> int:
+    """How many vectors of the model the library holds."""
+    query = select(func.count()).select_from(vectors).where(vectors.c.model == model)
+    return int(connection.execute(query).scalar_one())
+
+
+def _blocks(connection: Connection, model: str) -> Iterator[tuple[list[Key], NDArray[np.float32]]]:
+    """Every vector with its key, some at a time."""
+    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
+    result = connection.execute(columns.where(vectors.c.model == model))
+    for rows in result.partitions(FEW):
+        part: Iterable[Any] = rows
+        # Unpacked: a hundred thousand rows by attribute would take longer than their reading.
+        keys = [(chunk_id, window, content[:HEAD_BYTES]) for chunk_id, window, content in part]
+        joined = b"".join([content for _, _, content in part])
+        yield keys, np.frombuffer(joined, dtype="<f4").reshape(len(rows), -1)
+
+
 def _keys(connection: Connection, model: str) -> list[Key]:
-    """Every key, sorted."""
     head = func.substr(vectors.c.vector, 1, HEAD_BYTES).label("head")
     query = select(vectors.c.chunk_id, vectors.c.window, head).where(vectors.c.model == model)
-    rows: Iterable[Any] = connection.execute(query)
-    # Unpacked: a hundred thousand rows by attribute would take longer than their reading.
-    return sorted((chunk_id, window, bytes(start)) for chunk_id, window, start in rows)
+    rows: Iterable[Any] = connection.execute(query).all()
+    return [(chunk_id, window, bytes(start)) for chunk_id, window, start in rows]
 
 
 def _picture(
     stamp: str, slots: dict[Key, int], base: NDArray[np.float32], tail: NDArray[np.float32]
 ) -> HeldVectors:
     number: dict[str, int] = {}
+    numbers = [number.setdefault(chunk_id, len(number)) for chunk_id, _, _ in slots]
     chunk_of = np.full(len(base) + len(tail), -1, dtype=np.int64)
-    for (chunk_id, _, _), slot in slots.items():
-        chunk_of[slot] = number.setdefault(chunk_id, len(number))
+    chunk_of[np.fromiter(slots.values(), dtype=np.int64, count=len(slots))] = numbers
     return HeldVectors(stamp, base, tail, slots, tuple(number), chunk_of)
 
 
 def _read(connection: Connection, keys: list[Key], *, model: str) -> NDArray[np.float32]:
     """The vectors of these keys, in their order."""
     place = {(chunk_id, window): number for number, (chunk_id, window, _) in enumerate(keys)}
+    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
+    columns = columns.where(vectors.c.model == model)
+    several = list(batches(key[0] for key in keys)) if len(keys) <= FEW else []
+    queries = [columns.where(vectors.c.chunk_id.in_(batch)) for batch in several] or [columns]
     found = np.zeros((0, 0), dtype=np.float32)
-    for query in _queries(keys, model):
+    for query in queries:
         rows: Iterable[Any] = connection.execute(query)
         for chunk_id, window, content in rows:
             if not len(found):
@@ -124,14 +200,3 @@ def _read(connection: Connection, keys: list[Key], *, model: str) -> NDArray[np.
             if number is not None:
                 found[number] = np.frombuffer(content, dtype="<f4")
     return found
-
-
-def _queries(keys: list[Key], model: str) -> Iterator[Select[tuple[str, int, bytes]]]:
-    """What reads these vectors: chunk by chunk where they are few, else all at once."""
-    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
-    columns = columns.where(vectors.c.model == model)
-    if len(keys) > FEW:
-        yield columns
-        return
-    for batch in batches(key[0] for key in keys):
-        yield columns.where(vectors.c.chunk_id.in_(batch))

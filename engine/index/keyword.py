@@ -8,11 +8,10 @@ of its two fields. The arrays are kept in files and memory-mapped (see `derived`
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import bm25s
@@ -25,15 +24,15 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from . import derived
-from .door import chunk_table, generation, node_of_chunk, read_chunks
+from .door import QuestionNames, chunk_table, generation, node_of_chunk, read_chunks
 from .library import Library
+from .name_scores import Scores, inverse_frequency, name_scores, shortest
 from .tables import keywords
 
 K1, B = 1.2, 0.75
 FIELDS = ("title", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
-Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -98,13 +97,18 @@ class KeywordRetriever(BM25Retriever):
         """How much of each row the embedding model can read, 0–1, `(n,)`."""
         return self._current().readable
 
-    def field_scores(self, question: str) -> dict[str, Scores]:
-        """BM25 of every chunk by field, each `(n,)` in the order of `chunk_ids`."""
+    def field_scores(self, question: str, names: QuestionNames | None = None) -> dict[str, Scores]:
+        """BM25 of every chunk by field, each `(n,)` in the order of `chunk_ids`.
+
+        With the `names` of this very question each thing that has several is searched by all of
+        them, as one word, in place of the name that the question says.
+        """
         built = self._current()
-        wanted = self._tokens(question)
-        return {
-            field: _scores(built.fields[field], wanted, len(built.chunk_ids)) for field in FIELDS
-        }
+        things = names.things if names else ()
+        wanted = self._tokens(_without(question, [span for each in things for span in each.spans]))
+        forms = [[self._tokens(key) for key in shortest(each.keys)] for each in things]
+        count = len(built.chunk_ids)
+        return {name: _field_scores(built.fields[name], wanted, forms, count) for name in FIELDS}
 
     def document_frequency(self, token: str) -> int:
         """How many chunks hold a token, in title or text."""
@@ -120,8 +124,7 @@ class KeywordRetriever(BM25Retriever):
 
         @cache
         def weight(token: str) -> float:
-            held = _frequency(built, token)
-            return math.log(1 + (count - held + 0.5) / (held + 0.5))
+            return inverse_frequency(_frequency(built, token), count)
 
         return weight
 
@@ -192,6 +195,33 @@ class KeywordRetriever(BM25Retriever):
             for chunk in missing.values()
         }
         return [(row.id, *(made.get(row.id) or row[1:])) for row in rows]
+
+
+def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The question with a line break for each span: no pair of characters goes across it."""
+    kept, place = [], 0
+    for start, end in sorted(spans):
+        kept.append(question[place:start])
+        place = max(place, end)
+    return "\n".join([*kept, question[place:]])
+
+
+def _field_scores(
+    field: bm25s.BM25 | None, wanted: Sequence[str], forms: Sequence[list[list[str]]], count: int
+) -> Scores:
+    """The scores of the words wanted, and of things by the tokens of all their names."""
+    scores = _scores(field, wanted, count)
+    if field is not None:
+        for some in forms:
+            scores = scores + name_scores(some, partial(_postings, field), count=count)
+    return scores
+
+
+def _postings(field: bm25s.BM25, token: str) -> tuple[NDArray[np.integer], Scores]:
+    """The rows that hold a token, and its score in each."""
+    number = field.vocab_dict.get(token)
+    first, last = (0, 0) if number is None else field.scores["indptr"][number : number + 2]
+    return field.scores["indices"][first:last], field.scores["data"][first:last]
 
 
 def _frequency(built: _Built, token: str) -> int:

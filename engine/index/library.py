@@ -18,12 +18,11 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from ..errors import LibraryNotFound
 from ..types import MetaValue, SourceText
-from . import refusals
+from . import disk, refusals
 from .door import (
     Database,
     batches,
@@ -73,7 +72,8 @@ class WindowVector:
 
 
 class Library:
-    """An open library.
+    """An open library. On a disk that cannot be written it is read as it lies there: questions
+    work, and what writes is refused (`is_read_only`).
 
     Args:
         path: the library's folder.
@@ -90,9 +90,8 @@ class Library:
     ) -> None:
         self.path = Path(path)
         self._prepare_folder(create=create)
-        self.database = Database(
-            URL.create("sqlite", database=str((self.path / DATABASE_NAME).resolve()))
-        )
+        self.is_read_only = not disk.is_writable(self.path / DATABASE_NAME)
+        self.database = Database(disk.address(self.path / DATABASE_NAME))
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
         try:
             self._prepare_schema(create=create)
@@ -105,7 +104,7 @@ class Library:
             raise refusals.is_file(self.path)
         database = self.path / DATABASE_NAME
         if database.exists():
-            if not _size_of(database) and (self.path / "derived").exists():
+            if not disk.size_of(database) and (self.path / "derived").exists():
                 raise refusals.lost_database(database)
             return
         if not create:
@@ -147,6 +146,8 @@ class Library:
         Waits for another writer as long as the library was opened for, or `timeout_seconds`.
         """
         seconds = self._lock.timeout if timeout_seconds is None else timeout_seconds
+        if self.is_read_only:
+            raise refusals.read_only(self.path)
         try:
             self._lock.acquire(timeout=seconds)
         except Timeout as error:
@@ -161,6 +162,8 @@ class Library:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction, joined by everything inside it that writes."""
+        if self.is_read_only:
+            raise refusals.read_only(self.path)
         with self._errors_mapped(), self.database.write() as connection:
             yield connection
 
@@ -358,7 +361,7 @@ class Library:
 
     def size_bytes(self) -> int:
         """What the library takes on disk, derived files included."""
-        return sum(_size_of(file) for file in self.path.rglob("*") if file.is_file())
+        return sum(disk.size_of(file) for file in self.path.rglob("*") if file.is_file())
 
 
 def vector_stamp(connection: Connection) -> str:
@@ -381,10 +384,3 @@ def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:
     if length == 0 or abs(length - 1) < 1e-4:
         return values
     return (values / length).astype("<f4")
-
-
-def _size_of(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:  # the database's side files go when another process closes it
-        return 0

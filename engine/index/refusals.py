@@ -38,6 +38,22 @@ def not_locked(path: Path, error: OSError) -> LibraryUnusable:
     return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")
 
 
+def read_only(path: Path) -> LibraryUnusable:
+    """It was to be written, and lies where it can only be read."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
+        "where it can be written"
+    )
+
+
+def unfinished(path: Path) -> LibraryUnusable:
+    """It can only be read, and its last writer was killed before the database was put in order."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} is read-only, and whoever wrote it last did not finish: "
+        "make its folder writable and ask it once, or copy it to where it can be written"
+    )
+
+
 def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
     """A later version of the product made it."""
     return LibraryUnusable(
@@ -74,11 +90,10 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
     kept = "what was stored before is kept"
     if "locked" in text or "busy" in text:
         return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
-    if ("readonly" in text or "unable to open" in text) and not os.access(path, os.W_OK):
-        return LibraryUnusable(
-            f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
-            "where it can be written (questions write there too)"
-        )
+    if "unable to open" in text and not os.access(path, os.W_OK):
+        return unfinished(path)
+    if "readonly" in text and not os.access(database, os.W_OK):
+        return read_only(path)
     if "disk I/O error" in text:
         return LibraryUnusable(
             f"the disk of {str(path)!r} refuses ({text}): if it is full, make room and run the "

@@ -1,12 +1,47 @@
-"""What is wrong with a library, if anything."""
+"""How a library is: what it holds, what is wrong with it if anything, and how that is mended."""
 
 from __future__ import annotations
 
 from sqlalchemy import select
 
 from .door import chunk_table
+from .indexer import Indexer
 from .library import Library
+from .store_dense import ExternalDense
 from .tables import documents
+from .vector import WindowedVectorIndex
+
+COUNTED = (
+    "documents",
+    "chunks",
+    "vectors",
+    "mentions",
+    "statements",
+    "claims",
+    "pending",
+    "entities",
+    "relations",
+    "communities",
+    "reports",
+    "written_reports",
+)
+"""The tables that a user knows; `pending` are chunks that a language model is to read yet."""
+
+
+def held(library: Library) -> dict[str, int]:
+    """How much there is of what a user knows, and what the library takes on disk."""
+    counts = library.counts()
+    return {name: counts[name] for name in COUNTED} | {"size_bytes": library.size_bytes()}
+
+
+def repaired(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:
+    """Bring everything that is derived up to the library; what was done, a line each."""
+    done = indexer.derived()
+    lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
+    if vectors is not None and isinstance(vectors.store.dense, ExternalDense):
+        found = vectors.store.dense.reconcile(full=True)
+        lines.append(f"vector store: {found.added} vectors written, {found.removed} removed")
+    return lines
 
 
 def problems(library: Library) -> list[str]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import chromadb
 import httpx
+from chromadb.api import ClientAPI
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 from chromadb.config import Settings
 from chromadb.errors import ChromaError
@@ -32,19 +33,20 @@ class ChromaStore:
     opening_errors: tuple[type[Exception], ...] = errors
     most = 10_000
 
-    def __init__(self, name: str, *, dimension: int, url: str, path: str, api_key: str) -> None:
-        quiet = Settings(anonymized_telemetry=False)
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimension: int,
+        url: str,
+        path: str,
+        api_key: str,
+        timeout_seconds: float,
+    ) -> None:
         if path:
-            client = chromadb.PersistentClient(path=path, settings=quiet)
+            client = chromadb.PersistentClient(path=path, settings=_quiet())
         else:
-            parts = urlsplit(url)
-            client = chromadb.HttpClient(
-                host=parts.hostname or "localhost",
-                port=parts.port or (443 if parts.scheme == "https" else 8000),
-                ssl=parts.scheme == "https",
-                headers={"x-chroma-token": api_key} if api_key else {},
-                settings=quiet,
-            )
+            client = _connected(url, api_key=api_key, timeout_seconds=timeout_seconds)
         self._client = client
         self._collection = client.get_or_create_collection(
             name,
@@ -72,3 +74,35 @@ class ChromaStore:
     def close(self) -> None:
         """See `ExternalStore`."""
         self._client.close()  # type: ignore[attr-defined]  # both clients have it, their interface not
+
+
+def _quiet() -> Settings:
+    return Settings(anonymized_telemetry=False)
+
+
+def _connected(url: str, *, api_key: str, timeout_seconds: float) -> ClientAPI:
+    """A client that waits no longer than this: by itself it waits for ever.
+
+    Of a server's failure it would make an error of no kind of its own.
+    """
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https"
+    host, port = parts.hostname or "localhost", parts.port or (443 if is_safe else 8000)
+    address = f"http{'s' if is_safe else ''}://{host}:{port}/api/v2/heartbeat"
+    _refuse_failure(httpx.get(address, timeout=timeout_seconds))
+    client = chromadb.HttpClient(
+        host=host,
+        port=port,
+        ssl=is_safe,
+        headers={"x-chroma-token": api_key} if api_key else {},
+        settings=_quiet(),
+    )
+    session: httpx.Client = client._server._session  # type: ignore[attr-defined]
+    session.timeout = httpx.Timeout(timeout_seconds)
+    session.event_hooks = {"response": [_refuse_failure]}
+    return client
+
+
+def _refuse_failure(response: httpx.Response) -> None:
+    if response.is_server_error:
+        response.raise_for_status()

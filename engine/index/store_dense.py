@@ -19,8 +19,9 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from ..errors import LibraryBusy, LibraryUnusable
+from ..errors import LibraryBusy, LibraryUnusable, VectorStoreUnavailable
 from .door import batches, chunk_table
+from .held_vectors import count_vectors
 from .library import Library, unit_length, vector_stamp
 from .reconcile import (
     Reconciled,
@@ -67,6 +68,9 @@ class Dense(Protocol):
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
         """Exact cosine of these chunks."""
 
+    def close(self) -> None:
+        """Let go of files, connections and threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -98,6 +102,7 @@ class ExternalDense:
         self._name = ""
         self._checked = False
         self._held: _Held | None = None
+        self._stamped: tuple[str, dict[str, str]] | None = None
         self._file = library.path / "derived" / "vector-store.json"
 
     def search(
@@ -161,6 +166,19 @@ class ExternalDense:
             # Another thread has a view of its own: of what is committed, at this moment.
             return elsewhere.submit(self._reconcile, full=full, always=True).result()
 
+    def catch_up(self) -> Reconciled:
+        """Make the store equal to the library unless it was left so, without a look at it then.
+
+        Raises:
+            VectorStoreUnavailable: the store cannot be reached, or refuses.
+        """
+        with self._turn, self._library.read() as connection:
+            now = self._stamp(connection)
+            if now is None or read_stamp(self._file) == now:
+                return Reconciled()
+            with ThreadPoolExecutor(max_workers=1) as elsewhere:
+                return elsewhere.submit(self._reconcile).result()
+
     def close(self) -> None:
         """Let go of the store."""
         with self._turn:
@@ -198,7 +216,7 @@ class ExternalDense:
     def _current(self, connection: Connection) -> _Held:
         now = vector_stamp(connection)
         with self._turn:
-            if not self._checked or read_stamp(self._file) != self._stamp(now):
+            if not self._checked or read_stamp(self._file) != self._stamp(connection):
                 with ThreadPoolExecutor(max_workers=1) as elsewhere:
                     elsewhere.submit(self._reconcile).result()
             if self._held is None or self._held.stamp != now:
@@ -206,35 +224,53 @@ class ExternalDense:
             return self._held
 
     def _reconcile(self, *, full: bool = False, always: bool = False) -> Reconciled:
-        self._file.parent.mkdir(exist_ok=True)
+        if not always and self._found_equal():
+            return Reconciled()
         with self._alone(), self._library.read() as connection:
-            dimension = _dimension(connection, self._model)
-            if dimension is None and self._store is None:
+            now = self._stamp(connection)
+            if now is None:
                 self._checked = False
                 return Reconciled()
-            store = self._opened(dimension)
-            now = self._stamp(vector_stamp(connection))
-            count = func.count()
-            windows = connection.execute(
-                select(count).select_from(vectors).where(vectors.c.model == self._model)
-            ).scalar_one()
+            store = self._opened(int(now["dimension"]))
             with said_clearly(repr(self._name), store.errors):
-                equal = read_stamp(self._file) == now and (
-                    self._checked or store.count() == windows
-                )
-                done = Reconciled()
-                if always or not equal:
-                    self._file.unlink(missing_ok=True)
-                    done = reconcile(store, connection, model=self._model, full=full)
-                    write_stamp(self._file, now)
+                # What dies from here on leaves a stamp that equals no library.
+                write_stamp(self._file, now | {"library": ""})
+                done = reconcile(store, connection, model=self._model, full=full)
+                write_stamp(self._file, now)
             self._checked = True
             return done
 
+    def _found_equal(self) -> bool:
+        """Whether the store was left equal to the library as it is, and has as many points."""
+        with self._library.read() as connection:
+            now = self._stamp(connection)
+            if now is None or read_stamp(self._file) != now:
+                return False
+            windows = count_vectors(connection, model=self._model)
+        store = self._opened(int(now["dimension"]))
+        with said_clearly(repr(self._name), store.errors):
+            self._checked = self._checked or store.count() == windows
+        return self._checked
+
+    def _dimension(self, connection: Connection) -> int | None:
+        """That of the library's vectors or, where none is left, of those that the store was given;
+        None where there never were any."""
+        found = _dimension(connection, self._model)
+        if found is not None:
+            return found
+        held = read_stamp(self._file)
+        known = held.get("dimension", "")
+        same = known.isdigit() and held.get("collection") == self._collection(int(known))
+        return int(known) if same else None
+
+    def _collection(self, dimension: int) -> str:
+        return collection_name(
+            self._library.path, prefix=self._prefix, model=self._model, dimension=dimension
+        )
+
     def _opened(self, dimension: int | None) -> ExternalStore:
         if dimension is not None:
-            name = collection_name(
-                self._library.path, prefix=self._prefix, model=self._model, dimension=dimension
-            )
+            name = self._collection(dimension)
             if self._store is not None and name != self._name:
                 self._store.close()
                 self._store = None
@@ -254,20 +290,38 @@ class ExternalDense:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One process at a time writes to the store; searches go on."""
-        lock = FileLock(self._library.path / "derived" / "vector-store.lock", timeout=_LOCK_SECONDS)
+        folder = self._file.parent
+        lock = FileLock(folder / "vector-store.lock", timeout=_LOCK_SECONDS)
         try:
+            folder.mkdir(exist_ok=True)
             lock.acquire()
         except Timeout as error:
             raise LibraryBusy(
                 f"another process has been filling the vector store for {_LOCK_SECONDS:.0f} s"
+            ) from error
+        except OSError as error:
+            raise VectorStoreUnavailable(
+                f"the vector store is not up to the library, and {str(folder)!r} cannot be written "
+                f"({error.strerror}): ask once where it can"
             ) from error
         try:
             yield
         finally:
             lock.release()
 
-    def _stamp(self, now: str) -> dict[str, str]:
-        return {"collection": self._name, "library": now}
+    def _stamp(self, connection: Connection) -> dict[str, str] | None:
+        """What the store is equal to where it is equal to the library now; None without vectors."""
+        now = vector_stamp(connection)
+        if self._stamped is None or self._stamped[0] != now:
+            dimension = self._dimension(connection)  # looks at every vector
+            if dimension is None:
+                return None
+            collection = self._collection(dimension)
+            self._stamped = (
+                now,
+                {"collection": collection, "dimension": str(dimension), "library": now},
+            )
+        return self._stamped[1]
 
 
 def _dimension(connection: Connection, model: str) -> int | None:

@@ -19,7 +19,16 @@ class MilvusStore:
     opening_errors: tuple[type[Exception], ...] = (*errors, RuntimeError)
     most = 16_384  # the server refuses more
 
-    def __init__(self, name: str, *, dimension: int, url: str, path: str, api_key: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimension: int,
+        url: str,
+        path: str,
+        api_key: str,
+        timeout_seconds: float,
+    ) -> None:
         self._name = name
         self.vectors = MilvusVectorStore(
             uri=url or path,
@@ -30,6 +39,7 @@ class MilvusStore:
             similarity_metric="COSINE",
             consistency_level="Strong",  # what was written is counted and found at once
             use_async_client=False,  # it would need an event loop already running
+            timeout=timeout_seconds,
         )
         self.vectors.client.load_collection(name)
 

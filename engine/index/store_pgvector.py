@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,24 @@ class PgvectorStore:
     opening_errors: tuple[type[Exception], ...] = errors
     most = 100_000
 
-    def __init__(self, name: str, *, dimension: int, url: str, path: str, api_key: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimension: int,
+        url: str,
+        path: str,
+        api_key: str,
+        timeout_seconds: float,
+    ) -> None:
         address = make_url(url).set(drivername="postgresql+psycopg")
         if api_key:
             address = address.set(password=api_key)
         self._table = f"data_{name}"
-        self._engine = create_engine(address, pool_pre_ping=True)
+        waits = {"connect_timeout": math.ceil(timeout_seconds)}
+        self._engine = create_engine(address, pool_pre_ping=True, connect_args=waits)
+        with self._engine.connect():
+            pass  # a server that is away is an error once, here, and not also in a log
         self.vectors = PGVectorStore(
             table_name=name,
             embed_dim=dimension,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,25 @@ class QdrantStore:
     opening_errors: tuple[type[Exception], ...] = (*errors, RuntimeError)
     most = 100_000
 
-    def __init__(self, name: str, *, dimension: int, url: str, path: str, api_key: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimension: int,
+        url: str,
+        path: str,
+        api_key: str,
+        timeout_seconds: float,
+    ) -> None:
         self._name = name
         if path:
             self._client = QdrantClient(path=path, force_disable_check_same_thread=True)
         else:
             self._client = QdrantClient(
-                url=url, api_key=api_key or None, timeout=30, check_compatibility=False
+                url=url,
+                api_key=api_key or None,
+                timeout=math.ceil(timeout_seconds),
+                check_compatibility=False,
             )
         self.vectors = QdrantVectorStore(
             collection_name=name,

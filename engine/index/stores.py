@@ -60,9 +60,18 @@ class ExternalStore(Protocol):
 
 
 def open_store(
-    kind: StoreKind, name: str, *, dimension: int, url: str = "", path: str = "", api_key: str = ""
+    kind: StoreKind,
+    name: str,
+    *,
+    dimension: int,
+    url: str = "",
+    path: str = "",
+    api_key: str = "",
+    timeout_seconds: float = 30.0,
 ) -> ExternalStore:
     """The collection `name`, on a server (`url`) or in a local file or folder (`path`).
+
+    A server is waited for as long as `timeout_seconds`, at least a second.
 
     Raises:
         SettingsError: neither or both of `url` and `path`, or a path for pgvector.
@@ -89,7 +98,14 @@ def open_store(
             f"vectors.store {kind!r} needs {error.name!r}: pip install 'loregraph[{kind}]'"
         ) from error
     with said_clearly(f"{kind} at {_without_secret(url or path)!r}", Chosen.opening_errors):
-        return Chosen(name, dimension=dimension, url=url, path=path, api_key=api_key)
+        return Chosen(
+            name,
+            dimension=dimension,
+            url=url,
+            path=path,
+            api_key=api_key,
+            timeout_seconds=timeout_seconds,
+        )
 
 
 @contextmanager

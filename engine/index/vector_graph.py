@@ -1,15 +1,18 @@
 """An HNSW graph over the base block of very many vectors, kept in a file.
 
 It is slow to make and cannot forget, so it is made once for a base block: what came since is
-compared one by one, what is gone is passed over, until the blocks are merged (see `held_vectors`).
-The file holds the links between vectors and no vector: it is filled from the library's own.
+compared one by one, what is gone is passed over. The file holds which vectors the block was made
+of and the links between them, and no vector: it is filled from the library's own. In the place of
+one that is gone stands the mean of those that it was linked with, so that ways still lead through.
+Malkov and Yashunin, Efficient and robust approximate nearest neighbor search, 2016.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +20,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import derived
-from .held_vectors import HeldVectors
+from .door import StringTable
+from .held_vectors import HEAD_BYTES, HeldVectors, Key
 
 KIND = "hnsw"
 FILE_NAME = "vectors.faiss"
 NEIGHBOURS = 32
 BREADTH = 256
 """How many candidates a search keeps in view, at least."""
+SLICE = 500
+"""So many vectors are added between two looks at whether the graph is still wanted."""
 
 
+@dataclass(frozen=True, slots=True)
 class VectorGraph:
-    """Finds candidates among the vectors of one base block after the other."""
+    """Finds candidates among the vectors of one base block."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock = threading.Lock()
-        self._base: NDArray[np.float32] | None = None
-        self._index: Any = None
+    base: NDArray[np.float32]
+    index: Any
 
     def near(
         self, held: HeldVectors, query: NDArray[np.float32], *, count: int
@@ -43,11 +47,10 @@ class VectorGraph:
         Among the nearest are more than `count` where vectors are gone, so that enough are left.
         """
         faiss: Any = importlib.import_module("faiss")
-        index = self._current(held.base)
         gone = int(np.count_nonzero(held.chunk_of[: len(held.base)] < 0))
         wanted = min(len(held.base), 2 * count + min(gone, count))
         parameters = faiss.SearchParametersHNSW(efSearch=max(BREADTH, wanted))
-        scores, slots = index.search(query.reshape(1, -1), wanted, params=parameters)
+        scores, slots = self.index.search(query.reshape(1, -1), wanted, params=parameters)
         cosines = np.full(len(held.chunk_of), -np.inf, dtype=np.float32)
         found = slots[0] >= 0
         cosines[slots[0][found]] = scores[0][found]
@@ -55,37 +58,100 @@ class VectorGraph:
             cosines[len(held.base) :] = held.tail @ query
         return cosines
 
-    def _current(self, base: NDArray[np.float32]) -> Any:
-        with self._lock:
-            if self._base is not base:
-                self._index = _opened(base, self._folder)
-                self._base = base
-            return self._index
 
+def built(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+    """The graph of a base block, on one thread, so that it is the same each time.
 
-def _opened(base: NDArray[np.float32], folder: Path) -> Any:
+    None as soon as it is no longer wanted: it takes minutes.
+    """
     faiss: Any = importlib.import_module("faiss")
-    made_of = hashlib.sha256(f"{faiss.__version__} {NEIGHBOURS} {base.shape}".encode())
-    made_of.update(base.data)
+    faiss.omp_set_num_threads(1)  # of the thread that this runs in
+    index = faiss.IndexHNSWFlat(base.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
+    for start in range(0, len(base), SLICE):
+        if not is_wanted():
+            return None
+        index.add(base[start : start + SLICE])
+    return VectorGraph(base, index)
+
+
+def keep(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -> bool:
+    """Write the graph of these keys into `folder` (`derived/`); whether the disk took it."""
+    faiss: Any = importlib.import_module("faiss")
 
     def write(place: Path) -> None:
-        faiss.write_index(_made(base), str(place / FILE_NAME), faiss.IO_FLAG_SKIP_STORAGE)
+        table = StringTable.of(chunk_id for chunk_id, _, _ in keys)
+        np.save(place / "ends.npy", table.ends, allow_pickle=False)
+        np.save(place / "letters.npy", table.letters, allow_pickle=False)
+        windows = np.array([window for _, window, _ in keys], dtype=np.int64)
+        np.save(place / "windows.npy", windows, allow_pickle=False)
+        heads = np.frombuffer(b"".join(head for _, _, head in keys), dtype=np.uint8)
+        np.save(place / "heads.npy", heads, allow_pickle=False)
+        faiss.write_index(graph.index, str(place / FILE_NAME), faiss.IO_FLAG_SKIP_STORAGE)
 
-    def load(place: Path) -> Any:
-        index = faiss.read_index(str(place / FILE_NAME))
-        storage = faiss.IndexFlatIP(base.shape[1])
-        storage.add(base)
-        storage.this.disown()  # the graph frees it
-        index.storage, index.own_fields = storage, True
-        return index
-
-    stamp = made_of.hexdigest()[:32]
-    index = derived.opened(folder / f"{KIND}-{stamp}", write=write, load=load)
-    return _made(base) if index is None else index
+    made_of = hashlib.sha256()
+    for chunk_id, window, head in keys:
+        made_of.update(f"{chunk_id}\x1f{window}\x1f".encode("utf8", "surrogatepass") + head)
+    name = f"{KIND}-{_recipe(model)}-{made_of.hexdigest()[:16]}"
+    return derived.opened(folder / name, write=write, load=lambda _: True) is not None
 
 
-def _made(base: NDArray[np.float32]) -> Any:
+def kept(folder: Path, *, model: str) -> tuple[Path, list[Key]] | None:
+    """Where a graph of this model lies in `folder` (`derived/`), and what its block is made of."""
+    for place in sorted(folder.glob(f"{KIND}-{_recipe(model)}-*")):
+        if place.suffix == ".part" or not derived.is_sound(place):
+            continue
+        try:
+            ends, letters, windows, heads = (
+                np.load(place / f"{name}.npy", allow_pickle=False)
+                for name in ("ends", "letters", "windows", "heads")
+            )
+        except FileNotFoundError:  # another process made another one
+            continue
+        starts = range(0, len(heads), HEAD_BYTES)
+        held = heads.tobytes()
+        some = [held[start : start + HEAD_BYTES] for start in starts]
+        return place, list(zip(StringTable(ends, letters), windows.tolist(), some, strict=True))
+    return None
+
+
+def filled(place: Path, held: HeldVectors) -> VectorGraph | None:
+    """The graph that lies there with the vectors of the picture's base block in it.
+
+    None where it went away, or is of another size.
+    """
     faiss: Any = importlib.import_module("faiss")
-    index = faiss.IndexHNSWFlat(base.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    index.add(base)
-    return index
+    path = place / FILE_NAME
+    if not path.exists():
+        return None
+    index = faiss.read_index(str(path))
+    if (index.ntotal, index.d) != held.base.shape:
+        return None
+    gone = np.flatnonzero(held.chunk_of[: len(held.base)] < 0)
+    base = _with_stand_ins(index.hnsw, held.base, gone) if gone.size else held.base
+    storage = faiss.IndexFlatIP(base.shape[1])
+    storage.add(base)
+    storage.this.disown()  # the graph frees it
+    index.storage, index.own_fields = storage, True
+    return VectorGraph(held.base, index)
+
+
+def _with_stand_ins(
+    hnsw: Any, base: NDArray[np.float32], gone: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The base block with each gone row the mean of those linked from it on the lowest level."""
+    faiss: Any = importlib.import_module("faiss")
+    neighbours = faiss.vector_to_array(hnsw.neighbors)
+    offsets = faiss.vector_to_array(hnsw.offsets).astype(np.int64)
+    width = int(hnsw.nb_neighbors(0))
+    block = base.copy()
+    for row in gone.tolist():
+        linked = neighbours[offsets[row] : offsets[row] + width]
+        block[row] = base[linked[linked >= 0]].mean(axis=0) if (linked >= 0).any() else 0.0
+    return block
+
+
+def _recipe(model: str) -> str:
+    """What decides, besides the vectors, which graph is made, in few letters."""
+    faiss: Any = importlib.import_module("faiss")
+    made_of = f"{faiss.__version__} {NEIGHBOURS} {SLICE} {model}"
+    return hashlib.sha256(made_of.encode("utf8", "surrogatepass")).hexdigest()[:12]

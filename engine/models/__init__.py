@@ -1,21 +1,30 @@
-"""Settings to model objects: embeddings, tokenisers, language models.
+"""Settings to model objects: embeddings, tokenisers, language models and the way to them.
 
 `build` is the only place that branches on a provider; `encoder` runs the bundled MiniLM,
-`tokeniser` counts sizes, `usage` calls a language model. Importing this package loads no model
+`tokeniser` counts sizes, `gateway` asks a language model. Importing this package loads no model
 and none of LlamaIndex.
 """
 
 from __future__ import annotations
 
+from .budget import Budget
 from .build import build_embedding, build_llm, identity_of
+from .gateway import Gateway, Reply
+from .gateways import build_budget, build_gateways, build_llms
 from .tokeniser import Tokeniser, load_tokeniser, windows
 from .usage import UsageMeter
 
 __all__ = [
+    "Budget",
+    "Gateway",
+    "Reply",
     "Tokeniser",
     "UsageMeter",
+    "build_budget",
     "build_embedding",
+    "build_gateways",
     "build_llm",
+    "build_llms",
     "identity_of",
     "load_tokeniser",
     "windows",

@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..settings import EmbeddingSettings, LlmSettings
+from .naming import identity_of
+
+__all__ = ["build_chain", "build_embedding", "build_llm", "identity_of"]
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import LLM
+
+    from .endpoint import Endpoint
 
 _EMBEDDING_TIMEOUT_SECONDS = 60.0
 _EMBEDDING_RETRIES = 2
@@ -105,37 +110,58 @@ def build_llm(settings: LlmSettings, environment: Mapping[str, str] | None = Non
 
     Raises:
         SettingsError: a setting that the kind needs is missing or unusable; the message names it.
+        MissingExtra: what the kind needs is not installed.
         ModelUnavailable: the endpoint needs a key and its variable holds none.
     """
+    environment = os.environ if environment is None else environment
     match settings.kind:
         case "none":
             return None
         case "openai_like":
-            from .endpoint import open_llm, read_endpoint
+            from .endpoint import open_llm
 
-            endpoint = read_endpoint(
-                "llm",
-                os.environ if environment is None else environment,
-                base_url=settings.base_url,
-                model=settings.model,
-                api_key_variable=settings.api_key_variable,
-                timeout_seconds=settings.timeout_seconds,
-                retries=settings.retries,
-            )
             return open_llm(
-                endpoint,
+                _llm_endpoint(settings, environment),
+                context_window_tokens=settings.context_window_tokens,
+                max_output_tokens=settings.max_output_tokens,
+            )
+        case "ollama":
+            from .vendors import OLLAMA_URL, open_ollama
+
+            local = settings.model_copy(update={"base_url": settings.base_url or OLLAMA_URL})
+            return open_ollama(
+                _llm_endpoint(local, environment),
+                context_window_tokens=settings.context_window_tokens,
+            )
+        case "anthropic":
+            from .vendors import ANTHROPIC_KEY_VARIABLE, ANTHROPIC_URL, open_anthropic
+
+            far = settings.model_copy(update={"base_url": settings.base_url or ANTHROPIC_URL})
+            if "api_key_variable" not in settings.model_fields_set:
+                far = far.model_copy(update={"api_key_variable": ANTHROPIC_KEY_VARIABLE})
+            return open_anthropic(
+                _llm_endpoint(far, environment), max_output_tokens=settings.max_output_tokens
+            )
+        case "gguf":
+            from .vendors import open_gguf
+
+            return open_gguf(
+                settings.path,
+                name=settings.model,
                 context_window_tokens=settings.context_window_tokens,
                 max_output_tokens=settings.max_output_tokens,
             )
 
 
-def identity_of(model: BaseEmbedding | LLM) -> str:
-    """Names a model: what two of other names made must never be compared or taken for the same.
+def _llm_endpoint(settings: LlmSettings, environment: Mapping[str, str]) -> Endpoint:
+    from .endpoint import read_endpoint
 
-    The model's own `identity` where it has one, else its class and the model's name.
-    """
-    own = getattr(model, "identity", None)
-    if isinstance(own, str):
-        return own
-    name = getattr(model, "model_name", None) or getattr(model, "model", "")
-    return f"{model.class_name()}/{name}"
+    return read_endpoint(
+        "llm",
+        environment,
+        base_url=settings.base_url,
+        model=settings.model,
+        api_key_variable=settings.api_key_variable,
+        timeout_seconds=settings.timeout_seconds,
+        retries=settings.retries,
+    )

@@ -37,6 +37,11 @@ class Endpoint:
     loopback: bool
     key: str = field(repr=False)
 
+    @property
+    def has_key(self) -> bool:
+        """Whether a key was given."""
+        return self.key != _NO_KEY
+
 
 def read_endpoint(
     section: str,
@@ -91,6 +96,14 @@ def _host_of(url: str, *, setting: str) -> str:
     return host
 
 
+def is_loopback_url(url: str) -> bool:
+    """Whether this is the address of a server on this machine."""
+    try:
+        return _is_loopback(urlsplit(url.strip()).hostname or "")
+    except ValueError:
+        return False
+
+
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -104,6 +117,8 @@ def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_token
     """A chat model at temperature 0. Nothing is sent before the first call."""
     from llama_index.llms.openai_like import OpenAILike
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
+
+    from .body_limits import async_hooks, sync_hooks
 
     proxies = not endpoint.loopback
     llm: LLM = OpenAILike(
@@ -119,10 +134,16 @@ def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_token
         max_retries=0,
         additional_kwargs={"stream_options": {"include_usage": True}},
         openai_client=OpenAI(
-            **_client_arguments(endpoint), http_client=DefaultHttpxClient(trust_env=proxies)
+            **_client_arguments(endpoint),
+            http_client=DefaultHttpxClient(
+                trust_env=proxies, event_hooks=sync_hooks(endpoint.timeout_seconds)
+            ),
         ),
         async_openai_client=AsyncOpenAI(
-            **_client_arguments(endpoint), http_client=DefaultAsyncHttpxClient(trust_env=proxies)
+            **_client_arguments(endpoint),
+            http_client=DefaultAsyncHttpxClient(
+                trust_env=proxies, event_hooks=async_hooks(endpoint.timeout_seconds)
+            ),
         ),
     )
     return llm

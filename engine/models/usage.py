@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 from ..errors import ModelOutputError
 from ..types import Usage
 from .failures import translated
+from .response import UNFINISHED, finish_of, name_of, reported_usage
 
 if TYPE_CHECKING:
-    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+    from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.llms import LLM
 
 
@@ -44,13 +45,13 @@ class UsageMeter:
                 after the client's own retries.
             ModelOutputError: not a reply of the protocol, or an empty one (it is still counted).
         """
-        name = _name_of(llm)
+        name = name_of(llm)
         with translated(name):
             response = llm.chat(list(messages))
             text = (response.message.content or "").strip()
-        usage = self._add(messages, text, reported=_reported(response))
+        usage = self._add(messages, text, reported=reported_usage(response))
         if not text:
-            raise _empty(name, finish=_finish_of(response))
+            raise _empty(name, finish=finish_of(response))
         return text, usage
 
     def stream(self, llm: LLM, messages: Sequence[ChatMessage]) -> Iterator[str]:
@@ -60,7 +61,7 @@ class UsageMeter:
             ModelUnavailable: as `complete`; also in the middle, after pieces were given.
             ModelOutputError: nothing came, or the stream ended without saying that it was done.
         """
-        name = _name_of(llm)
+        name = name_of(llm)
         pieces: list[str] = []
         reported: Usage | None = None
         finish: str | None = None
@@ -72,8 +73,8 @@ class UsageMeter:
                     response = next(replies, None)
                 if response is None:
                     break
-                reported = _reported(response) or reported
-                finish = _finish_of(response) or finish
+                reported = reported_usage(response) or reported
+                finish = finish_of(response) or finish
                 if response.delta:
                     pieces.append(response.delta)
                     yield response.delta
@@ -87,7 +88,7 @@ class UsageMeter:
             )
         if not "".join(pieces).strip():
             raise _empty(name, finish=finish)
-        if finish == _UNFINISHED:
+        if finish == UNFINISHED:
             raise ModelOutputError(f"{name} broke off in the middle of its answer: ask again")
 
     def _add(self, messages: Sequence[ChatMessage], text: str, *, reported: Usage | None) -> Usage:
@@ -111,33 +112,6 @@ class UsageMeter:
 
             self._tokeniser = load_tokeniser()
         return self._tokeniser.count(text)
-
-
-_UNFINISHED = "unfinished"
-
-
-def _name_of(llm: LLM) -> str:
-    name = f"language model {llm.metadata.model_name!r}"
-    url = getattr(llm, "api_base", None)
-    # A URL of the user's own making might carry a secret in front of an @ or behind a ?.
-    return f"{name} at {url}" if isinstance(url, str) and not {"@", "?"} & set(url) else name
-
-
-def _reported(response: ChatResponse) -> Usage | None:
-    """The server's own count, where the reply carries one."""
-    prompt = response.additional_kwargs.get("prompt_tokens")
-    completion = response.additional_kwargs.get("completion_tokens")
-    if not isinstance(prompt, int) or not isinstance(completion, int) or prompt + completion <= 0:
-        return None
-    return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion)
-
-
-def _finish_of(response: ChatResponse) -> str | None:
-    """Why an OpenAI-like reply ended, `_UNFINISHED` while it goes on; `None` for other vendors."""
-    choices = getattr(response.raw, "choices", None)
-    if not choices:
-        return None
-    return getattr(choices[0], "finish_reason", None) or _UNFINISHED
 
 
 def _empty(name: str, *, finish: str | None) -> ModelOutputError:

@@ -251,10 +251,17 @@ class LocalRetriever(BaseRetriever):
         walk: Walk | None = None
         if self._settings.walk:
             walk = lambda scores: shown.view.rank(scores, asked.names.labels)  # noqa: E731
+        names = {asked.text: asked.names} if self._settings.walk else {}  # the graph's part
         if len(searches) == 1:
-            return self._ranked(asked.text, vectors[0], shown, steps, walk=walk)
+            one = names.get(asked.text)
+            return self._ranked(asked.text, vectors[0], shown, steps, walk=walk, names=one)
         found = [
-            (each, self._ranked(each.keyword, vector, shown, steps, walk=None))
+            (
+                each,
+                self._ranked(
+                    each.keyword, vector, shown, steps, walk=None, names=names.get(each.keyword)
+                ),
+            )
             for each, vector in zip(searches, vectors, strict=True)
         ]
         return rank_expanded(found, walk=walk, pool=self._settings.pool)
@@ -267,10 +274,16 @@ class LocalRetriever(BaseRetriever):
         steps: Stopwatch,
         *,
         walk: Walk | None,
+        names: QuestionNames | None,
     ) -> Ranking:
-        """What one search finds: by `text` unless it is empty, by `vector` where there is one."""
+        """What one search finds: by `text` unless it is empty, by `vector` where there is one.
+
+        `names` are those of `text`, where things shall be searched by all their names.
+        """
         view = shown.view
-        fields = self._keyword.field_scores(text) if self._settings.keyword and text else None
+        fields = None
+        if self._settings.keyword and text:
+            fields = self._keyword.field_scores(text, names)
         steps.lap("keyword", "BM25 of title and text" if fields else "off")
         dense = None
         if self._dense is not None and vector is not None:

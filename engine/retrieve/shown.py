@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from ..index.door import GraphView, derived_stamp, read_view
+from ..index.door import GraphView, derived_stamp
 from ..index.filters import DocumentFilter
+from ..index.held_view import opened_view
 from ..index.library import Library
 from .fuse import Scores
 from .time import time_decay
@@ -65,7 +66,7 @@ class Views:
         stamp = derived_stamp(connection)
         with self._guard:
             if self._stamp != stamp:
-                view = read_view(connection)
+                view = opened_view(connection, self._library.path / "derived")
                 rows = np.arange(len(view.chunk_ids))
                 whole = Shown(view, rows, is_all=True, decay=self._decay(connection, view))
                 self._stamp, self._shown = stamp, {"": whole}

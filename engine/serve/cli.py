@@ -104,6 +104,9 @@ def add(
     tag: TagOption = None,
     meta: MetaOption = None,
     namespace: NamespaceOption = "",
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what language models would cost.")
+    ] = False,
     report_file: ReportOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -111,6 +114,23 @@ def add(
 ) -> None:
     """Add documents; unchanged ones cost nothing."""
     metadata = metadata_of(tag, meta)
+    if estimate:
+        from .draw import show_estimate
+
+        with (
+            library_or_none(library, planned=True) as place,
+            writing(place, profile, create=True) as (engine, progress),
+        ):
+            forecast = engine.estimate(
+                sources,
+                namespace=namespace,
+                include=include or (),
+                exclude=exclude or (),
+                tables=table or (),
+                progress=progress,
+            )
+        show_estimate(forecast, as_json=json_output)
+        return
     with writing(library, profile, create=True) as (engine, progress):
         report = engine.add(
             sources,
@@ -263,6 +283,20 @@ def stats(
     with opened(library, profile) as engine:
         counts, listed = engine.stats(), engine.documents() if documents else None
     show_stats(counts, listed, as_json=json_output)
+
+
+@app.command()
+def usage(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """What language models have cost, by day, stage and model."""
+    from .draw import show_usage
+
+    with opened(library, profile) as engine:
+        rows = engine.usage()
+    show_usage(rows, as_json=json_output)
 
 
 @app.command()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from ..index.library import DocumentRow
-    from ..types import Answer, Citation, IngestReport, Passage
+    from ..types import Answer, Citation, Estimate, IngestReport, Passage, StageUsage, Usage
     from .doctor import Finding
 
 # Long lines are left to the terminal: a pipe gets them whole.
@@ -37,6 +37,7 @@ STAGES = {
     "link": "Linking names",
     "cluster": "Clustering",
     "report": "Writing reports",
+    "read with the model": "Reading with the model",
     "ask": "Asking questions",
 }
 EXCERPT_CHARACTERS = 300
@@ -106,6 +107,11 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} cannot be printed as JSON")
 
 
+def show_line(text: str) -> None:
+    """One line on standard output."""
+    _print(text)
+
+
 def show_error(message: str) -> None:
     """One line on standard error, whatever the message holds."""
     _print((f"loregraph: {' '.join(message.split())}", "red"), to=_err)
@@ -143,8 +149,76 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
         _show_plan(report)
     for note in report.notes:
         _print(f"  note: {note}")
+    if report.usage.calls:
+        _print(f"  {_usage_line(report.usage)}")
+    _show_pending(report)
     for failure in report.failed:
         _print("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=_err)
+
+
+def _usage_line(usage: Usage) -> str:
+    cost = f", {usage.cost:.4f} by the price table" if usage.cost else ""
+    return (
+        f"language model: {usage.calls} calls, {usage.prompt_tokens:,} tokens in, "
+        f"{usage.completion_tokens:,} out{cost}"
+    )
+
+
+def _show_pending(report: IngestReport) -> None:
+    """Why chunks were not read, one line a reason."""
+    for reason, count in Counter(each.reason for each in report.pending).most_common():
+        chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
+        _print(
+            "  ", ("pending", "yellow"), f" {chunks} not read by the model yet: {reason}", to=_err
+        )
+    if report.pending:
+        _print("  the next run of `loregraph add` goes on with them", to=_err)
+
+
+def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
+    """What adding would cost, by stage."""
+    if as_json:
+        print_json(estimate)
+        return
+    new = f"{estimate.documents} documents, {estimate.chunks} chunks to read"
+    _print((new, "bold"))
+    show_stages(estimate.stages)
+    cost = estimate.cost
+    total = "not known: a model has no price" if cost is None else f"{cost:.4f}"
+    if estimate.stages:
+        _print(f"  in all {_sum_line(estimate.stages)}, cost {total}")
+    else:
+        _print("  no language model is asked: it costs nothing")
+    for note in estimate.notes:
+        _print(f"  note: {note}")
+
+
+def show_stages(stages: Sequence[StageUsage]) -> None:
+    """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
+    for each in stages:
+        name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
+        cost = "" if each.cost is None else f", cost {each.cost:.4f}"
+        failed = f", {each.failed} failed" if each.failed else ""
+        basis = f" – {each.basis}" if each.basis else ""
+        _print(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
+
+
+def _sum_line(stages: Sequence[StageUsage]) -> str:
+    calls = sum(each.calls for each in stages)
+    tokens_in = sum(each.prompt_tokens for each in stages)
+    tokens_out = sum(each.completion_tokens for each in stages)
+    return f"{calls} calls, {tokens_in:,} tokens in, {tokens_out:,} out"
+
+
+def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:
+    """What language models have cost so far."""
+    if as_json:
+        print_json(list(rows))
+    elif rows:
+        show_stages(rows)
+        _print(f"  in all {_sum_line(rows)}")
+    else:
+        _print("no language model was asked yet")
 
 
 def _show_plan(report: IngestReport) -> None:
@@ -251,6 +325,10 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
             _print((f"   {' '.join(passage.path)}", "dim"))
 
 
+RARE = ("claims", "pending", "written_reports")
+"""Counts that are shown only where a language model was at work."""
+
+
 def show_stats(
     stats: dict[str, Any], documents: Sequence[DocumentRow] | None, *, as_json: bool
 ) -> None:
@@ -259,12 +337,12 @@ def show_stats(
         listed = {} if documents is None else {"documents_listed": list(documents)}
         print_json(stats | listed)
         return
-    shown = {name: f"{value:,}" for name, value in stats.items()} | {
+    shown = {name: f"{value:,}" for name, value in stats.items() if value or name not in RARE} | {
         "size_bytes": f"{stats['size_bytes'] / 1e6:.1f} MB",
         "up_to_date": "yes" if stats["up_to_date"] else NOT_UP_TO_DATE,
     }
     for name, value in shown.items():
-        _print(f"{name.removesuffix('_bytes').replace('_', ' '):<13}{value}")
+        _print(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
     for document in documents or ():
         _print(f"  {document.id}", (f"  {document.title}", "dim"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..evaluate import Comparison, EvaluationQuery, RetrievalReport, StageTime
     from ..facade import KnowledgeEngine
     from ..settings import Settings
+    from ..types import IngestReport
 
     Progress = Callable[[str, int, int], None]
 
@@ -46,6 +47,10 @@ def retrieval(
         ),
     ] = None,
     profile: ProfileOption = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="Gold by question: a file of judgements, as BEIR's or TREC's."),
+    ] = None,
     against: Annotated[
         Path | None, typer.Option(help="A second profile to compare with, paired by question.")
     ] = None,
@@ -56,22 +61,28 @@ def retrieval(
     json_output: JsonOption = False,
 ) -> None:
     """Recall, precision, MRR, nDCG and time by stage, for questions whose gold is known."""
-    from ..evaluate import compare, evaluate_retrieval, read_queries
+    from ..evaluate import compare, evaluate_retrieval, read_judgements, read_queries
     from ..settings import Settings
     from .draw import print_json, progress_bars
 
-    asked = read_queries(queries)
+    asked = read_queries(queries, judgements=None if qrels is None else read_judgements(qrels))
     settings = Settings.load(profile)
     tried = [("as set", settings), *_tried(settings, against=against, ablate=ablate)]
     places = [_place(corpus, library, each, like=settings) for _, each in tried]
-    filled: set[Path] = set()
-    reports = []
+    filled: dict[Path, IngestReport] = {}
+    reports: list[RetrievalReport] = []
     with progress_bars() as progress:
+
+        def asking(stage: str, done: int, total: int) -> None:
+            progress(stage, len(reports) * total + done, len(tried) * total)
+
         for place, (label, each) in zip(places, tried, strict=True):
             with _opened(place, corpus, each, filled=filled, progress=progress) as engine:
-                reports.append(evaluate_retrieval(engine, asked, top=top, label=label))
-                progress("ask", len(reports), len(tried))
+                reports.append(
+                    evaluate_retrieval(engine, asked, top=top, label=label, progress=asking)
+                )
     comparisons = [compare(report, reports[0]) for report in reports[1:]]
+    _tell_failures(filled.values())
     if json_output:
         print_json({"reports": reports, "comparisons": comparisons})
         return
@@ -93,7 +104,7 @@ def _tried(
 def _place(
     corpus: Path | None, library: Path | None, settings: Settings, *, like: Settings
 ) -> Path:
-    from ..evaluate.corpus import index_stamp, library_for
+    from ..evaluate.corpus import check_corpus, index_stamp, library_for
 
     if library is not None:
         if index_stamp(settings) != index_stamp(like):
@@ -101,6 +112,8 @@ def _place(
                 "the two profiles index in different ways, so one library cannot serve both: "
                 "leave --library out and name a --corpus"
             )
+        if corpus is not None:
+            check_corpus(corpus)
         return library
     if corpus is None:
         raise SourceError("there is nothing to search: name a --corpus, or a --library that is")
@@ -109,7 +122,12 @@ def _place(
 
 @contextmanager
 def _opened(
-    place: Path, corpus: Path | None, settings: Settings, *, filled: set[Path], progress: Progress
+    place: Path,
+    corpus: Path | None,
+    settings: Settings,
+    *,
+    filled: dict[Path, IngestReport],
+    progress: Progress,
 ) -> Iterator[KnowledgeEngine]:
     """An engine over the corpus; what the library lacks of it is added, once a run."""
     from ..evaluate.corpus import add_corpus
@@ -117,8 +135,7 @@ def _opened(
 
     with KnowledgeEngine.open(place, settings=settings, create=corpus is not None) as engine:
         if corpus is not None and place not in filled:
-            add_corpus(engine, corpus, progress=progress)
-            filled.add(place)
+            filled[place] = add_corpus(engine, corpus, progress=progress)
         if not engine.stats()["documents"]:
             raise LibraryNotFound(f"the library at {str(place)!r} is empty: name a --corpus")
         yield engine
@@ -133,7 +150,8 @@ def _show(
     typer.echo(f"{len(asked)} questions over {first.chunks:,} chunks, the first {first.top} judged")
     if first.unknown:
         typer.echo(
-            f"{len(first.unknown)} gold documents are not in the library: {first.unknown[0]} …"
+            f"gold documents that are not in the library, and count as not found: "
+            f"{len(first.unknown)}, such as {first.unknown[0]!r}"
         )
     names = sorted(first.means, key=_figure_order)
     width = _label_width(reports)
@@ -143,11 +161,19 @@ def _show(
             cells = "".join(f"{report.means[name]:9.3f}" for name in some)
             typer.echo(f"{_short(report.label, width)}{cells}")
     _show_gains(comparisons, names=_headline(first), width=width)
-    typer.echo(f"\n{'milliseconds':{width}}{'median':>9}{'p95':>9}")
-    for time in first.stages:
+    typer.echo(f"\n{'milliseconds':{width}}{'median':>9}{'p95':>9}{'CPU':>9}")
+    for time in first.stages[:-1]:
         _show_time(time, time.stage, width)
+    _show_time(first.stages[-1], first.stages[-1].stage, width, cpu_seconds=first.cpu_seconds)
     for report in reports[1:]:
-        _show_time(report.stages[-1], report.label, width)
+        _show_time(report.stages[-1], report.label, width, cpu_seconds=report.cpu_seconds)
+
+
+def _tell_failures(reports: Iterable[IngestReport]) -> None:
+    """What of the corpus could not be read, on standard error: its gold cannot be found."""
+    for report in reports:
+        for failure in report.failed:
+            typer.echo(f"not in the library: {failure.source}: {failure.reason}", err=True)
 
 
 def _figure_order(name: str) -> tuple[int, int]:
@@ -155,14 +181,20 @@ def _figure_order(name: str) -> tuple[int, int]:
     return ("R", "all", "nDCG", "P", "MRR").index(kind), int(at or 0)
 
 
-def _show_time(time: StageTime, label: str, width: int) -> None:
+def _show_time(
+    time: StageTime, label: str, width: int, *, cpu_seconds: float | None = None
+) -> None:
     middle, late = 1000 * time.median_seconds, 1000 * time.p95_seconds
-    typer.echo(f"{_short(label, width)}{middle:9.1f}{late:9.1f}")
+    mean = "" if cpu_seconds is None else f"{1000 * cpu_seconds:9.1f}"
+    typer.echo(f"{_short(label, width)}{middle:9.1f}{late:9.1f}{mean}")
 
 
 def _show_gains(comparisons: list[Comparison], *, names: list[str], width: int) -> None:
     for comparison in comparisons:
         typer.echo(f"\n{comparison.label} − {comparison.against}")
+        if all(gain.is_nil for gain in comparison.gains.values()):
+            typer.echo(f"{'':{width}}  the same in every figure")
+            continue
         for name in names:
             gain = comparison.gains[name]
             note = "" if gain.is_clear else "   may be chance"

@@ -32,6 +32,8 @@ def conclude(
     if report.failed:
         done = report.added or report.changed or report.unchanged or report.removed
         raise typer.Exit(SOME_FAILED if done else 1)
+    if report.pending:
+        raise typer.Exit(SOME_FAILED)
 
 
 def show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:

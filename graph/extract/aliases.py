@@ -19,16 +19,25 @@ from .segments import Layout, Segment, has_han
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
 _ENGLISH = re.compile(
-    r"""\s*(?:
+    r"""\s*(?:\([^()]{1,60}\)\s*)?  # the years of a life
+    (?:
         [,(]?\s*(?:(?:who|which)\s+)?(?:(?:is|was|are|were)\s+)?
-        (?:(?:also|better|formerly|previously|originally|commonly|sometimes|later|now|usually)\s+)*
-        (?:known\s+(?:as|by\s+the\s+name\s+of)|a\.?k\.?a\.?|alias|abbreviated\s+(?:as|to)|short\s+for)
+        (?:(?:also|better|best|formerly|previously|originally|commonly|sometimes|later|now|usually
+            |professionally|popularly|widely|generally|affectionately|internationally)\s+)*
+        (?:known\s+(?:(?:\w+ly\s+)?as|by\s+the\s+name\s+of
+             |(?:by|under)\s+(?:(?:his|her|their|the)\s+)?(?:(?:pen|stage|code|birth)\s+name
+               |nickname|pseudonym|alias)(?:\s+of)?,?)
+          |a\.?k\.?a\.?|alias|abbreviated\s+(?:as|to)|short\s+for)
       | (?:[,(]\s*|\s(?:is|was|are|were)\s+|\s(?:also|later|formerly)\s+)
         (?:(?:also|later|now|formerly|originally)\s+)*
         (?:called|nicknamed|renamed|dubbed|n[ée]e|formerly|hereafter|henceforth)
+      | [,;]?\s*(?:who\s+)?(?:wrote|writes|writing|performed|performs|performing|publishing)\s+
+        under\s+(?:(?:his|her|the)\s+)?(?:pen\s+name|stage\s+name|pseudonym|name)(?:\s+of)?,?
+      | ,?\s*(?:and\s+)?whose\s+(?:real|birth|stage|pen|maiden|full)\s+name\s+(?:is|was)
     )\s+(?:simply\s+)?(?:the\s+)?["“'‘]?""",
     re.VERBOSE | re.IGNORECASE,
 )
+_BORN = re.compile(r"\s*[,(]\s*born\s+(?:as\s+)?", re.IGNORECASE)
 _CHINESE_VERB = (
     r"(?:以下)?(?:[又也亦后原旧曾古简全俗别人合统](?:被)?(?:称|名)|又叫|别号|外号|绰号|笔名|艺名|小名|化名"
     r"|英文名称?|中文名称?|英文|英语|缩写|代号|本名)(?:[为作曰是叫])?"
@@ -76,8 +85,10 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
     if {first.type, second.type} <= _STRONG and first.type != second.type:
         return False
     between = text[first.end : second.start]
-    if len(between) > 60:
+    if len(between) > 120:
         return False
+    if _BORN.fullmatch(between):  # "born Paris" in a table of places is no name
+        return first.type == second.type == "PERSON"
     if _ENGLISH.fullmatch(between) or _CHINESE.fullmatch(between):
         return True
     if _THAT_IS.fullmatch(between):  # "，即袁绍次子" says of somebody else

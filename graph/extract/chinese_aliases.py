@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..han import simplified
 from ..model import ALSO_KNOWN_AS, Statement
-from ..name_parts import han_surname, is_surname
+from ..name_parts import given_name, han_surname, is_surname
 from ..names import name_key
 from ..person_words import COMPOUND_SURNAMES
 from .candidates import Candidate
@@ -26,7 +26,7 @@ _GAP = r"[，,、：:；;\s]{0,2}"
 _STYLED = r"(?:表?字|小字|小名|乳名|幼名)"
 _LABEL = (
     rf"(?:[又亦]?{_STYLED}|[又亦自别道]?号|[又亦一原本旧初]名|别[名号]|[后又]?改名?"
-    r"|笔名|化名|法[名号]|世称|人称)"
+    r"|笔名|化名|更名|艺名|乳名|曾用名|绰号|外号|诨号|昵称|法[名号]|世称|人称)"
 )
 _NAME_END = rf"(?=[，,。．；;、：:！？）)”」』\s]|$|先生|[者乃是也](?![{_HAN}]{{0,1}}[，,]))"
 _QUOTE = "[“「『]?"
@@ -34,7 +34,9 @@ _SECOND = rf"(?:[为曰作叫是])?{_QUOTE}(?P<name>[{_HAN}]{{2,4}}?)[”」』]
 _FIRST_LABEL = re.compile(
     rf"{_GAP}(?:表?字(?P<styled>[{_HAN}]{{2}}){_NAME_END}|(?:{_STYLED}|道号){_SECOND})"
 )
-_NEXT_LABEL = re.compile(rf"(?:先生)?[”」』]?{_GAP}{_LABEL}{_SECOND}")
+_NEXT_LABEL = re.compile(
+    rf"(?:先生)?[”」』]?{_GAP}(?:{_LABEL}|[{_HAN}]{{2,6}}[，,](?:更名|化名|改名)){_SECOND}"
+)
 _OPENING = re.compile(
     rf"(?:[复覆]?姓(?P<surname>[{_HAN}]{{1,2}}?){_GAP}单?名|(?<=[子女弟侄孙者：:，,次改曰])名)"
     rf"(?P<given>[{_HAN}]{{1,2}}?)(?={_GAP}(?:{_STYLED}|道号))"
@@ -47,6 +49,8 @@ _FATHER = re.compile(
 )
 
 _BEFORE_GIVEN = frozenset("生曰")
+_OFFICES = frozenset({"司徒", "司马", "太史"})
+"""Surnames that are offices, too."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,10 +80,11 @@ def introductions(segment: Segment, names: Iterable[str]) -> list[Introduction]:
     for a place); they say who is meant by a given name alone, and where a full name begins.
     """
     segment = replace(segment, shadow=simplified(segment.shadow))
-    known = {name for name in map(simplified, names) if _given(name)}
+    surfaces = set(map(simplified, names))
+    known = {name for name in surfaces if given_name(name)}
     found: set[Introduction] = set()
     for opening in _OPENING.finditer(segment.shadow):
-        named = _person(segment, opening, known)
+        named = _person(segment, opening, known, surfaces)
         if named is None:
             continue
         (start, end), name = named
@@ -122,7 +127,7 @@ def stated_by(layout: Layout, found: Iterable[Introduction]) -> Iterator[Stateme
 
 
 def _person(
-    segment: Segment, opening: re.Match[str], known: set[str]
+    segment: Segment, opening: re.Match[str], known: set[str], surfaces: set[str]
 ) -> tuple[tuple[int, int], str] | None:
     """What of the segment names the person who is introduced, and the full name."""
     if opening["surname"]:
@@ -140,8 +145,12 @@ def _person(
     else:
         span = opening.span("given" if opening["given"] else "alone")
     given = segment.shadow[slice(*span)]
+    if opening["alone"]:
+        name = _just_named(segment.shadow, opening.start(), given=given, surfaces=surfaces)
+        if name:
+            return span, name
     surname = _fathers_surname(segment, opening.start()) if opening["given"] else ""
-    full = {surname + given} if surname else {name for name in known if _given(name) == given}
+    full = {surname + given} if surname else {name for name in known if given_name(name) == given}
     if not surname:  # a surname of two characters is sure even where the tagger cut it
         full |= {two + given for two in COMPOUND_SURNAMES if two + given in segment.shadow}
     return (span, min(full)) if len(full) == 1 else None
@@ -153,7 +162,7 @@ def _last_name(run: str, known: set[str], *, whole: bool) -> str:
     One that is known; else one with a surname of two characters; else the whole run, where it
     begins behind a mark; else two characters, where three could not be a name.
     """
-    endings = [run[start:] for start in range(len(run) - 1) if _given(run[start:])]
+    endings = [run[start:] for start in range(len(run) - 1) if given_name(run[start:])]
     likely = [name for name in endings if name in known]
     compound = [name for name in endings if len(han_surname(name)) == 2]
     if likely or compound:
@@ -163,11 +172,12 @@ def _last_name(run: str, known: set[str], *, whole: bool) -> str:
     return endings[0] if len(endings) == 1 and len(endings[0]) == 2 else ""
 
 
-def _given(name: str) -> str:
-    """The given name of a full Chinese name; "" of anything else."""
-    surname = han_surname(name)
-    given = name[len(surname) :] if surname else ""
-    return given if given not in {"字", "号", "名"} else ""
+def _just_named(shadow: str, place: int, *, given: str, surfaces: set[str]) -> str:
+    """The name that ends in `given` and closes the clause before: "友人法正。正字孝直", or ""."""
+    before = shadow[:place].rstrip("。，,；;：:“「『\n ")
+    endings = [before[-length:] for length in (3, 2)]
+    found = [name for name in endings if name in surfaces and name[-1:] == given]
+    return found[0] if found and len(before) < place else ""
 
 
 def _fathers_surname(segment: Segment, place: int) -> str:
@@ -176,6 +186,8 @@ def _fathers_surname(segment: Segment, place: int) -> str:
     surname = ""
     for father in _FATHER.finditer(segment.shadow, start, place):
         run = father["father"]
-        found = [han_surname(run[i:]) for i in range(len(run) - 1) if _given(run[i:])]
+        if run[:2] in _OFFICES and given_name(run[2:]):
+            run = run[2:]  # 司徒袁逢 is a minister of the name 袁逢
+        found = [han_surname(run[i:]) for i in range(len(run) - 1) if given_name(run[i:])]
         surname = max(reversed(found), key=len) if found else ""  # 夏侯 before 侯
     return surname

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..han import simplified
 from ..model import NAMED_TYPES, Extraction, Mention, Statement
+from ..name_parts import given_name
 from . import chinese, english
 from .aliases import stated_aliases, style_names
 from .candidates import Candidate, mentions_of, settle_names, without_overlap
 from .chinese import HanToken
 from .chinese_aliases import Introduction, introductions, stated_by
+from .chinese_called import called
 from .chinese_relations import relations
 from .cooccurrence import co_occurrences
 from .english_relations import triples
@@ -28,7 +31,7 @@ from .words import CLASS_NOUNS
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
@@ -156,12 +159,25 @@ class LanguageExtractor:
             found += style_names(segment)
         found += chinese.without_clinging(chinese.name_candidates(tokens), layout.shadow)
         settled = settle_names(found)
-        surfaces = {layout.shadow[c.start : c.end] for c in settled}
-        introduced = [i for segment in with_han for i in introductions(segment, surfaces)]
+        introduced = _introduced(with_han, settled, layout.shadow)
         stated = without_overlap((c for i in introduced for c in i.candidates()), ())
         settled = [*without_overlap(settled, stated), *stated]
         found = [*found, *chinese.recurring(with_han, settled, layout.shadow)]
         return [*without_overlap(settle_names(found), stated), *stated], introduced
+
+
+def _introduced(
+    segments: Sequence[Segment], names: Sequence[Candidate], text: str
+) -> list[Introduction]:
+    """The second names that Chinese segments give to persons."""
+    surfaces = {text[c.start : c.end] for c in names}
+    likely = {text[c.start : c.end] for c in names if c.type in {"PERSON", "NAME"}}
+    found = [each for segment in segments for each in introductions(segment, surfaces)]
+    likely |= {surface for surface in surfaces if given_name(simplified(surface))}
+    persons = {surface for surface in likely if has_han(surface)}
+    for segment in segments:
+        found += called(segment, persons, introduced=found)
+    return sorted(set(found))
 
 
 def _chinese_statements(

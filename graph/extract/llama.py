@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from llama_index.core.graph_stores.types import (
@@ -22,29 +22,18 @@ from llama_index.core.graph_stores.types import (
 from llama_index.core.schema import BaseNode, MetadataMode, TransformComponent
 from pydantic import ConfigDict, SkipValidation
 
-from ..model import ENTITY_TYPES, Extraction, Mention, Statement
+from ..model import Claim, Description, Extraction, Mention, Statement
 from ..names import WORD_CHARACTERS, name_key
+from .joined import joined
+from .labels import type_of_label
 from .protocol import Extractor
-from .segments import has_han, lay_out
+from .segments import lay_out
 
 _GAP = r"\s+"
 _SPANS = "loregraph_spans"
 """Property that holds `[start, end, surface]` of every mention; marks nodes as written here."""
-_TYPE_OF_LABEL = {
-    "PERSON": "PERSON",
-    "PEOPLE": "PERSON",
-    "ORGANIZATION": "ORGANISATION",
-    "ORG": "ORGANISATION",
-    "COMPANY": "ORGANISATION",
-    "LOCATION": "PLACE",
-    "LOC": "PLACE",
-    "GPE": "PLACE",
-    "CITY": "PLACE",
-    "COUNTRY": "PLACE",
-    "WORK_OF_ART": "WORK",
-    "TECHNOLOGY": "CONCEPT",
-    "TOPIC": "CONCEPT",
-}
+_CLAIMS = "loregraph_claims"
+"""Property of the subject's node that holds its claims, field by field."""
 logger = logging.getLogger("loregraph.graph.extract")
 
 
@@ -95,15 +84,24 @@ def node_text(node: BaseNode) -> str:
 
 
 def entity_nodes(extraction: Extraction) -> list[EntityNode]:
-    """One node for each key and type, sorted, with all its places in the properties."""
+    """One node for each key and type, sorted, with all that is known of it in the properties."""
     places: dict[tuple[str, str], list[Mention]] = {}
     for mention in extraction.mentions:
         places.setdefault((mention.key, mention.type), []).append(mention)
+    described = {one.key: one.text for one in extraction.descriptions}
+    claimed: dict[str, list[dict[str, Any]]] = {}
+    for claim in extraction.claims:
+        claimed.setdefault(claim.subject, []).append(asdict(claim))
     return [
         EntityNode(
             name=found[0].surface,
             label=kind,
-            properties={"key": key, _SPANS: [[m.start, m.end, m.surface] for m in found]},
+            properties={
+                "key": key,
+                _SPANS: [[m.start, m.end, m.surface] for m in found],
+                **({"description": described[key]} if key in described else {}),
+                **({_CLAIMS: claimed[key]} if key in claimed else {}),
+            },
         )
         for (key, kind), found in sorted(places.items())
     ]
@@ -117,10 +115,19 @@ def relations(extraction: Extraction) -> list[Relation]:
             label=s.predicate,
             source_id=ids.get(s.subject, s.subject),
             target_id=ids.get(s.object, s.object),
-            properties={"subject": s.subject, "object": s.object, _SPANS: [[s.start, s.end]]},
+            properties={
+                "subject": s.subject,
+                "object": s.object,
+                _SPANS: [[s.start, s.end]],
+                **{name: getattr(s, name) for name in _SAID if getattr(s, name) != _SAID[name]},
+            },
         )
         for s in extraction.statements
     ]
+
+
+_SAID = {"description": "", "strength": 1.0, "inferred": False}
+"""What a language model adds to a relation, and what it is where nothing is said."""
 
 
 def _node_id(name: str) -> str:
@@ -179,12 +186,46 @@ def read_back(node: BaseNode) -> ReadBack:
     made = [_statement(link, key_of, sentences) for link in links]
     statements = {statement for statement in made if statement is not None}
     return ReadBack(
-        extraction=Extraction(
-            mentions=tuple(sorted(mentions)), statements=tuple(sorted(statements))
+        extraction=joined(
+            [
+                Extraction(
+                    mentions=tuple(mentions),
+                    statements=tuple(statements),
+                    descriptions=_descriptions(entities, key_of),
+                    claims=_claims(entities),
+                )
+            ]
         ),
         unplaced_names=tuple(sorted(unplaced)),
         dropped_relations=made.count(None),
     )
+
+
+_DESCRIPTIONS = ("description", "entity_description")
+_RELATION_DESCRIPTIONS = ("description", "relationship_description")
+
+
+def _descriptions(
+    entities: Iterable[EntityNode], key_of: Mapping[str, str]
+) -> tuple[Description, ...]:
+    """The longest for each key, sorted, of the names that stand in the text."""
+    longest: dict[str, str] = {}
+    for entity in entities:
+        text = _first_text(entity.properties, _DESCRIPTIONS)
+        if text and entity.id in key_of:
+            key = key_of[entity.id]
+            longest[key] = max(longest.get(key, ""), text, key=lambda one: (len(one), one))
+    return tuple(Description(key=key, text=longest[key]) for key in sorted(longest))
+
+
+def _claims(entities: Iterable[EntityNode]) -> tuple[Claim, ...]:
+    held = (claim for entity in entities for claim in entity.properties.get(_CLAIMS, ()))
+    return tuple(Claim(**claim) for claim in held)
+
+
+def _first_text(properties: Mapping[str, Any], names: Iterable[str]) -> str:
+    values = (properties.get(name) for name in names)
+    return next((" ".join(v.split()) for v in values if isinstance(v, str) and v.strip()), "")
 
 
 def _own_mentions(entity: EntityNode) -> Iterator[Mention]:
@@ -205,18 +246,8 @@ def _places(entity: EntityNode, text: str) -> Iterator[Mention]:
             end=match.end(),
             surface=match.group(),
             key=name_key(entity.name),
-            type=_type_of(entity),
+            type=type_of_label(entity.label, entity.name),
         )
-
-
-def _type_of(entity: EntityNode) -> str:
-    """The type a label names; without one, NAME for what looks like a name, else CONCEPT."""
-    label = re.sub(r"[\s-]+", "_", entity.label.strip().upper())
-    if label in ENTITY_TYPES:
-        return label
-    if label in _TYPE_OF_LABEL:
-        return _TYPE_OF_LABEL[label]
-    return "NAME" if entity.name[:1].isupper() or has_han(entity.name) else "CONCEPT"
 
 
 class _Sentences:
@@ -243,7 +274,10 @@ def _statement(
     if _SPANS in link.properties:
         ((start, end),) = link.properties[_SPANS]
         subject, target = str(link.properties["subject"]), str(link.properties["object"])
-        return Statement(start=start, end=end, subject=subject, predicate=link.label, object=target)
+        more = {name: link.properties.get(name, default) for name, default in _SAID.items()}
+        return Statement(
+            start=start, end=end, subject=subject, predicate=link.label, object=target, **more
+        )
     ends = (key_of.get(link.source_id), key_of.get(link.target_id))
     if ends[0] is None or ends[1] is None:
         return None
@@ -252,5 +286,10 @@ def _statement(
     if span is None or not predicate or ends[0] == ends[1]:
         return None
     return Statement(
-        start=span[0], end=span[1], subject=ends[0], predicate=predicate, object=ends[1]
+        start=span[0],
+        end=span[1],
+        subject=ends[0],
+        predicate=predicate,
+        object=ends[1],
+        description=_first_text(link.properties, _RELATION_DESCRIPTIONS),
     )

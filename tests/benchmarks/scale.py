@@ -13,6 +13,7 @@ pass over all vectors.
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
@@ -50,6 +51,8 @@ def main(sizes: Sequence[str]) -> None:
     for size in sizes or SIZES:
         # A process each: peak memory is a process's own.
         subprocess.run([sys.executable, __file__, "--build", size], check=True)
+        for kept in ("nothing", "everything"):
+            subprocess.run([sys.executable, __file__, "--first", size, kept], check=True)
         subprocess.run([sys.executable, __file__, "--measure", size], check=True)
 
 
@@ -236,15 +239,37 @@ def _turned_letter(letter: str, number: int) -> str:
 # --- what it costs to ask -------------------------------------------------------------------------
 
 
+def first(size: str, kept: str) -> None:
+    """The first question of a process, with `nothing` or `everything` in `derived/` to start from.
+
+    What a library of an older version derives anew before it can be asked is not counted.
+    """
+    from engine import KnowledgeEngine
+
+    path = place(size)
+    with KnowledgeEngine.open(path, create=False) as engine:
+        engine.as_retriever()  # brings up to date what is derived
+        if kept == "nothing":
+            shutil.rmtree(path / "derived", ignore_errors=True)
+        wall, work = time.perf_counter(), time.process_time()
+        found = engine.as_retriever().search(queries(SOURCE)[0].text)
+        seconds = time.perf_counter() - wall
+        print(
+            f"\nfirst question with {kept} kept: {seconds:.2f} s, "
+            f"{time.process_time() - work:.2f} CPU s; peak memory {_peak_megabytes():.0f} MB; "
+            f"load average {os.getloadavg()[0]:.1f}"
+        )
+        for step in found.trace:
+            print(f"  {step.stage:32} {step.seconds:8.2f} s")
+
+
 def measure(size: str) -> None:
     from engine import KnowledgeEngine
 
     path = place(size)
     with KnowledgeEngine.open(path, create=False) as engine:
         asked = _questions(engine, size)
-        started = time.perf_counter()
         engine.retrieve(asked[0])
-        first = time.perf_counter() - started
         stages: dict[str, list[float]] = defaultdict(list)
         for question in asked:
             started = time.perf_counter()
@@ -254,8 +279,7 @@ def measure(size: str) -> None:
                 stages[step.stage].append(step.seconds)
         peak = _peak_megabytes()
         print(f"\n{engine.stats()['chunks']} chunks, {engine.stats()['vectors']} vectors, "
-              f"{len(asked)} questions")  # fmt: skip
-        print(f"  {'first question after opening':32} {first:8.2f} s")
+              f"{len(asked)} questions, load average {os.getloadavg()[0]:.1f}")  # fmt: skip
         for stage, seconds in stages.items():
             _show(stage, seconds)
         _show("floor: embedding and one pass", _floor(path, asked))
@@ -335,6 +359,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--build", size]:
             build(size)
+        case ["--first", size, kept]:
+            first(size, kept)
         case ["--measure", size]:
             measure(size)
         case sizes:

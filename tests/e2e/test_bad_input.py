@@ -413,16 +413,49 @@ def test_a_limit_on_file_sizes_is_met_like_a_full_disk(
         assert "Ada Brine" in engine.ask("Who lit the lamp at Gull Quay?").text
 
 
-def test_a_read_only_library_says_so(type_in, small_disk, sound: Path, tmp_path: Path) -> None:
-    library = small_disk("size=2m") / "library"
+def test_a_read_only_library_answers_and_refuses_to_be_changed(
+    type_in, small_disk, sound: Path, tmp_path: Path
+) -> None:
+    library = small_disk("size=2m") / "library # 1"
     shutil.copytree(sound, library)
     small_disk("ro")
     (tmp_path / "note.md").write_text("Ada Brine wrote this note.", encoding="utf8")
-    for arguments in (["add", "note.md"], ["ask", "Who wrote this note?"], ["stats"]):
+    before = contents(library)
+    for arguments in (["add", "note.md"], ["remove", "docs/lamp.md"]):
         message = one_line(type_in(*arguments, "--library", str(library)))
         assert "is read-only: make its folder writable, or copy it" in message
+    said = type_in("ask", "Who lit the lamp at Gull Quay?", "--library", str(library))
+    assert (said.code, said.err) == (0, "")
+    assert "Ada Brine" in said.out
+    assert type_in("stats", "--library", str(library)).code == 0
+    assert contents(library) == before
     small_disk("rw")
     assert type_in("add", "note.md", "--library", str(library)).code == 0
+
+
+def test_a_read_only_library_is_read_with_what_a_killed_writer_left_or_not_at_all(
+    type_in, small_disk, sound: Path
+) -> None:
+    library = small_disk("size=8m") / "library"
+    shutil.copytree(sound, library)
+    killed = """
+import os, sys
+from engine.index.library import Library
+with Library(sys.argv[1]).write() as connection:
+    connection.exec_driver_sql("UPDATE documents SET title = 'left in the log'")
+os._exit(9)
+"""
+    done = subprocess.run([sys.executable, "-c", killed, str(library)], check=False)
+    assert done.returncode == 9
+    small_disk("ro")
+    said = type_in("stats", "--documents", "--library", str(library))
+    assert (said.code, said.err) == (0, "")
+    assert "left in the log" in said.out
+    small_disk("rw")
+    (library / "library.db-shm").unlink()
+    small_disk("ro")
+    message = one_line(type_in("stats", "--library", str(library)))
+    assert "is read-only, and whoever wrote it last did not finish" in message
 
 
 def test_a_disk_without_room_for_the_graph_page_is_one_line(

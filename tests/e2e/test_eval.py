@@ -65,7 +65,8 @@ def test_a_corpus_is_evaluated_and_its_library_kept(loregraph: Run, folder: Path
 
 
 def test_a_table_names_figures_stages_and_gains(loregraph: Run, folder: Path) -> None:
-    (folder / "other.yaml").write_text("retrieve: {walk: false}\n", encoding="utf8")
+    # Without keywords the bundled encoder, which reads no Chinese, finds nothing for one of three.
+    (folder / "other.yaml").write_text("retrieve: {keyword: false}\n", encoding="utf8")
     more = ("--corpus", "corpus.jsonl", "--library", "lib", "--against", "other.yaml")
     done = _run(loregraph, folder, *more)
     assert done.returncode == 0, done.stderr
@@ -73,6 +74,28 @@ def test_a_table_names_figures_stages_and_gains(loregraph: Run, folder: Path) ->
         assert text in done.stdout
     assert "other.yaml − as set" in done.stdout
     assert "95 % [" in done.stdout
+
+
+def test_beirs_layout_and_files_without_their_folder_are_evaluated(
+    loregraph: Run, folder: Path
+) -> None:
+    _write(folder / "queries.jsonl", [{"_id": row["id"], "text": row["text"]} for row in QUESTIONS])
+    judged = "".join(f"{row['id']}\t{row['gold_ids'][0]}.txt\t1\n" for row in QUESTIONS)
+    (folder / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged, encoding="utf8")
+    (folder / "docs").mkdir()
+    for name, (_, text) in ROWS.items():
+        (folder / "docs" / f"{name}.txt").write_text(text, encoding="utf8")
+    (folder / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of use")
+    more = ("--qrels", "test.tsv", "--corpus", "docs", "--library", "lib")
+    done = _run(loregraph, folder, *more)
+    assert done.returncode == 0, done.stderr
+    assert "3 questions over 4 chunks" in done.stdout
+    assert "not in the library: docs/broken.pdf: " in done.stderr
+    other = _run(loregraph, folder, "--corpus", "corpus.jsonl", "--library", "lib")
+    assert other.returncode == 1
+    assert "holds no question with gold_ids" in other.stderr
+    other = _run(loregraph, folder, *more[:2], "--corpus", "corpus.jsonl", "--library", "lib")
+    assert "the library holds 4 documents that are not of 'corpus.jsonl'" in other.stderr
 
 
 def test_a_folder_and_spans_are_evaluated(loregraph: Run, folder: Path) -> None:

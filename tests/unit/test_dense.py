@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.index import dense, derived, held_vectors
+from engine.index import dense, derived, held_vectors, vector_merge
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
-from engine.index.library import Library, WindowVector, unit_length, vectors
-from engine.index.vector_graph import FILE_NAME
+from engine.index.library import (
+    Library,
+    WindowVector,
+    unit_length,
+    vector_stamp,
+    vectors,
+)
+from engine.index.vector_graph import FILE_NAME, VectorGraph, built
 
 DIMENSION = 32
 MODEL = "m"
@@ -107,11 +118,11 @@ def test_a_library_without_vectors_finds_nothing(library: Library) -> None:
     assert len(index.scores(query, depth=5)) == 3
 
 
-@pytest.mark.parametrize("merged_above", [0.0, 0.5, 100.0], ids=["merged", "some", "never"])
+@pytest.mark.parametrize("worn_above", [0.0, 0.5, 100.0], ids=["merged", "some", "never"])
 def test_after_any_changes_it_finds_what_a_new_index_finds(
-    library: Library, monkeypatch: pytest.MonkeyPatch, merged_above: float
+    library: Library, monkeypatch: pytest.MonkeyPatch, worn_above: float
 ) -> None:
-    monkeypatch.setattr(held_vectors, "MERGED_ABOVE", merged_above)
+    monkeypatch.setattr(held_vectors, "WORN_ABOVE", worn_above)
     held = _chunks(_matrix(60), windows=2)
     _put(library, held)
     index = DenseIndex(library, model=MODEL)
@@ -167,38 +178,161 @@ def test_equal_vectors_have_equal_cosines_wherever_they_lie(library: Library) ->
     assert len({cosines[f"{row:05d}"] for row in (*range(0, 64, 7), 3)}) == 1
 
 
-def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+# --- a graph of very many vectors -----------------------------------------------------------------
+
+
+@pytest.fixture
+def many(library: Library, monkeypatch: pytest.MonkeyPatch) -> dict[str, Matrix]:
+    """The vectors of a library that counts as a large one."""
     monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
     held = _chunks(_matrix(700))
     _put(library, held)
-    index = DenseIndex(library, model=MODEL)
-    assert _recall(index, held) >= 0.95
-    (folder,) = (library.path / "derived").glob("hnsw-*")
+    return held
+
+
+def _kept(library: Library) -> list[Path]:
+    return sorted((library.path / "derived").glob("hnsw-*"))
+
+
+def _merged(index: DenseIndex) -> DenseIndex:
+    """The index after a first question and all that it set going."""
+    index.search(_matrix(1)[0], top_k=3)
+    index.settle()
+    return index
+
+
+def _by_graph(index: DenseIndex) -> bool:
+    """Whether a graph goes with what the index holds."""
+    held = index._current()
+    return index._merge.near(held, _matrix(1)[0], count=5) is not None
+
+
+def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    index = _merged(DenseIndex(library, model=MODEL))
+    assert _by_graph(index)
+    assert _recall(index, many) >= 0.95
+    before = _kept(library)
     new = _chunks(_matrix(40, seed=7), first=5_000)
-    gone = sorted(held)[:50]
+    gone = sorted(many)[:50]
     _put(library, new)
     library.delete_vectors(gone)
-    held = {c: v for c, v in (held | new).items() if c not in gone}
+    held = {c: v for c, v in (many | new).items() if c not in gone}
     assert _recall(index, held) >= 0.95
-    assert [folder] == list((library.path / "derived").glob("hnsw-*"))  # nothing was made anew
-    found = index.scores(_matrix(1)[0], depth=650)
-    assert not found.keys() & set(gone)
+    assert _by_graph(index)
+    index.settle()
+    assert _kept(library) == before  # nothing was made anew
+    assert not index.scores(_matrix(1)[0], depth=650).keys() & set(gone)
+
+
+def test_a_question_does_not_wait_for_a_graph(
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+    build = vector_merge.built
+
+    def slow(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+        may_go_on.wait(timeout=30)
+        return build(base, is_wanted=is_wanted)
+
+    monkeypatch.setattr(vector_merge, "built", slow)
+    index = DenseIndex(library, model=MODEL)
+    query = _matrix(1, seed=4)[0]
+    exact = _nearest(_brute(many, query), 10)
+    assert [chunk_id for chunk_id, _ in index.search(query, top_k=10)] == exact
+    assert not _by_graph(index)
+    new = _chunks(_matrix(20, seed=7), first=5_000)
+    _put(library, new)  # comes while the block without it is being made
+    library.delete_vectors(["00000"])
+    held = {c: v for c, v in (many | new).items() if c != "00000"}
+    assert [c for c, _ in index.search(query, top_k=10)] == _nearest(_brute(held, query), 10)
+    may_go_on.set()
+    index.settle()
+    assert _by_graph(index)
+    assert len(index._current().tail) == 20
+    assert _recall(index, held) >= 0.95
+
+
+def test_a_worn_block_is_merged_in_the_background(
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = _merged(DenseIndex(library, model=MODEL))
+    (before,) = _kept(library)
+    monkeypatch.setattr(held_vectors, "WORN_ABOVE", 0.05)
+    new = _chunks(_matrix(30, seed=7), first=5_000)
+    _put(library, new)
+    library.delete_vectors(sorted(many)[:30])
+    held = {c: v for c, v in (many | new).items() if c not in sorted(many)[:30]}
+    _merged(index)
+    picture = index._current()
+    assert (len(picture.base), len(picture.tail)) == (700, 0)
+    assert _by_graph(index)
+    (after,) = _kept(library)
+    assert after != before
+    assert _recall(index, held) >= 0.95
+
+
+def test_reopening_takes_the_kept_block_with_its_tail_and_what_is_gone(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    index = _merged(DenseIndex(library, model=MODEL))
+    before = _kept(library)
+    new = _chunks(_matrix(40, seed=7), first=5_000)
+    gone = sorted(many)[100:170]
+    _put(library, new)
+    library.delete_vectors(gone)
+    held = {c: v for c, v in (many | new).items() if c not in gone}
+    again = DenseIndex(library, model=MODEL)
+    assert _recall(again, held) >= 0.95
+    assert _by_graph(again)
+    again.settle()
+    assert _kept(library) == before
+    picture = again._current()
+    assert (len(picture.base), len(picture.tail), len(picture.slots)) == (700, 40, 670)
+    assert not picture.base[picture.chunk_of[:700] < 0].any()  # what is gone is nowhere
+    for query in _matrix(5, seed=12):
+        ids = sorted(held)[::7]
+        assert again.cosines(query, ids) == index.cosines(query, ids)
+
+
+def test_a_graph_whose_half_is_gone_still_leads_to_the_rest(library: Library, many) -> None:
+    _merged(DenseIndex(library, model=MODEL))
+    gone = sorted(many)[::2]
+    library.delete_vectors(gone)
+    held = {c: v for c, v in many.items() if c not in gone}
+    index = DenseIndex(library, model=MODEL)
+    with library.read() as connection:
+        index._merge.tend = lambda _held: None  # what is worn stays so
+        index._held = index._read(connection, vector_stamp(connection))
+    assert _by_graph(index)
+    assert _recall(index, held) >= 0.95
+
+
+def test_a_graph_is_the_same_whichever_way_its_vectors_came(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    held = _chunks(_matrix(400))
+    files = []
+    for name, order in (("one", sorted(held)), ("two", sorted(held, reverse=True))):
+        library = Library(tmp_path / name)
+        for start in range(0, 400, 100):
+            _put(library, {chunk_id: held[chunk_id] for chunk_id in order[start : start + 100]})
+        _merged(DenseIndex(library, model=MODEL))
+        (folder,) = _kept(library)
+        files.append((folder.name, (folder / FILE_NAME).read_bytes()))
+        library.close()
+    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("damage", ["none", "cut", "flipped", "gone"])
 def test_a_kept_graph_is_taken_again_or_mended(
-    library: Library, monkeypatch: pytest.MonkeyPatch, damage: str
+    library: Library, many: dict[str, Matrix], damage: str
 ) -> None:
-    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
-    held = _chunks(_matrix(600))
-    _put(library, held)
-    assert _recall(DenseIndex(library, model=MODEL), held) >= 0.95
-    (folder,) = (library.path / "derived").glob("hnsw-*")
+    _merged(DenseIndex(library, model=MODEL))
+    (folder,) = _kept(library)
     path = folder / FILE_NAME
     content = path.read_bytes()
-    assert next(iter(held.values()))[0].tobytes() not in content  # links, and no vector
+    assert next(iter(many.values()))[0].tobytes() not in content  # links, and no vector
     match damage:
         case "cut":
             path.write_bytes(content[:1_000])
@@ -206,8 +340,50 @@ def test_a_kept_graph_is_taken_again_or_mended(
             path.write_bytes(content[:3_000] + bytes(64) + content[3_064:])
         case "gone":
             path.unlink()
-    assert _recall(DenseIndex(library, model=MODEL), held) >= 0.95
+    index = DenseIndex(library, model=MODEL)
+    assert _recall(index, many) >= 0.95
+    index.settle()
+    assert _by_graph(index)
     assert derived.is_sound(folder)
+
+
+def test_a_graph_that_nobody_wants_any_more_is_given_up(library: Library, many) -> None:
+    assert built(np.concatenate(list(many.values())), is_wanted=lambda: False) is None
+
+
+def test_closing_gives_up_the_graph_that_is_being_made(
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+        while is_wanted():
+            time.sleep(0.01)
+        return built(base, is_wanted=is_wanted)
+
+    monkeypatch.setattr(vector_merge, "built", endless)
+    index = DenseIndex(library, model=MODEL)
+    index.search(_matrix(1)[0], top_k=3)
+    index.close()
+    assert _kept(library) == []
+    assert _recall(index, many) == 1
+    assert not _by_graph(index)
+
+
+def test_a_program_that_ends_while_a_graph_is_made_ends_cleanly(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    program = f"""
+import numpy as np, time
+from engine.index import dense, vector_graph
+from engine.index.library import Library
+dense.EXACT_LIMIT, vector_graph.SLICE = 300, 1
+library = Library({str(library.path)!r})
+dense.DenseIndex(library, model={MODEL!r}).search(np.ones({DIMENSION}, dtype=np.float32), top_k=3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert all(derived.is_sound(folder) for folder in _kept(library))
 
 
 def _recall(index: DenseIndex, held: dict[str, Matrix]) -> float:

@@ -20,9 +20,11 @@ from engine.evaluate import (
     compare,
     evaluate_retrieval,
     paired_bootstrap,
+    read_judgements,
     read_queries,
 )
-from engine.evaluate.corpus import index_stamp, library_for
+from engine.evaluate.corpus import add_corpus, check_corpus, index_stamp, library_for
+from engine.evaluate.gold import located
 from engine.evaluate.metrics import figures
 from engine.evaluate.queries import read_corpus
 from engine.evaluate.variations import variations
@@ -121,7 +123,8 @@ def test_questions_are_read_with_either_kind_of_gold(tmp_path: Path) -> None:
         ),
         pytest.param([{"id": "a", "text": "x", "gold_ids": ["b"]}] * 2, "twice", id="twice"),
         pytest.param([{"id": "a", "text": "x"}], "no question with gold", id="no gold"),
-        pytest.param([], "no question with gold", id="empty"),
+        pytest.param([], "holds no question$", id="empty"),
+        pytest.param([{"id": "a", "query": "x"}], "its keys are 'id', 'query'", id="other keys"),
     ],
 )
 def test_a_wrong_line_of_questions_is_refused_with_its_number(
@@ -129,6 +132,67 @@ def test_a_wrong_line_of_questions_is_refused_with_its_number(
 ) -> None:
     with pytest.raises(SourceError, match=message):
         read_queries(_write(tmp_path / "queries.jsonl", *rows))
+
+
+def test_the_layout_of_beir_is_read(tmp_path: Path) -> None:
+    queries = _write(
+        tmp_path / "queries.jsonl",
+        {"_id": "q1", "text": "Who?", "metadata": {}},
+        {"_id": 2, "text": "Where?"},
+        {"_id": "q3", "text": "Not judged"},
+    )
+    rows = ["query-id\tcorpus-id\tscore", "q1\td 2\t1", "q1\td1\t2", "2\td1\t1", "q3\td1\t0"]
+    (tmp_path / "qrels").mkdir()
+    judged = _write(tmp_path / "qrels" / "test.tsv", *rows)
+    assert read_queries(queries, judgements=read_judgements(judged)) == (
+        EvaluationQuery(id="q1", text="Who?", gold_ids=("d 2", "d1")),
+        EvaluationQuery(id="2", text="Where?", gold_ids=("d1",)),
+    )
+    corpus = _write(tmp_path / "corpus.jsonl", {"_id": "d1", "title": "", "text": "A text."})
+    assert [row.id for row in read_corpus(corpus)] == ["d1"]
+    with pytest.raises(SourceError, match=r"name it with --qrels, such as '.*test.tsv'"):
+        read_queries(queries)
+    with pytest.raises(SourceError, match=r"no question of .* is judged"):
+        read_queries(queries, judgements={"other": ("d1",)})
+
+
+def test_the_layout_of_trec_is_read(tmp_path: Path) -> None:
+    judged = _write(tmp_path / "qrels.txt", "1 0 a 1", "1 0 b 0", "", "2 Q0 c 2")
+    assert read_judgements(judged) == {"1": ("a",), "2": ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        pytest.param(["q d 1", "q d"], "line 2 is no judgement", id="two columns"),
+        pytest.param(["q d 1", "q d much"], "line 2 is no judgement", id="no grade"),
+        pytest.param(["query-id corpus-id score"], "no document above zero", id="heading alone"),
+        pytest.param(["q d 0"], "no document above zero", id="nothing relevant"),
+        pytest.param([], "no document above zero", id="empty"),
+    ],
+)
+def test_what_is_no_judgement_is_refused(tmp_path: Path, rows: list[str], message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        read_judgements(_write(tmp_path / "qrels.tsv", *rows))
+
+
+def test_what_is_no_corpus_is_refused_before_a_library_is_made(tmp_path: Path) -> None:
+    table = _write(tmp_path / "table.csv", "a,b")
+    with pytest.raises(SourceError, match="is no corpus"):
+        check_corpus(table)
+    with pytest.raises(SourceError, match="holds no document"):
+        check_corpus(_write(tmp_path / "empty.jsonl"))
+    check_corpus(tmp_path)
+
+
+def test_a_library_with_other_documents_is_left_alone(tmp_path: Path) -> None:
+    class Engine:
+        def documents(self) -> list[Any]:
+            return [SimpleNamespace(id="a", path=None), SimpleNamespace(id="mine", path=None)]
+
+    corpus = _write(tmp_path / "corpus.jsonl", {"id": "a", "text": "one"})
+    with pytest.raises(SourceError, match=r"1 documents that are not of .*, such as 'mine'"):
+        add_corpus(Engine(), corpus, progress=lambda *_: None)  # type: ignore[arg-type]
 
 
 def test_files_that_cannot_be_read_say_so(tmp_path: Path) -> None:
@@ -170,6 +234,9 @@ class _Engine:
         return [
             SimpleNamespace(id=name) for name in sorted({p.document_id for p in self._passages})
         ]
+
+    def document_text(self, document_id: str) -> str:
+        return "x" * max(p.end for p in self._passages if p.document_id == document_id)
 
     def stats(self) -> dict[str, int]:
         return {"chunks": len(self._passages)}
@@ -219,6 +286,28 @@ def test_gold_that_the_library_lacks_altogether_is_an_error() -> None:
         evaluate_retrieval(engine, [])  # type: ignore[arg-type]
 
 
+def test_gold_files_are_found_by_the_end_of_their_path() -> None:
+    held = ["notes/a.md", "notes/old/a.md", "notes/b.md", "c"]
+    query = EvaluationQuery(id="q", text="?", gold_ids=("./b.md", "a.md", "c", "old/a.md"))
+    (found,) = located([query], held, length_of=len)
+    assert found.gold_ids == ("a.md", "c", "notes/b.md", "notes/old/a.md")  # a.md: which of two?
+
+
+def test_a_span_that_ends_after_its_document_is_refused() -> None:
+    span = GoldSpan(document_id="a", start=0, end=11)
+    query = EvaluationQuery(id="q", text="?", gold_spans=(span,))
+    with pytest.raises(SourceError, match="0 to 11 of question 'q' ends after 'a', which has 10"):
+        located([query], ["a"], length_of=lambda _: 10)
+
+
+def test_another_searcher_is_asked_in_place_of_the_engines_own() -> None:
+    own, other = _Engine([_passage("a")]), _Engine([_passage("b"), _passage("a")])
+    query = EvaluationQuery(id="q", text="?", gold_ids=("a",))
+    report = evaluate_retrieval(own, [query], searcher=other)  # type: ignore[arg-type]
+    assert (report.means["MRR"], own.asked) == (0.5, [])
+    assert report.cpu_seconds >= 0
+
+
 # --- comparing ------------------------------------------------------------------------------------
 
 
@@ -232,6 +321,7 @@ def test_the_interval_turns_with_its_sides_and_is_the_same_each_time(
     assert (forth.mean, forth.low, forth.high) == pytest.approx((-back.mean, -back.high, -back.low))
     assert forth.low - 1e-9 <= forth.mean + 1e-9 or len(pairs) < 4
     assert paired_bootstrap(a, a).is_clear is False
+    assert paired_bootstrap(a, a).is_nil
 
 
 def test_the_interval_has_the_width_that_theory_gives() -> None:

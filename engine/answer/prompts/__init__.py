@@ -9,33 +9,60 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..language import ABSTENTION, Language
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage
 
+    from ...index.door import Prompt
+
 
 def chat_messages(
     stage: str, *, language: Language, context: str, question: str
 ) -> tuple[ChatMessage, ...]:
-    """The instructions of a stage (`answer`, `map`, `reduce`), then its fenced context."""
+    """The instructions of a stage (such as `answer`), then its fenced context."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
-    system = fill(load(stage, language), abstention=ABSTENTION[language])
+    system, user = _texts(stage, language, context, question, {})
+    return (
+        ChatMessage(role=MessageRole.SYSTEM, content=system),
+        ChatMessage(role=MessageRole.USER, content=user),
+    )
+
+
+def stage_prompt(
+    stage: str,
+    *,
+    language: Language,
+    context: str,
+    question: str,
+    max_output_tokens: int,
+    schema: Mapping[str, Any] | None = None,
+    **values: str,
+) -> Prompt:
+    """The same as one value; `values` fill further gaps of the instructions."""
+    from ...index.door import Prompt
+
+    system, user = _texts(stage, language, context, question, values)
+    return Prompt(system=system, user=user, max_output_tokens=max_output_tokens, schema=schema)
+
+
+def _texts(
+    stage: str, language: Language, context: str, question: str, values: Mapping[str, str]
+) -> tuple[str, str]:
+    system = fill(load(stage, language), abstention=ABSTENTION[language], **values)
     user = fill(
         load("context", language),
         fence=fence(context, question),
         context=context,
         question=question,
     )
-    return (
-        ChatMessage(role=MessageRole.SYSTEM, content=system),
-        ChatMessage(role=MessageRole.USER, content=user),
-    )
+    return system, user
 
 
 @cache

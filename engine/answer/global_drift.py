@@ -1,0 +1,208 @@
+"""Points by drifting: the best reports first, then searches for what they leave open.
+
+After DRIFT search (microsoft/graphrag, 2024): a primer over reports gives first points and further
+questions, each is looked up by local search, and its answer may lead on. Without a language model
+the further questions are names of the best points that the question does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import ModelError
+from ..index.door import (
+    Chunk,
+    Evidence,
+    Finding,
+    Point,
+    Report,
+    content_terms,
+    leads,
+    map_points,
+)
+from ..retrieve.stopwatch import Stopwatch
+from ..retrieve.tokens import tokens
+from ..types import Usage
+from .asking import AskMany
+from .global_parts import Gathered, document_of, found_sentences, said_locally
+from .global_reports import best_reports, fitting
+from .global_scene import Scene
+from .language import language_of
+from .overview_model import (
+    MAP_OUTPUT_TOKENS,
+    MapBatch,
+    Mapped,
+    ModelPoint,
+    map_batches,
+    map_reports,
+)
+from .overview_replies import read_questions
+from .pack import pack
+
+FOLLOW_SCORE = 0.7
+"""A sentence found by a further search counts this share of what the search before counts."""
+
+_SENTENCES, _PASSAGES = 4, 6
+"""Of a further search without a model, so many sentences of so many passages are taken."""
+
+_FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
+
+
+def from_drift(scene: Scene, watch: Stopwatch) -> Gathered:
+    """Points of the best reports and of what was looked up from there on."""
+    reports = best_reports(scene, limit=scene.plan.primer_reports)
+    watch.lap("select", f"the {len(reports)} best report(s)", reports=len(reports))
+    if scene.ask_many is None:
+        return _by_names(scene, reports, watch)
+    drift = _Drift(scene, scene.ask_many)
+    drift.primer(reports, watch)
+    for depth in range(scene.plan.depth):
+        drift.follow(depth, watch)
+    return Gathered(points=drift.points, chunks=drift.chunks, usage=drift.usage)
+
+
+def _by_names(scene: Scene, reports: Sequence[Report], watch: Stopwatch) -> Gathered:
+    chunks = scene.chunks_of(reports)
+    limit = scene.parts.settings.global_points // 2
+    given = said_locally(scene, reports, chunks, limit=limit)
+    chunks = {**chunks, **given.chunks}
+    points = map_points(
+        scene.question,
+        reports,
+        match=scene.match(reports, chunks),
+        tokens=tokens,
+        document_of=document_of(chunks),
+    )
+    watch.lap("primer", f"{len(points)} finding(s) bear on the question", points=len(points))
+    found, looked_up = list(points), list[str]()
+    newest: Sequence[Point] = [*given.points, *points]
+    for depth in range(scene.plan.depth):
+        names = leads(
+            scene.question,
+            newest,
+            names_in=lambda text: _names_in(scene, text),
+            tokens=tokens,
+            limit=scene.plan.follow_ups,
+            known=looked_up,
+        )
+        looked_up += names
+        newest = []
+        for name in names:
+            said = found_sentences(
+                scene,
+                _query(scene, name),
+                owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
+                passages=_PASSAGES,
+                limit=_SENTENCES,
+                score=100.0 * FOLLOW_SCORE ** (depth + 1),
+            )
+            chunks = {**chunks, **said.chunks}
+            newest = [*newest, *said.points]
+        found += newest
+        watch.lap("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
+                  searches=len(names), points=len(newest))  # fmt: skip
+    return Gathered(points=found, chunks=chunks, given=given.points)
+
+
+def _names_in(scene: Scene, text: str) -> list[str]:
+    """The names of entities that stand in a text, as the library calls them."""
+    names = scene.places.names
+    return [
+        names[label] for label in sorted(scene.parts.retriever.labels_in(text)) if label in names
+    ]
+
+
+def _query(scene: Scene, name: str) -> str:
+    """A search for a name in the light of the question."""
+    subject = " ".join(content_terms(scene.question, tokens=tokens))
+    return f"{name} {subject}".strip()
+
+
+@dataclass(slots=True)
+class _Drift:
+    """What was found and asked so far by a model that explores."""
+
+    scene: Scene
+    ask_many: AskMany
+    points: list[ModelPoint] = field(default_factory=list)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    open: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def primer(self, reports: Sequence[Report], watch: Stopwatch) -> None:
+        """The first points and questions, from reports."""
+        scene = self.scene
+        written = fitting(
+            scene.written(reports), budget_tokens=scene.plan.primer_tokens, count=scene.count
+        )
+        self.chunks.update(scene.chunks_of(written))
+        batches = map_batches(
+            written,
+            budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+            count=scene.count,
+        )
+        mapped = map_reports(
+            scene.question, batches, ask_many=self.ask_many, questions=scene.plan.follow_ups
+        )
+        self._take(mapped)
+        watch.lap("primer", f"{mapped.detail}, {len(self.open)} open question(s)",
+                  **mapped.figures, open=len(self.open))  # fmt: skip
+
+    def follow(self, depth: int, watch: Stopwatch) -> None:
+        """One round: every open question looked up, its passages read by the model, all at once."""
+        scene = self.scene
+        questions = self.open[: scene.plan.follow_ups]
+        if not questions:
+            watch.lap("follow", f"round {depth + 1}: nothing is open")
+            return
+        self.asked += questions
+        self.open = []
+        batches = [self._batch(question) for question in questions]
+        read = [(q, batch) for q, batch in zip(questions, batches, strict=True) if batch.findings]
+        try:
+            mapped = map_reports(
+                [f"{scene.question}\n{self._line(question)}" for question, _ in read],
+                [batch for _, batch in read],
+                ask_many=self.ask_many,
+                questions=scene.plan.follow_ups,
+            )
+        except ModelError as error:
+            if not self.points:
+                raise
+            watch.lap("follow", f"round {depth + 1}: every call failed: {error}", failed=len(read))
+            return
+        self._take(mapped)
+        watch.lap("follow", f"round {depth + 1}: {mapped.detail} for {'; '.join(questions)}",
+                  **mapped.figures, open=len(self.open))  # fmt: skip
+
+    def _line(self, question: str) -> str:
+        return _FOLLOW_UP[language_of(self.scene.question)].format(question)
+
+    def _take(self, mapped: Mapped) -> None:
+        self.usage = self.usage + mapped.usage
+        self.points += mapped.points
+        for reply in mapped.replies:
+            known = [self.scene.question, *self.asked, *self.open]
+            self.open += read_questions(reply or "", limit=self.scene.plan.follow_ups, known=known)
+
+    def _batch(self, question: str) -> MapBatch:
+        """The passages for a question, each a numbered line that rests on its chunk."""
+        scene = self.scene
+        search = scene.parts.retriever.search(question, within=scene.within)
+        packed = pack(search.passages, budget_tokens=scene.plan.follow_tokens, count=scene.count)
+        held = scene.chunks(passage.chunk_id for passage in packed.passages)
+        self.chunks.update(held)
+        findings: dict[int, tuple[str, Finding]] = {}
+        lines: list[str] = []
+        for passage in packed.passages:
+            chunk = held.get(passage.chunk_id)
+            if chunk is None:
+                continue
+            place = Evidence(chunk_id=chunk.id, start=0, end=len(chunk.text))
+            home = scene.places.homes.get(chunk.id, "")
+            number = len(findings) + 1
+            findings[number] = (home, Finding(text=chunk.text, evidences=(place,)))
+            lines.append(f"[{number}] {chunk.title}: {' '.join(chunk.text.split())}")
+        return MapBatch(context="\n".join(lines), findings=findings)

@@ -1,0 +1,259 @@
+"""What language models would cost for documents that are not in the library yet.
+
+Nothing is sent. Calls and what goes into them are counted on the very packs that would be sent;
+what comes out is told from what the same stage gave in this library before, or, where it was never
+run, from a sample that is read without a model. Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llama_index.core.schema import TextNode
+
+from .index.door import (
+    Chunk,
+    Extraction,
+    ExtractionSchema,
+    Extractor,
+    Prompt,
+    SqlGraphStore,
+    chunk_of_node,
+    graph_errors,
+    prompt_of,
+    put_chunks,
+    put_extractions,
+    report_prompt,
+    text_sha,
+)
+from .index.enrichment import Enrichment
+from .index.library import Library
+from .index.report_writer import ReportWriter
+from .types import Estimate, SourceText, StageUsage
+
+SAMPLE_CHUNKS = 150
+"""How many chunks are read without a model where there is no experience to go by."""
+
+ENOUGH_CALLS = 3
+"""After so many calls of a stage its own figures are experience."""
+
+MESSAGE_TOKENS = 8
+"""What a chat adds to a prompt."""
+
+ENTITY_TOKENS, RELATION_TOKENS, CLAIM_TOKENS, REPORT_TOKENS = 30, 42, 55, 330
+"""What one of these takes of an answer, names in it counted."""
+
+EXTRACTION, REPORTS = "extraction", "reports"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """The model of one stage: its name, and what tokens in and out cost (None: not known)."""
+
+    name: str
+    cost: Callable[[int, int], float | None]
+
+
+class Forecasts:
+    """Says what adding documents would cost.
+
+    Args:
+        chunker: a document to nodes; never one that asks a model.
+        count: tokens of a text, as models count.
+        history: what each stage has cost in this library.
+        models: by stage.
+        enrichment: what would read the chunks; None where no model does.
+        schema: what it would look for.
+        reports: makes a writer for a library, where reports are written at once; None where not.
+        sampler: reads the sample.
+    """
+
+    def __init__(
+        self,
+        *,
+        chunker: Callable[[SourceText], list[TextNode]],
+        count: Callable[[str], int],
+        history: Callable[[], Sequence[StageUsage]],
+        models: Mapping[str, Model],
+        enrichment: Enrichment | None,
+        schema: ExtractionSchema,
+        reports: Callable[[Library], ReportWriter] | None,
+        sampler: Extractor,
+    ) -> None:
+        self._chunker = chunker
+        self._count = count
+        self._history = history
+        self._models = models
+        self._enrichment = enrichment
+        self._schema = schema
+        self._reports = reports
+        self._sampler = sampler
+
+    def of(self, sources: Iterable[SourceText]) -> Estimate:
+        """What adding these documents would cost, with what is still to be read of others."""
+        chunks: list[Chunk] = []
+        documents = 0
+        for source in sources:
+            documents += 1
+            chunks += [chunk_of_node(node) for node in self._chunker(source)]
+        if self._enrichment is None and self._reports is None:
+            return Estimate(documents=documents, chunks=len(chunks), stages=())
+        texts, notes = self._unread(chunks)
+        sample = _Sample(self._sampler, chunks, self._count)
+        stages = []
+        if self._enrichment is not None:
+            stages.append(self._extraction(self._enrichment, texts, sample))
+        if self._reports is not None:
+            stages.append(self._written(self._reports, len(chunks), sample, before=stages))
+        return Estimate(
+            documents=documents, chunks=len(texts), stages=tuple(stages), notes=tuple(notes)
+        )
+
+    def _unread(self, chunks: Sequence[Chunk]) -> tuple[dict[str, str], list[str]]:
+        """The texts that a model would read, by hash, and what is to be said of them."""
+        texts = {text_sha(chunk.text): chunk.text for chunk in chunks}
+        if self._enrichment is None:
+            return texts, []
+        known = self._enrichment.known(texts)
+        waiting = self._enrichment.waiting()
+        before = {sha: text for sha, text in waiting.items() if sha not in texts}
+        notes = [f"{len(before)} chunks of the library wait to be read too"] if before else []
+        return {**before, **{k: v for k, v in texts.items() if k not in known}}, notes
+
+    def _extraction(
+        self, enrichment: Enrichment, texts: Mapping[str, str], sample: _Sample
+    ) -> StageUsage:
+        packs = enrichment.packed(texts)
+        prompts = [self._tokens(prompt_of(pack, self._schema)) for pack in packs]
+        rounds = 1 + self._schema.gleanings
+        past = self._past(EXTRACTION)
+        if past is not None:
+            ratio = past.completion_tokens / max(1, past.prompt_tokens)
+            answers, basis = ratio * sum(prompts), f"as in {past.calls} calls before"
+        else:
+            of_chunk = sample.answer_tokens(claims=self._schema.claims)
+            answers = of_chunk * len(texts)
+            basis = f"answers told from {sample.size} chunks read without a model"
+        return self._stage(
+            EXTRACTION,
+            calls=len(packs) * rounds,
+            prompt_tokens=sum(prompts) * rounds,
+            completion_tokens=round(answers),
+            basis=basis,
+        )
+
+    def _written(
+        self,
+        writer: Callable[[Library], ReportWriter],
+        chunks: int,
+        sample: _Sample,
+        *,
+        before: Sequence[StageUsage],
+    ) -> StageUsage:
+        past, read = self._past(REPORTS), self._past(EXTRACTION)
+        if past is not None and read is not None and before:
+            share = before[0].prompt_tokens / max(1, read.prompt_tokens)
+            return self._stage(
+                REPORTS,
+                calls=round(past.calls * share),
+                prompt_tokens=round(past.prompt_tokens * share),
+                completion_tokens=round(past.completion_tokens * share),
+                basis=f"as in {past.calls} calls before",
+            )
+        prompts = sample.report_prompts(writer)
+        share = chunks / max(1, sample.size)
+        return self._stage(
+            REPORTS,
+            calls=round(len(prompts) * share),
+            prompt_tokens=round(sum(self._tokens(prompt) for prompt, _ in prompts) * share),
+            completion_tokens=round(sum(n * REPORT_TOKENS for _, n in prompts) * share),
+            basis=f"communities told from {sample.size} chunks read without a model",
+        )
+
+    def _stage(
+        self, stage: str, *, calls: int, prompt_tokens: int, completion_tokens: int, basis: str
+    ) -> StageUsage:
+        model = self._models[stage]
+        return StageUsage(
+            stage=stage,
+            model=model.name,
+            calls=calls,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost=model.cost(prompt_tokens, completion_tokens),
+            basis=basis,
+        )
+
+    def _past(self, stage: str) -> StageUsage | None:
+        """What a stage has cost with its present model, where that was often enough to tell."""
+        model = self._models[stage].name
+        rows = [row for row in self._history() if (row.stage, row.model) == (stage, model)]
+        calls = sum(row.calls for row in rows)
+        if calls < ENOUGH_CALLS:
+            return None
+        return StageUsage(
+            stage=stage,
+            model=model,
+            calls=calls,
+            prompt_tokens=sum(row.prompt_tokens for row in rows),
+            completion_tokens=sum(row.completion_tokens for row in rows),
+            cost=None,
+        )
+
+    def _tokens(self, prompt: Prompt) -> int:
+        return self._count(prompt.system) + self._count(prompt.user) + MESSAGE_TOKENS
+
+
+@dataclass(slots=True)
+class _Sample:
+    """The first chunks as they are read without a model, once that is asked for."""
+
+    sampler: Extractor
+    chunks: Sequence[Chunk]
+    count: Callable[[str], int]
+    _found: list[Extraction] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many chunks are in the sample."""
+        return min(len(self.chunks), SAMPLE_CHUNKS)
+
+    def _read(self) -> list[Extraction]:
+        if not self._found and self.size:
+            texts = [chunk.text for chunk in self.chunks[: self.size]]
+            with graph_errors():
+                self._found = self.sampler.extract(texts)
+        return self._found
+
+    def answer_tokens(self, *, claims: bool) -> float:
+        """How long a model's answer about one chunk is, on average."""
+        total = 0
+        for extraction in self._read():
+            names = {m.key for m in extraction.mentions if m.type != "CONCEPT"}
+            relations = min(len(extraction.statements), 2 * len(names))
+            total += len(json.dumps({"n": 1, "entities": [], "relations": []})) // 4
+            total += ENTITY_TOKENS * len(names) + RELATION_TOKENS * relations
+            total += CLAIM_TOKENS * min(2, len(extraction.statements)) if claims else 0
+        return total / max(1, self.size)
+
+    def report_prompts(self, writer: Callable[[Library], ReportWriter]) -> list[tuple[Prompt, int]]:
+        """The calls for reports that the sample's own graph would take, with how many each."""
+        read = self._read()
+        sample = self.chunks[: self.size]
+        with tempfile.TemporaryDirectory(prefix="loregraph-") as folder:
+            library = Library(folder)
+            try:
+                store = SqlGraphStore(library.database)
+                with library.write() as connection:
+                    put_chunks(connection, sample)
+                    found = {chunk.id: one for chunk, one in zip(sample, read, strict=True)}
+                    put_extractions(connection, found, extractor=self.sampler.identity)
+                with graph_errors():
+                    store.refresh()
+                packs = writer(library).planned()
+            finally:
+                library.close()
+        return [(report_prompt(pack), len(pack)) for pack in packs]

@@ -1,0 +1,42 @@
+"""How the database file is opened where it lies: on a disk that can be written, or only be read.
+
+Knows files and SQLite's addresses, nothing of what the database holds.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy.engine import URL
+
+
+def is_writable(database: Path) -> bool:
+    """Whether the database can be changed: the file, if there is one, and the folder it is in."""
+    folder = database.parent
+    return os.access(folder, os.W_OK) and (not database.exists() or os.access(database, os.W_OK))
+
+
+def address(database: Path) -> URL:
+    """Where to open the database, for reading alone where nothing else is possible.
+
+    WAL mode needs files beside the database, even to read, unless it is told that nothing changes.
+    What a process that was killed left in such a file would then be missing: where there is one,
+    it is read with it or not at all.
+    """
+    file = str(database.resolve())
+    if is_writable(database):
+        return URL.create("sqlite", database=file)
+    how = {"uri": "true", "mode": "ro"}
+    if not os.access(database.parent, os.W_OK) and not size_of(Path(f"{file}-wal")):
+        how["immutable"] = "1"
+    return URL.create("sqlite", database=f"file:{quote(file)}", query=how)
+
+
+def size_of(file: Path) -> int:
+    """Bytes in a file; none where it is not there."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the database's side files go when another process closes it
+        return 0

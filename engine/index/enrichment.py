@@ -1,0 +1,301 @@
+"""What a language model reads in the chunks of a library, after they are committed.
+
+Chunks that it has not read yet are packed several into one call, whichever documents they belong
+to, and what it found is committed as each answer arrives: a crash loses the calls in flight alone,
+and whatever could not be read stays noted with its reason, to be read by the next run. Knows
+nothing of prompts, or of how a call is paid for and tried again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from ..errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
+from ..types import PendingChunk
+from .door import (
+    HAND_MADE,
+    Ask,
+    Extraction,
+    ExtractionSchema,
+    Extractor,
+    Pack,
+    PackResult,
+    Prompt,
+    UnreadChunk,
+    extract_pack,
+    extractions_by_text,
+    joined,
+    packs,
+    put_extractions,
+    put_pending,
+    read_extractions,
+    sentence_spans,
+    shifted,
+    unread_chunks,
+)
+from .library import Library
+from .side_by_side import side_by_side
+
+MIN_CHARACTERS = 200
+"""A text that is shorter and still too long for the model is not halved any more."""
+
+OUTAGE = 3
+"""After so many packs in a row to which nobody answered no further one is tried in this run."""
+
+FILL_BATCH = 64
+
+Progress = Callable[[str, int, int], None]
+Waiting = dict[str, list[UnreadChunk]]
+"""Chunks by the hash of their text, in the order in which they are read."""
+
+
+@dataclass(slots=True)
+class Enriched:
+    """What a run did: texts read, chunks that could not be, and what of the answers was dropped."""
+
+    read: int = 0
+    pending: list[PendingChunk] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+class Enrichment:
+    """Reads a library's chunks with a language model.
+
+    Args:
+        library: where chunks are read and what is found is kept.
+        ask: answers a prompt.
+        model: names the model: what another has read is read anew.
+        schema: what is looked for.
+        beside: the extractor whose findings are kept beside the model's; None replaces them.
+        fill: reads what the model could not, until it can; None leaves it unread.
+        pack_tokens: how much text goes into one call.
+        count: tokens of a text.
+        workers: calls at a time.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        ask: Ask,
+        model: str,
+        schema: ExtractionSchema,
+        beside: Extractor | None,
+        fill: Extractor | None,
+        pack_tokens: int,
+        count: Callable[[str], int],
+        workers: int,
+    ) -> None:
+        self._library = library
+        self._ask = ask
+        self._schema = schema
+        self._beside = beside
+        self._fill = fill
+        self._pack_tokens = pack_tokens
+        self._count = count
+        self._workers = workers
+        parts = [model, schema.identity, *([beside.identity] if beside is not None else [])]
+        self.identity = " + ".join(parts)
+
+    def packed(self, texts: Mapping[str, str]) -> list[Pack]:
+        """The packs in which texts, by their hash, would be read, in their order."""
+        return packs(list(texts.items()), count=self._count, target_tokens=self._pack_tokens)
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether another extractor reads the chunks too."""
+        return self._beside is not None
+
+    def known(self, shas: Iterable[str]) -> dict[str, Extraction]:
+        """What the model read from texts of these hashes before."""
+        with self._library.read() as connection:
+            return extractions_by_text(connection, shas, extractor=self.identity)
+
+    def waiting(self) -> dict[str, str]:
+        """The texts of the library that the next run would read, by hash."""
+        return {sha: held[0].text for sha, held in self._waiting().items()}
+
+    def run(self, *, progress: Progress) -> Enriched:
+        """Read everything that is not read yet.
+
+        A model that does not answer, or a budget that is used up, ends the run early: no error,
+        what is left is in the result and in the library.
+        """
+        done = Enriched()
+        waiting = self._take_over(self._waiting())
+        if not waiting:
+            return done
+        total = len(waiting)
+        calls = _Calls(self._ask, self._schema)
+        planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
+        progress("read with the model", 0, total)
+        for result in side_by_side(calls.until_stopped(planned), calls.read, workers=self._workers):
+            self._keep(result, waiting, done)
+            progress("read with the model", total - len(waiting), total)
+        self._note({sha: (calls.stopped, held) for sha, held in waiting.items()}, done)
+        done.pending.sort(key=lambda one: (one.document_id, one.chunk_id))
+        return done
+
+    def _waiting(self) -> Waiting:
+        waiting: Waiting = {}
+        with self._library.read() as connection:
+            for chunk in unread_chunks(connection, readers=(self.identity, HAND_MADE)):
+                waiting.setdefault(chunk.text_sha, []).append(chunk)
+        return waiting
+
+    def _take_over(self, waiting: Waiting) -> Waiting:
+        """Store what was read from the same text in another chunk; what is left."""
+        with self._library.read() as connection:
+            known = extractions_by_text(connection, waiting, extractor=self.identity)
+        if known:
+            found = {chunk.id: known[sha] for sha in known for chunk in waiting[sha]}
+            with self._library.write() as connection:
+                put_extractions(connection, found, extractor=self.identity)
+        return {sha: held for sha, held in waiting.items() if sha not in known}
+
+    def _keep(self, result: PackResult, waiting: Waiting, done: Enriched) -> None:
+        """Commit what the answers to one pack gave, for every chunk of the same texts."""
+        read = {
+            chunk.id: extraction
+            for sha, extraction in result.found.items()
+            for chunk in waiting[sha]
+        }
+        with self._library.write() as connection:
+            if self._beside is not None:
+                held = [chunk for sha in result.found for chunk in waiting[sha]]
+                ids = [chunk.id for chunk in held if chunk.reader == self._beside.identity]
+                for chunk_id, before in read_extractions(connection, ids).items():
+                    read[chunk_id] = joined([before, read[chunk_id]])
+            if read:
+                put_extractions(connection, read, extractor=self.identity)
+        done.read += len(result.found)
+        done.dropped.update(result.dropped)
+        for sha in result.found:
+            del waiting[sha]
+        failed = {sha: reason for sha, reason in result.unusable.items() if sha in waiting}
+        self._note({sha: (reason, waiting.pop(sha)) for sha, reason in failed.items()}, done)
+
+    def _note(
+        self, failed: Mapping[str, tuple[str, Sequence[UnreadChunk]]], done: Enriched
+    ) -> None:
+        """Keep why chunks were not read, and let the stand-in read those that nobody has."""
+        for batch in _batches(sorted(failed), FILL_BATCH):
+            nobody = [sha for sha in batch if any(c.reader is None for c in failed[sha][1])]
+            filled: list[Extraction] = []
+            if self._fill is not None and nobody:
+                filled = self._fill.extract([failed[sha][1][0].text for sha in nobody])
+            reasons = {chunk.id: failed[sha][0] for sha in batch for chunk in failed[sha][1]}
+            with self._library.write() as connection:
+                if self._fill is not None and filled:
+                    found = {
+                        chunk.id: extraction
+                        for sha, extraction in zip(nobody, filled, strict=True)
+                        for chunk in failed[sha][1]
+                    }
+                    put_extractions(connection, found, extractor=self._fill.identity)
+                put_pending(connection, reasons)
+            done.pending += [
+                PendingChunk(document_id=c.document_id, chunk_id=c.id, reason=failed[sha][0])
+                for sha in batch
+                for c in failed[sha][1]
+            ]
+
+
+class _Calls:
+    """The calls of one run: one a pack, more where a pack is too long, none after the end of it.
+
+    `stopped` says why no further pack is read, once that is so.
+    """
+
+    def __init__(self, ask: Ask, schema: ExtractionSchema) -> None:
+        self._ask = ask
+        self._schema = schema
+        self._unanswered = 0
+        self.stopped = ""
+
+    def until_stopped(self, planned: Iterable[Pack]) -> Iterator[Pack]:
+        """The packs, as long as reading goes on."""
+        for pack in planned:
+            if self.stopped:
+                return
+            yield pack
+
+    def read(self, pack: Pack) -> PackResult:
+        """What the model finds in a pack; texts for which that fails are unusable, with why."""
+        try:
+            result = self._whole_or_halves(pack)
+        except BudgetExceeded as error:
+            self.stopped = str(error)
+            return _failed(pack, str(error))
+        except ModelUnavailable as error:
+            self._unanswered += 1
+            if self._unanswered >= OUTAGE:
+                self.stopped = str(error)
+            return _failed(pack, str(error))
+        except ModelError as error:
+            result = _failed(pack, str(error))
+        self._unanswered = 0
+        return result
+
+    def _ask_again(self, prompt: Prompt) -> str:
+        """A further call about a pack: what was paid for before it must not be lost with it."""
+        try:
+            return self._ask(prompt)
+        except ModelError as error:
+            if isinstance(error, BudgetExceeded):
+                self.stopped = str(error)
+            return ""
+
+    def _whole_or_halves(self, pack: Pack) -> PackResult:
+        try:
+            return extract_pack(pack, self._schema, self._ask, ask_again=self._ask_again)
+        except ModelInputTooLong as error:
+            if len(pack.keys) > 1:
+                return _both(self._whole_or_halves(half) for half in pack.halves())
+            return self._in_pieces(pack, error)
+
+    def _in_pieces(self, pack: Pack, error: ModelInputTooLong) -> PackResult:
+        """A single text that is too long, in two pieces cut between sentences."""
+        (key,), (text,) = pack.keys, pack.texts
+        cut = _middle(text)
+        if len(text) < MIN_CHARACTERS or not cut:
+            return _failed(pack, str(error))
+        pieces = [Pack(keys=(key,), texts=(part,)) for part in (text[:cut], text[cut:])]
+        first, second = (self._whole_or_halves(piece) for piece in pieces)
+        dropped = first.dropped + second.dropped
+        unusable = {**first.unusable, **second.unusable}
+        if unusable:
+            return PackResult(found={}, unusable=unusable, dropped=dropped)
+        whole = joined([first.found[key], shifted(second.found[key], cut)])
+        return PackResult(found={key: whole}, unusable={}, dropped=dropped)
+
+
+def _failed(pack: Pack, reason: str) -> PackResult:
+    return PackResult(found={}, unusable=dict.fromkeys(pack.keys, reason), dropped=Counter())
+
+
+def _both(results: Iterable[PackResult]) -> PackResult:
+    found: dict[str, Extraction] = {}
+    unusable: dict[str, str] = {}
+    dropped: Counter[str] = Counter()
+    for result in results:
+        found |= result.found
+        unusable |= result.unusable
+        dropped.update(result.dropped)
+    return PackResult(found=found, unusable=unusable, dropped=dropped)
+
+
+def _middle(text: str) -> int:
+    """Where a text is best cut in two: between the sentences nearest its middle, else in it."""
+    ends = [end for _, end in sentence_spans(text)][:-1]
+    middle = len(text) // 2
+    return min(ends, key=lambda end: abs(end - middle), default=middle)
+
+
+def _batches(values: Sequence[str], size: int) -> Iterator[list[str]]:
+    left = iter(values)
+    while batch := list(islice(left, size)):
+        yield batch

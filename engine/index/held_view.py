@@ -1,0 +1,53 @@
+"""The picture that searches walk over, kept in a file of a large library.
+
+Reading and building it takes seconds at a hundred thousand chunks, mapping what was built before
+takes a moment. A small library's is built each time. Knows nothing of what the picture holds.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+
+from . import derived
+from .door import GraphView, chunk_table, load_view, read_view, save_view, view_stamp
+
+KIND = "walk"
+KEPT_FROM_CHUNKS = 2_000
+"""A library of fewer chunks is read and built in less time than a file is checked."""
+
+
+def opened_view(connection: Connection, folder: Path) -> GraphView:
+    """What is walked over, as it is in the picture of this connection; `folder` is `derived/`."""
+    count = connection.execute(select(func.count()).select_from(chunk_table)).scalar_one()
+    if count < KEPT_FROM_CHUNKS:
+        return read_view(connection)
+
+    def write(place: Path) -> None:
+        with _without_collecting():
+            save_view(read_view(connection), place)
+
+    view = derived.opened(folder / f"{KIND}-{view_stamp(connection)}", write=write, load=load_view)
+    return read_view(connection) if view is None else view
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Millions of objects are made, none of them in a cycle: the collector would look through them
+    over and over, for as long as they take to make."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def forget_views(folder: Path) -> None:
+    """Delete the kept files: they hold names of texts that may have been removed."""
+    derived.forget(folder, KIND)

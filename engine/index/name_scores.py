@@ -1,0 +1,62 @@
+"""One thing under several names as one word of BM25: who asks for 刘备 finds what says 玄德.
+
+Works on the postings of one field and on values; knows nothing of libraries, or of why two names
+mean one thing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float32]
+Frequencies = NDArray[np.float64]
+Postings = Callable[[str], tuple[NDArray[np.integer], Scores]]
+"""Token → the rows that hold it, and its BM25 score in each; both empty for an unknown token."""
+
+NAME_WEIGHT = 2.0
+"""What a thing's name counts for, in words: a full name mostly is two."""
+_NEARLY_ALL = 0.999
+
+
+def inverse_frequency(held: int, count: int) -> float:
+    """ln(1 + (n − df + ½) / (df + ½)), of a word that `held` of `count` passages have."""
+    return math.log(1 + (count - held + 0.5) / (held + 0.5))
+
+
+def shortest(names: Sequence[str]) -> list[str]:
+    """The names that hold no other, sorted: where 刘玄德 stands, 玄德 stands as well."""
+    return sorted(one for one in names if not any(o != one and o in one for o in names))
+
+
+def name_scores(forms: Sequence[Sequence[str]], postings: Postings, *, count: int) -> Scores:
+    """BM25 (Lucene's) of a thing that has several names, as if they were one word: `(count,)`.
+
+    `forms` are the tokens of each name. A passage has the thing as often as it has all its names
+    together; a name stands where all its tokens do, as often as the rarest of them.
+    """
+    often = np.zeros(count, dtype=np.float64)
+    for tokens in forms:
+        often += _occurrences(tokens, postings, count)
+    held = int(np.count_nonzero(often))
+    weight = NAME_WEIGHT * inverse_frequency(held, count)
+    return np.asarray(weight * often / (1 + often), dtype=np.float32)
+
+
+def _occurrences(tokens: Sequence[str], postings: Postings, count: int) -> Frequencies:
+    """How often each passage has all these tokens, in units of k1 × its length's factor.
+
+    Lucene's score of a token is idf × x / (1 + x) with x the frequency in these units.
+    """
+    rarest: Frequencies | None = None
+    for token in dict.fromkeys(tokens):
+        rows, scores = postings(token)
+        often = np.zeros(count, dtype=np.float64)
+        if rows.size:
+            share = np.minimum(scores / inverse_frequency(rows.size, count), _NEARLY_ALL)
+            often[rows] = share / (1 - share)
+        rarest = often if rarest is None else np.minimum(rarest, often)
+    return np.zeros(count, dtype=np.float64) if rarest is None else rarest

@@ -1,0 +1,179 @@
+"""Community reports by a language model, kept as they arrive.
+
+What is written already is never paid for again; what cannot be written stays extractive, and is
+tried again by the next run. Knows nothing of prompts, or of how a call is paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..errors import BudgetExceeded, ModelError
+from .door import (
+    Ask,
+    Material,
+    ReportDesk,
+    WrittenReport,
+    material,
+    put_written,
+    read_written,
+    report_prompt,
+)
+from .library import Library
+from .side_by_side import side_by_side
+
+REPORT_TOKENS = 900
+"""How much is shown of one community."""
+
+CALL_TOKENS = 3_600
+CALL_REPORTS = 6
+"""How much is shown in one call, of how many communities."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class Written:
+    """How many reports were written, and why others were not, by community id."""
+
+    count: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    materials: Sequence[Material]
+    found: dict[str, WrittenReport]
+    unusable: dict[str, str]
+
+
+class ReportWriter:
+    """Writes the reports of a library's communities.
+
+    Args:
+        library: where they are kept.
+        ask: answers a prompt.
+        model: the name that a report is signed with.
+        min_entities: smaller communities keep their extractive reports.
+        count: tokens of a text.
+        workers: calls at a time.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        ask: Ask,
+        model: str,
+        min_entities: int,
+        count: Callable[[str], int],
+        workers: int,
+    ) -> None:
+        self._library = library
+        self._ask = ask
+        self._model = model
+        self._min_entities = min_entities
+        self._count = count
+        self._workers = workers
+
+    def planned(self) -> list[list[Material]]:
+        """What would be shown in each call if all reports were written now."""
+        desk = self._desk()
+        return [pack for level in desk.unwritten() for pack in self._packs(desk, level)]
+
+    def write(self, community_ids: Collection[str] | None = None, *, progress: Progress) -> Written:
+        """Write what is not written of all communities or of these, finest level first.
+
+        A model that fails or a budget that is used up is no error: what is left has its reason.
+        """
+        done, desk = Written(), self._desk()
+        levels = desk.unwritten(community_ids)
+        total = sum(map(len, levels))
+        calls = _Calls(self._ask)
+        for level in levels:
+            planned = calls.until_stopped(self._packs(desk, level))
+            for result in side_by_side(planned, calls.write, workers=self._workers):
+                self._keep(desk, result, done)
+                progress("report", done.count + len(done.failed), total)
+        left = {key for level in levels for key in level} - done.failed.keys() - calls.asked
+        done.failed |= dict.fromkeys(sorted(left), calls.stopped)
+        return done
+
+    def _desk(self) -> ReportDesk:
+        with self._library.read() as connection:
+            return ReportDesk(connection, min_entities=self._min_entities)
+
+    def _packs(self, desk: ReportDesk, community_ids: Sequence[str]) -> Iterator[list[Material]]:
+        """Communities in order, several a call; numbers run through a pack."""
+        pack: list[Material] = []
+        size = first = 0
+        for key in community_ids:
+            shown = self._material(desk, key, first)
+            if pack and (size + shown.tokens > CALL_TOKENS or len(pack) == CALL_REPORTS):
+                yield pack
+                pack, size, first = [], 0, 0
+                shown = self._material(desk, key, first)
+            pack.append(shown)
+            size += shown.tokens
+            first += len(shown.places)
+        if pack:
+            yield pack
+
+    def _material(self, desk: ReportDesk, community_id: str, before: int) -> Material:
+        return material(
+            desk.basis(community_id),
+            budget_tokens=REPORT_TOKENS,
+            count=self._count,
+            first=before + 1,
+        )
+
+    def _keep(self, desk: ReportDesk, result: _Result, done: Written) -> None:
+        by_print = {desk.fingerprint(key): report for key, report in result.found.items()}
+        with self._library.write() as connection:
+            kept = frozenset(put_written(connection, by_print, model=self._model))
+        for one in result.materials:
+            key = one.basis.community.id
+            written = result.found.get(key)
+            if written is None or desk.fingerprint(key) not in kept:
+                continue
+            done.count += 1
+            signed = replace(
+                one.basis.derived,
+                title=written.title,
+                summary=written.summary,
+                rating=written.rating,
+                rating_reason=written.rating_reason,
+                findings=written.findings,
+                written_by=self._model,
+            )
+            desk.note(key, signed)
+        done.failed |= result.unusable
+
+
+class _Calls:
+    """The calls of one run; none after the budget has come to its end."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.asked: set[str] = set()
+        self.stopped = ""
+
+    def until_stopped(self, packs: Iterator[list[Material]]) -> Iterator[list[Material]]:
+        """The packs, as long as writing goes on."""
+        for pack in packs:
+            if self.stopped:
+                return
+            self.asked.update(one.basis.community.id for one in pack)
+            yield pack
+
+    def write(self, materials: Sequence[Material]) -> _Result:
+        """What the model writes of these communities; those that fail are unusable, with why."""
+        try:
+            found, unusable = read_written(self._ask(report_prompt(materials)), materials)
+        except ModelError as error:
+            if isinstance(error, BudgetExceeded):
+                self.stopped = str(error)
+            keys = [one.basis.community.id for one in materials]
+            return _Result(materials=materials, found={}, unusable=dict.fromkeys(keys, str(error)))
+        return _Result(materials=materials, found=found, unusable=unusable)

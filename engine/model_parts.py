@@ -1,0 +1,216 @@
+"""Settings to the parts that ask a language model: what is asked through which gateway.
+
+Each is None, or goes without, where there is no model. Nothing is asked while they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .answer.asking import AskMany, Reply
+from .errors import GraphStageError, ModelError, SettingsError
+from .estimate import Model as ForecastModel
+from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
+from .index.enrichment import Enrichment
+from .index.library import Library
+from .index.report_writer import ReportWriter
+from .index.side_by_side import side_by_side
+from .models.gateway import Gateway
+from .models.prices import Price
+from .models.rerankers import build_reranker
+from .models.stages import Models
+from .retrieve.rerank import Judge
+from .retrieve.transform import Expander, expanded
+from .settings import GraphSettings, RerankSettings, RetrieveSettings, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReading:
+    """Who reads chunks, and what writes reports as documents come.
+
+    `enrichment` is None where no model reads; `eager` makes a writer for a library, and is None
+    where reports are extractive or wait for a question.
+    """
+
+    language: LanguageExtractor
+    schema: ExtractionSchema
+    enrichment: Enrichment | None
+    eager: Callable[[Library], ReportWriter] | None
+
+
+def build_reading(
+    library: Library, settings: Settings, *, models: Models, count: Callable[[str], int]
+) -> ModelReading:
+    """Who reads a library's chunks, as the settings say.
+
+    Raises:
+        SettingsError: a model is to read and none is set, or a schema that cannot be.
+    """
+    graph = settings.graph
+    language = LanguageExtractor(spacy_model=graph.spacy_model, concepts=graph.concepts)
+    schema = _schema(graph)
+    writer = build_report_writer(settings, models=models, count=count)
+    return ModelReading(
+        language=language,
+        schema=schema,
+        enrichment=_enrichment(
+            library, settings, models=models, schema=schema, language=language, count=count
+        ),
+        eager=writer if graph.reports == "eager" else None,
+    )
+
+
+def _schema(settings: GraphSettings) -> ExtractionSchema:
+    try:
+        with graph_errors():
+            return ExtractionSchema.of(
+                settings.entity_types,
+                settings.relation_types,
+                strict=settings.strict,
+                claims=settings.claims,
+                inferred=settings.inferred,
+                examples=_text_of(settings.examples),
+                gleanings=settings.gleanings,
+            )
+    except GraphStageError as error:
+        raise SettingsError(f"graph: {error}") from error
+
+
+def _text_of(path: str) -> str:
+    if not path:
+        return ""
+    try:
+        return Path(path).read_text(encoding="utf8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"graph.examples: cannot read {path!r}: {error}") from error
+
+
+def _enrichment(
+    library: Library,
+    settings: Settings,
+    *,
+    models: Models,
+    schema: ExtractionSchema,
+    language: LanguageExtractor,
+    count: Callable[[str], int],
+) -> Enrichment | None:
+    gateway = models.extraction
+    if settings.graph.extractor == "language":
+        return None
+    if gateway is None:
+        raise SettingsError(
+            f"graph.extractor: {settings.graph.extractor!r} needs a language model: set llm.kind"
+        )
+    return Enrichment(
+        library,
+        ask=lambda prompt: gateway.ask(prompt, stage="extraction").text,
+        model=gateway.identity,
+        schema=schema,
+        beside=language if settings.graph.extractor == "both" else None,
+        fill=language if settings.graph.fill == "language" else None,
+        pack_tokens=settings.graph.pack_tokens,
+        count=count,
+        workers=gateway.concurrency,
+    )
+
+
+def build_report_writer(
+    settings: Settings, *, models: Models, count: Callable[[str], int]
+) -> Callable[[Library], ReportWriter] | None:
+    """Makes what writes a library's reports; None where they stay extractive."""
+    gateway = models.reports
+    if settings.graph.reports == "extractive" or gateway is None:
+        return None
+    return lambda library: ReportWriter(
+        library,
+        ask=lambda prompt: gateway.ask(prompt, stage="reports").text,
+        model=gateway.model,
+        min_entities=settings.graph.report_min_entities,
+        count=count,
+        workers=gateway.concurrency,
+    )
+
+
+def forecast_models(models: Models) -> dict[str, ForecastModel]:
+    """The models that a forecast is about, with what their tokens cost."""
+    named = {"extraction": models.extraction, "reports": models.reports}
+    return {
+        stage: ForecastModel(name=gateway.model, cost=_cost(gateway.price))
+        for stage, gateway in named.items()
+        if gateway is not None
+    }
+
+
+def _cost(price: Price | None) -> Callable[[int, int], float | None]:
+    return price.of if price is not None else lambda _prompt, _completion: None
+
+
+def build_expander(
+    settings: RetrieveSettings,
+    *,
+    models: Models,
+    idf: Callable[[], Callable[[str], float]],
+) -> Expander | None:
+    """What makes several searches of a question; None for one."""
+    if not settings.expand:
+        return None
+    complete = completion(models.answers, stage="expand", keep=True)
+    return lambda question, first: expanded(
+        question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
+    )
+
+
+def build_judge(settings: RerankSettings, *, models: Models) -> Judge | None:
+    """Who judges the first passages once more; None for nobody."""
+    reranker = build_reranker(
+        settings.kind,
+        model=settings.model,
+        base_url=settings.base_url,
+        api_key_variable=settings.api_key_variable,
+        candidates=settings.candidates,
+        timeout_seconds=settings.timeout_seconds,
+        retries=settings.retries,
+        half_precision=settings.half_precision,
+        complete=completion(models.answers, stage="rerank", keep=True),
+    )
+    if reranker is None:
+        return None
+    return Judge(reranker=reranker, candidates=settings.candidates, weight=settings.weight)
+
+
+def build_ask_many(models: Models) -> AskMany | None:
+    """Asks several things at once, each stage its own model; None where there is none."""
+    if models.map is None or models.answers is None:
+        return None
+    gateways = {"map": models.map, "answers": models.answers}
+
+    def ask_many(stage: str, prompts: Sequence[Prompt]) -> list[Reply | ModelError]:
+        gateway = gateways[stage]
+
+        def ask(item: tuple[int, Prompt]) -> tuple[int, Reply | ModelError]:
+            try:
+                return item[0], gateway.ask(item[1], stage=stage, keep=True)
+            except ModelError as error:
+                return item[0], error
+
+        found = dict(side_by_side(enumerate(prompts), ask, workers=gateway.concurrency))
+        return [found[place] for place in range(len(prompts))]
+
+    return ask_many
+
+
+def completion(
+    gateway: Gateway | None, *, stage: str, keep: bool = False
+) -> Callable[[str], str] | None:
+    """A model that is asked in plain words; None where there is none."""
+    if gateway is None:
+        return None
+
+    def complete(prompt: str) -> str:
+        from llama_index.core.base.llms.types import ChatMessage
+
+        return gateway.chat([ChatMessage(content=prompt)], stage=stage, keep=keep).text
+
+    return complete

@@ -1,0 +1,189 @@
+"""What calls to language models may cost at most, together and in tokens or money.
+
+Every call in flight holds its worst case back: what the prompt costs and the longest answer that it
+may get. So no order in which answers arrive can lead beyond the limit. Knows nothing of models, and
+of past days only what it is told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Literal
+
+from ..errors import BudgetExceeded, SettingsError
+from ..types import Usage
+from .prices import Price
+
+_ROUNDING = 1e-9
+
+
+def utc_day() -> str:
+    """Today in ISO 8601, UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class Reservation:
+    """What one call may cost at most, held back until it is known what it did cost."""
+
+    def __init__(self, budget: Budget, *, tokens: int, cost: float, waits: bool) -> None:
+        self._budget = budget
+        self.tokens = tokens
+        self.cost = cost
+        self.waits = waits
+        self._open = True
+
+    def settle(self, actual: Usage) -> None:
+        """The call is over and cost this; a second time changes nothing."""
+        if self._open:
+            self._open = False
+            self._budget._settle(self, actual)
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.settle(Usage())
+
+
+class Budget:
+    """Shared by everything in an engine that calls a language model. Safe to share by threads.
+
+    Args:
+        max_tokens: of prompts and answers together; None is no limit.
+        max_cost: in the currency of the prices; None is no limit.
+        per: what the limits are for: a run, which begins at `start_run`, or a UTC day.
+        spent_on: what was spent on a day before, by this or another process.
+        today: the day it is, in ISO 8601.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        per: Literal["run", "day"] = "run",
+        spent_on: Callable[[str], Usage] | None = None,
+        today: Callable[[], str] = utc_day,
+    ) -> None:
+        self.max_tokens = max_tokens
+        self.max_cost = max_cost
+        self.per = per
+        self._spent_on = spent_on
+        self._today = today
+        self._changed = threading.Condition()
+        self._day = ""
+        self._spent = Usage()
+        self._held: set[Reservation] = set()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self.max_tokens is not None or self.max_cost is not None
+
+    @property
+    def spent(self) -> Usage:
+        """What was settled in this run or on this day."""
+        with self._changed:
+            self._turn_day()
+            return self._spent
+
+    def check(self, price: Price | None, *, model: str) -> None:
+        """Whether what this model costs can be limited at all.
+
+        Raises:
+            SettingsError: `max_cost` is set and the model's price is not known.
+        """
+        if self.max_cost is not None and price is None:
+            raise SettingsError(
+                f"budget.max_cost: the price of model {model!r} is not known; write it into a file"
+                f" such as `models: {{{model}: {{prompt: 1.0, completion: 4.0}}}}` (a million"
+                " tokens) and name that in budget.prices, or limit budget.max_tokens instead"
+            )
+
+    def start_run(self) -> None:
+        """What was spent before no longer counts, where limits are for a run."""
+        with self._changed:
+            if self.per == "run":
+                self._spent = Usage()
+
+    def reserve(
+        self,
+        *,
+        prompt_tokens: int,
+        max_completion: int,
+        price: Price | None,
+        waits: bool = True,
+    ) -> Reservation:
+        """Hold back what a call costs at most; to be used in a `with` block.
+
+        Where the limit would only be reached if all calls in flight cost their worst, this waits
+        until they are over. `waits=False` is for calls that go on as long as somebody reads them:
+        nobody waits for these.
+
+        Raises:
+            BudgetExceeded: the call could lead beyond a limit.
+        """
+        tokens = prompt_tokens + max_completion
+        cost = price.of(prompt_tokens, max_completion) if price is not None else 0.0
+        asked = Reservation(self, tokens=tokens, cost=cost, waits=waits)
+        with self._changed:
+            while True:
+                self._turn_day()
+                if self._fits(asked, self._held):
+                    self._held.add(asked)
+                    return asked
+                lasting = {held for held in self._held if not held.waits}
+                if lasting == self._held or not self._fits(asked, lasting):
+                    raise BudgetExceeded(self._refusal(asked))
+                self._changed.wait()
+
+    def _turn_day(self) -> None:
+        if self.per != "day" or self._day == (today := self._today()):
+            return
+        self._day = today
+        self._spent = self._spent_on(today) if self._spent_on is not None else Usage()
+
+    def _fits(self, asked: Reservation, held: set[Reservation]) -> bool:
+        tokens = _tokens(self._spent) + asked.tokens + sum(one.tokens for one in held)
+        if self.max_tokens is not None and tokens > self.max_tokens:
+            return False
+        cost = self._spent.cost + asked.cost + sum(one.cost for one in held)
+        return self.max_cost is None or cost <= self.max_cost + _ROUNDING
+
+    def _settle(self, reservation: Reservation, actual: Usage) -> None:
+        with self._changed:
+            self._turn_day()
+            self._held.discard(reservation)
+            self._spent = self._spent + actual
+            self._changed.notify_all()
+
+    def _refusal(self, asked: Reservation) -> str:
+        per = "today" if self.per == "day" else "in this run"
+        if self.max_tokens is not None and _tokens(self._spent) + asked.tokens > self.max_tokens:
+            return (
+                f"the budget is used up: {_tokens(self._spent):,} of {self.max_tokens:,} tokens"
+                f" are spent {per} and the next call could take {asked.tokens:,};"
+                " raise budget.max_tokens"
+            )
+        if self.max_cost is not None and self._spent.cost + asked.cost > self.max_cost:
+            return (
+                f"the budget is used up: {self._spent.cost:.4f} of {self.max_cost:.4f} are spent"
+                f" {per} and the next call could cost {asked.cost:.4f}; raise budget.max_cost"
+            )
+        return (
+            f"the budget could be exceeded: {_tokens(self._spent):,} tokens"
+            f" ({self._spent.cost:.4f}) are spent {per}, and calls that go on may take the rest;"
+            " wait for them, or raise budget.max_tokens or budget.max_cost"
+        )
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt_tokens + usage.completion_tokens

@@ -1,0 +1,41 @@
+"""A call that is over after so many seconds, whatever the other side does.
+
+Clients bound the wait for each piece of a reply: a server that drips a byte at a time holds them
+for ever. Knows nothing of what is called.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def within(seconds: float | None, call: Callable[[], Result]) -> Result:
+    """What `call` returns, or raises.
+
+    It runs on a thread of its own, which is left behind when the time is over and keeps no process
+    from ending. None sets no limit, and needs no thread.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    if seconds is None:
+        return call()
+    future: Future[Result] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            result = context.run(call)
+        except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="model-call", daemon=True).start()
+    return future.result(timeout=seconds)

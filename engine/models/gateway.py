@@ -1,0 +1,244 @@
+"""The one way to a language model: count → cache → budget → retry → rate limit → call.
+
+Whoever asks gets an answer without thoughts and never empty, what it cost, or one `ModelError`;
+every call is booked by day, stage and model, also when its caller fails later. Knows nothing of
+what prompts say, or of who asks.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ..errors import BudgetExceeded, ModelError
+from ..types import Usage
+from .bill import Bill, Counter
+from .budget import Budget
+from .learned import Learned
+from .line import Line, Reply, Request
+from .naming import answering_identity
+from .prices import Price
+from .structured import Level, holds_to_schema
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.llms import LLM
+
+    from ..index.door import Prompt
+    from ..index.ledger import Ledger
+
+__all__ = ["Gateway", "Reply"]
+
+Key = TypeVar("Key")
+
+_MESSAGE_TOKENS = 8
+"""What a chat template puts around a message, at most."""
+
+
+class Gateway:
+    """One per engine and model. Safe to share by threads.
+
+    Args:
+        llm: any LlamaIndex model; it is asked through copies that do not try again by themselves.
+        budget: shared by all gateways of an engine.
+        ledger: where calls are booked and answers kept; None does neither.
+        tokeniser: counts where the server does not, and before a call.
+        price: what the model costs; None is not known.
+        retries: how often a call that failed and may pass is made again.
+        concurrency: calls at a time.
+        requests_per_minute: evenly spaced; None is no limit.
+        structured: how answers are held to a schema.
+        max_output_tokens: bounds what `chat` and `stream` answer.
+        timeout_seconds: for a whole call, whatever it drips; None leaves it to the model's client.
+        seed: of the jitter between retries.
+
+    Raises:
+        SettingsError: cost is limited and the model's price is not known.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        budget: Budget,
+        ledger: Ledger | None = None,
+        tokeniser: Counter | None = None,
+        price: Price | None = None,
+        retries: int = 4,
+        concurrency: int = 4,
+        requests_per_minute: float | None = None,
+        structured: Literal["auto", "schema", "json", "none"] = "auto",
+        max_output_tokens: int = 1_024,
+        timeout_seconds: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = llm.metadata.model_name
+        self.identity = answering_identity(llm)
+        self.concurrency = concurrency
+        self.price = price
+        self.context_window = llm.metadata.context_window
+        self._ledger = ledger
+        self._max_output_tokens = max_output_tokens
+        level: Level = "schema" if structured == "auto" else structured
+        learned = Learned(level if holds_to_schema(llm) else "none", goes_down=structured == "auto")
+        self._line = Line(
+            llm,
+            learned=learned,
+            retries=retries,
+            concurrency=concurrency,
+            requests_per_minute=requests_per_minute,
+            timeout_seconds=timeout_seconds,
+            seed=seed,
+        )
+        self._bill = Bill(
+            self.model,
+            budget=budget,
+            ledger=ledger,
+            tokeniser=tokeniser,
+            price=price,
+            learned=learned,
+        )
+
+    @property
+    def total(self) -> Usage:
+        """All calls so far; those that were refused cost nothing and are left out."""
+        return self._bill.total
+
+    def apart(self) -> Gateway:
+        """The same gateway with a total of its own, for whoever wants to know what one thing cost.
+
+        What it spends counts for this one too.
+        """
+        part = copy.copy(self)
+        part._bill = self._bill.apart()
+        return part
+
+    # --- asking -----------------------------------------------------------------------------
+
+    def ask(self, prompt: Prompt, *, stage: str, keep: bool = False) -> Reply:
+        """The answer to a prompt.
+
+        Args:
+            prompt: what is asked, the longest answer, and the schema that it is held to.
+            stage: what it is booked under.
+            keep: whether the answer is kept in the library for the next time, and taken from there.
+
+        Raises:
+            BudgetExceeded: before the call, which could have exceeded the budget.
+            ModelInputTooLong: the prompt does not fit into the model's window.
+            ModelUnavailable: no connection, no answer in time, or refused, after all retries.
+            ModelOutputError: not a reply of the protocol, or nothing in it.
+        """
+        from llama_index.core.base.llms.types import ChatMessage
+
+        messages = [ChatMessage(role="user", content=prompt.user)]
+        if prompt.system:
+            messages.insert(0, ChatMessage(role="system", content=prompt.system))
+        request = self._request(
+            messages,
+            stage=stage,
+            max_output_tokens=prompt.max_output_tokens,
+            schema=prompt.schema,
+        )
+        return self._answer(request, keep=keep)
+
+    def chat(self, messages: Sequence[ChatMessage], *, stage: str, keep: bool = False) -> Reply:
+        """The answer to LlamaIndex's messages; otherwise as `ask`."""
+        return self._answer(self._request(messages, stage=stage), keep=keep)
+
+    def each(
+        self, prompts: Iterable[tuple[Key, Prompt]], *, stage: str
+    ) -> Iterator[tuple[Key, Reply | ModelError]]:
+        """The answers to many prompts, or why there is none, in order of arrival.
+
+        A prompt is taken when there is room for it. After the budget has come to its end none is
+        asked any more: those that are left get the same error.
+        """
+        ended: BudgetExceeded | None = None
+
+        def answer(key: Key, prompt: Prompt) -> tuple[Key, Reply | ModelError]:
+            try:
+                return key, self.ask(prompt, stage=stage)
+            except ModelError as error:
+                return key, error
+
+        waiting = iter(prompts)
+        running: set[Future[tuple[Key, Reply | ModelError]]] = set()
+        with ThreadPoolExecutor(max_workers=self.concurrency) as pool:
+            while True:
+                while ended is None and len(running) < self.concurrency:
+                    taken = next(waiting, None)
+                    if taken is None:
+                        break
+                    running.add(pool.submit(copy_context().run, partial(answer, *taken)))
+                if not running:
+                    break
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    key, result = future.result()
+                    ended = result if isinstance(result, BudgetExceeded) else ended
+                    yield key, result
+        if ended is not None:
+            yield from ((key, ended) for key, _ in waiting)
+
+    def usable(self, stage: str, ok: bool) -> None:
+        """Note whether a reply could be used; one that could not is booked as failed."""
+        if not ok:
+            self._bill.book(stage, Usage(), failed=1)
+
+    def _request(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        stage: str,
+        max_output_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Request:
+        texts = [message.content or "" for message in messages]
+        if schema is not None:
+            texts.append(json.dumps(schema, ensure_ascii=False))
+        return Request(
+            messages=tuple(messages),
+            stage=stage,
+            max_output_tokens=max_output_tokens or self._max_output_tokens,
+            schema=schema,
+            counted=sum(self._bill.count(text) + _MESSAGE_TOKENS for text in texts),
+        )
+
+    # --- kept answers -----------------------------------------------------------------------
+
+    def _answer(self, request: Request, *, keep: bool) -> Reply:
+        if not keep or self._ledger is None:
+            return self._line.whole(request, bill=self._bill)
+        key = self._key(request)
+        asked_in = self._ledger.generation()
+        kept = self._ledger.kept_reply(key)
+        if kept is not None:
+            self._bill.add(Usage(kept=1))
+            return Reply(text=kept, usage=Usage(kept=1), kept=True)
+        reply = self._line.whole(request, bill=self._bill)
+        if not reply.cut_short:
+            self._ledger.keep_reply(key, reply.text, usage=reply.usage, asked_in=asked_in)
+        return reply
+
+    def _key(self, request: Request) -> str:
+        said = [[str(message.role), message.content or ""] for message in request.messages]
+        parts = [self.identity, request.max_output_tokens, request.schema, said]
+        text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+    def stream(self, messages: Sequence[ChatMessage], *, stage: str) -> Iterator[str]:
+        """The answer piece by piece; counted when it ends, also when it is abandoned.
+
+        Tried again only before anything came.
+
+        Raises:
+            ModelError: as `ask`; also in the middle, after pieces were given.
+        """
+        return self._line.stream(self._request(messages, stage=stage), bill=self._bill)

@@ -1,0 +1,183 @@
+"""Settings to gateways: which model does which stage, and what all of them may cost together.
+
+Stages: `extraction`, `reports`, `map` and `answers`. Knows nothing of what they ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import ValidationError
+
+from ..errors import SettingsError
+from ..settings import BudgetSettings, LlmSettings
+from .bill import Counter
+from .budget import Budget
+from .build import build_llm
+from .gateway import Gateway
+from .prices import PriceTable, load_prices, price_of
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+    from ..index.ledger import Ledger
+
+Stage = Literal["extraction", "reports", "map", "answers"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+_OF_A_KIND = ("kind", "model", "path", "base_url", "api_key_variable")
+"""What is not taken over from another kind of model."""
+
+_OF_A_MODEL = (*_OF_A_KIND, "context_window_tokens", "max_output_tokens", "timeout_seconds")
+"""What makes it another object."""
+
+
+def stage_settings(settings: LlmSettings) -> dict[Stage, LlmSettings]:
+    """Each stage's own settings: the common ones with what `stages` says is different.
+
+    A stage that names another kind takes nothing over that only made sense for the first.
+
+    Raises:
+        SettingsError: an unknown key, or a value out of range; the message names it.
+    """
+    common = settings.model_dump(exclude={"stages"}, exclude_unset=True)
+    own: dict[Stage, LlmSettings] = {}
+    for stage in STAGES:
+        changes = dict(settings.stages.get(stage, {}))
+        same_kind = changes.get("kind", settings.kind) == settings.kind
+        basis = {key: common[key] for key in common if same_kind or key not in _OF_A_KIND}
+        if "stages" in changes:
+            raise SettingsError(f"llm.stages.{stage}.stages: unknown key")
+        try:
+            own[stage] = LlmSettings.model_validate(basis | changes)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(str(part) for part in problem["loc"])
+            what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+            raise SettingsError(f"llm.stages.{stage}.{where}: {what}") from error
+    return own
+
+
+def build_llms(
+    settings: LlmSettings, environment: Mapping[str, str] | None = None
+) -> dict[Stage, LLM]:
+    """Each stage's model; one object where nothing differs, and none for a stage without one.
+
+    Raises:
+        SettingsError: as `build_llm`, and where `stages` cannot be used.
+        MissingExtra: as `build_llm`.
+        ModelUnavailable: as `build_llm`.
+    """
+    built: dict[tuple[Any, ...], LLM | None] = {}
+    llms: dict[Stage, LLM] = {}
+    for stage, own in stage_settings(settings).items():
+        key = tuple(getattr(own, name) for name in _OF_A_MODEL)
+        if key not in built:
+            built[key] = build_llm(own, environment)
+        if (llm := built[key]) is not None:
+            llms[stage] = llm
+    return llms
+
+
+def build_budget(settings: BudgetSettings, *, ledger: Ledger | None) -> Budget:
+    """The budget that all gateways of an engine share."""
+    return Budget(
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        per=settings.per,
+        spent_on=ledger.spent_on if ledger is not None else None,
+    )
+
+
+def build_gateways(
+    settings: LlmSettings,
+    *,
+    budget: Budget,
+    prices: str = "",
+    llm: LLM | None = None,
+    llms: Mapping[Stage, LLM] | None = None,
+    ledger: Ledger | None = None,
+    tokeniser: Counter | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> dict[Stage, Gateway]:
+    """Each stage's gateway; one object where nothing differs, and none for a stage without a model.
+
+    Args:
+        settings: of the models, and of how they are asked.
+        budget: shared by all of them.
+        prices: a file of prices instead of the one that ships.
+        llm: a model that serves all stages, whatever models the settings name.
+        llms: what `build_llms` made of the settings, if that was done before.
+        ledger: where calls are booked and answers kept.
+        tokeniser: counts where a server does not.
+        environment: where keys are looked up; None means this process's.
+
+    Raises:
+        SettingsError: settings that cannot be used, or a cost that is limited and not known.
+        MissingExtra: as `build_llm`.
+        ModelUnavailable: as `build_llm`.
+    """
+    table = load_prices(prices)
+    if llm is not None:
+        gateway = _gateway(
+            llm,
+            settings,
+            table,
+            budget=budget,
+            ledger=ledger,
+            tokeniser=tokeniser,
+            timeout_seconds=_own_timeout(llm),
+        )
+        return dict.fromkeys(STAGES, gateway)
+    own = stage_settings(settings)
+    built: dict[str, Gateway] = {}
+    gateways: dict[Stage, Gateway] = {}
+    for stage, model in (build_llms(settings, environment) if llms is None else llms).items():
+        key = own[stage].model_dump_json()
+        if key not in built:
+            built[key] = _gateway(
+                model,
+                own[stage],
+                table,
+                budget=budget,
+                ledger=ledger,
+                tokeniser=tokeniser,
+                timeout_seconds=None if own[stage].kind == "gguf" else own[stage].timeout_seconds,
+            )
+        gateways[stage] = built[key]
+    return gateways
+
+
+def _gateway(
+    llm: LLM,
+    settings: LlmSettings,
+    table: PriceTable,
+    *,
+    budget: Budget,
+    ledger: Ledger | None,
+    tokeniser: Counter | None,
+    timeout_seconds: float | None,
+) -> Gateway:
+    return Gateway(
+        llm,
+        budget=budget,
+        ledger=ledger,
+        tokeniser=tokeniser,
+        price=price_of(llm, table),
+        retries=settings.retries,
+        concurrency=1 if settings.kind == "gguf" else settings.concurrency,
+        requests_per_minute=settings.requests_per_minute,
+        structured=settings.structured,
+        max_output_tokens=settings.max_output_tokens,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _own_timeout(llm: LLM) -> float | None:
+    """How long a model that was given waits by its own account; None where it does not say."""
+    for name in ("timeout", "request_timeout"):
+        seconds = getattr(llm, name, None)
+        if isinstance(seconds, int | float) and seconds > 0:
+            return float(seconds)
+    return None

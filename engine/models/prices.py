@@ -1,0 +1,140 @@
+"""What models cost: a table of prices a million tokens, and the row that is meant for a model.
+
+The table that ships is `configs/prices.yaml`; `budget.prices` names another. Knows nothing of
+calls, or of what has been spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import SettingsError
+from .endpoint import is_loopback_url
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+_SHIPPED = "prices.yaml"
+_LOCAL_CLASSES = frozenset({"Ollama", "LlamaCPP", "MockLLM", "GgufModel"})
+_VERSION_MARKS = "-@:"
+_VERSION_WORDS = ("latest", "preview", "exp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a million tokens cost, in the table's currency."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What a call of so many tokens costs."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+
+
+FREE = Price()
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    currency: str = "USD"
+    models: dict[str, _Row] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTable:
+    """Prices by model name; a name that ends in `*` stands for all that begin so.
+
+    `own` says that the user gave the table: it then counts for models on this machine too, which
+    cost nothing otherwise.
+    """
+
+    prices: Mapping[str, Price]
+    currency: str = "USD"
+    own: bool = False
+
+    def of_name(self, model: str) -> Price | None:
+        """The price of a model by its name; None where the table does not know it.
+
+        A row is meant for its own name and for dated or numbered versions of it, but not for other
+        members of the family, which may cost many times as much. A vendor before a slash does not
+        count where the whole name is not in the table.
+        """
+        for name in (model.lower(), model.lower().rpartition("/")[2]):
+            rows = [row for row in self.prices if _is_meant(row, name)]
+            if rows:
+                return self.prices[max(rows, key=lambda row: (len(row.rstrip("*")), row))]
+        return None
+
+
+def _is_meant(row: str, name: str) -> bool:
+    if row.endswith("*"):
+        return name.startswith(row[:-1].lower())
+    rest = name.removeprefix(row.lower())
+    if rest == name:
+        return False
+    after = rest[1:]
+    return not rest or (
+        rest[0] in _VERSION_MARKS and (after[:1].isdigit() or after.startswith(_VERSION_WORDS))
+    )
+
+
+def load_prices(path: str | Path = "") -> PriceTable:
+    """The table of this file, or the one that ships where none is named.
+
+    Raises:
+        SettingsError: no such file, or not a table of prices.
+    """
+    file = Path(path) if path else _shipped_file()
+    try:
+        table = _Table.model_validate(yaml.safe_load(file.read_text(encoding="utf8")) or {})
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise SettingsError(
+            f"budget.prices: {str(file)!r} is not a table of prices: {reason};"
+            " expected `models: {name: {prompt: 0.15, completion: 0.6}}`"
+        ) from error
+    prices = {
+        name: Price(prompt=row.prompt, completion=row.completion)
+        for name, row in sorted(table.models.items())
+    }
+    return PriceTable(prices=prices, currency=table.currency, own=bool(path))
+
+
+def _shipped_file() -> Path:
+    package = Path(__file__).parents[1]
+    installed = package / "configs" / _SHIPPED
+    return installed if installed.is_file() else package.parent / "configs" / _SHIPPED
+
+
+def price_of(llm: LLM, table: PriceTable) -> Price | None:
+    """What this model costs; None where that is not known.
+
+    Models that run on this machine cost nothing, unless a table of the user's own names them.
+    """
+    known = table.of_name(llm.metadata.model_name)
+    if is_local(llm):
+        return known if known is not None and table.own else FREE
+    return known
+
+
+def is_local(llm: LLM) -> bool:
+    """Whether the model runs on this machine: in this process, or behind a loopback address."""
+    if _LOCAL_CLASSES & {base.__name__ for base in type(llm).__mro__}:
+        return True
+    url: Any = getattr(llm, "api_base", None) or getattr(llm, "base_url", None)
+    return isinstance(url, str) and is_loopback_url(url)

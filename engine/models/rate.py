@@ -1,0 +1,58 @@
+"""How many calls go out at a time, and how closely they follow each other.
+
+A server that asks to be left alone for a while is left alone by everybody. Knows nothing of what
+is called.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Pace:
+    """Safe to share by threads.
+
+    Args:
+        concurrency: calls at a time.
+        requests_per_minute: calls begin evenly spaced, so many a minute; None is no limit.
+        now: seconds on a clock that never goes back.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        concurrency: int,
+        requests_per_minute: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._slots = threading.BoundedSemaphore(concurrency)
+        self._spacing = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._now = now
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._next = float("-inf")
+        self._held_until = float("-inf")
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """One of the places for calls, as soon as there is one."""
+        with self._slots:
+            yield
+
+    def wait(self) -> None:
+        """Wait until it is this call's turn to begin."""
+        with self._lock:
+            begin = max(self._now(), self._next)
+            self._next = begin + self._spacing
+        while (pause := max(begin, self._held_until) - self._now()) > 0:
+            self._sleep(pause)
+
+    def hold(self, seconds: float) -> None:
+        """Let no call begin for so many seconds from now."""
+        with self._lock:
+            self._held_until = max(self._held_until, self._now() + seconds)

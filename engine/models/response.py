@@ -1,0 +1,66 @@
+"""What a LlamaIndex chat response holds beside its text: token counts, and why it ended.
+
+Each vendor puts these elsewhere. Knows nothing of how a response came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..types import Usage
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatResponse
+    from llama_index.core.llms import LLM
+
+UNFINISHED = "unfinished"
+CUT_SHORT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+_COUNTS = (
+    ("prompt_tokens", "completion_tokens"),
+    ("input_tokens", "output_tokens"),
+    ("prompt_eval_count", "eval_count"),
+)
+"""How OpenAI-like servers, Anthropic and Ollama name them."""
+
+
+def name_of(llm: LLM) -> str:
+    """How messages name a model: what it is called, and where it is served."""
+    name = f"language model {llm.metadata.model_name!r}"
+    url = getattr(llm, "api_base", None) or getattr(llm, "base_url", None)
+    # A URL of the user's own making might carry a secret in front of an @ or behind a ?.
+    return f"{name} at {url}" if isinstance(url, str) and not {"@", "?"} & set(url) else name
+
+
+def reported_usage(response: ChatResponse) -> Usage | None:
+    """The server's own count of one call, where the reply carries one."""
+    raw = response.raw
+    for place in (response.additional_kwargs, raw, _get(raw, "usage")):
+        for prompt_name, completion_name in _COUNTS:
+            prompt, completion = _get(place, prompt_name), _get(place, completion_name)
+            if _is_count(prompt) and _is_count(completion) and prompt + completion > 0:
+                return Usage(calls=1, prompt_tokens=prompt, completion_tokens=completion)
+    return None
+
+
+def finish_of(response: ChatResponse) -> str | None:
+    """Why a reply ended, `UNFINISHED` while it goes on; None where the vendor does not say."""
+    raw = response.raw
+    choices = _get(raw, "choices")
+    if choices:
+        return _get(choices[0], "finish_reason") or UNFINISHED
+    for name in ("stop_reason", "done_reason"):
+        reason = _get(raw, name)
+        if isinstance(reason, str):
+            return reason
+    return None
+
+
+def _get(place: object, name: str) -> Any:
+    if isinstance(place, Mapping):
+        return place.get(name)
+    return getattr(place, name, None)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,61 @@
+"""The language models of an engine by what they are asked for, under one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..settings import Settings
+from .budget import Budget
+from .gateway import Gateway
+from .gateways import Stage, build_budget, build_gateways
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+    from ..index.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Each stage's gateway (see `gateways`); a stage without one goes without a model."""
+
+    budget: Budget
+    gateways: Mapping[Stage, Gateway] = field(default_factory=dict)
+
+    @property
+    def extraction(self) -> Gateway | None:
+        """Reads chunks."""
+        return self.gateways.get("extraction")
+
+    @property
+    def reports(self) -> Gateway | None:
+        """Writes reports of communities."""
+        return self.gateways.get("reports")
+
+    @property
+    def map(self) -> Gateway | None:
+        """Rates and maps reports for a question."""
+        return self.gateways.get("map")
+
+    @property
+    def answers(self) -> Gateway | None:
+        """Writes answers."""
+        return self.gateways.get("answers")
+
+
+def build_models(
+    settings: Settings, *, llm: LLM | None, llms: Mapping[Stage, LLM], ledger: Ledger
+) -> Models:
+    """Gateways to one model for all stages, or to each stage's, booked in a library's ledger.
+
+    Raises:
+        SettingsError: a price table that cannot be used, or a cost that is limited and not known.
+    """
+    budget = build_budget(settings.budget, ledger=ledger)
+    prices = settings.budget.prices
+    made = build_gateways(
+        settings.llm, budget=budget, prices=prices, llm=llm, llms=llms, ledger=ledger
+    )
+    return Models(budget=budget, gateways=made)

@@ -1,0 +1,139 @@
+"""How a request is put to each vendor's model: the longest answer, and the schema it is held to.
+
+The schema is also said in words, by whoever made the prompt: a model that cannot be held to one
+still reads it. Knows LlamaIndex's classes by their names alone, so that none must be installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+Level = Literal["schema", "json", "none"]
+NEXT_LEVEL: Mapping[Level, Level] = {"schema": "json", "json": "none"}
+"""What is tried where a server refuses."""
+
+_REFUSED_WORDS = (
+    "response_format",
+    "response format",
+    "json_schema",
+    "json_object",
+    "json mode",
+    "structured output",
+    "guided",
+    "grammar",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A model as it is to be asked, and the further arguments of the call."""
+
+    llm: LLM
+    arguments: Mapping[str, Any]
+
+
+def refuses_format(message: str) -> bool:
+    """Whether a server's refusal speaks of the form that was asked for."""
+    said = message.lower()
+    return any(word in said for word in _REFUSED_WORDS)
+
+
+def families(llm: LLM) -> frozenset[str]:
+    """Names of the model's class and of all that it is made of."""
+    return frozenset(base.__name__ for base in type(llm).__mro__)
+
+
+def holds_to_schema(llm: LLM) -> bool:
+    """Whether requests to this kind of model can carry a schema."""
+    return bool(families(llm) & {"OpenAI", "Ollama", "GgufModel"})
+
+
+def format_arguments(llm: LLM, schema: Mapping[str, Any] | None, *, level: Level) -> dict[str, Any]:
+    """The arguments that hold an answer to a schema, at this level; none where that is no use."""
+    if schema is None or level == "none":
+        return {}
+    kinds = families(llm)
+    if "Ollama" in kinds:
+        return {"format": dict(schema) if level == "schema" else "json"}
+    if not kinds & {"OpenAI", "GgufModel"}:
+        return {}
+    if level == "json":
+        return {"response_format": {"type": "json_object"}}
+    name = str(schema.get("title", "answer"))
+    body = {
+        "name": "".join(c if c.isascii() and c.isalnum() else "_" for c in name)[:64],
+        "schema": _canonical(schema),
+        "strict": is_strict(schema),
+    }
+    return {"response_format": {"type": "json_schema", "json_schema": body}}
+
+
+def _canonical(schema: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = _parsed(json.dumps(schema, ensure_ascii=False))
+    return plain
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> Any:
+    return json.loads(text)
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether every object of the schema closes itself and requires all that it names.
+
+    OpenAI refuses a schema that is sent as strict and is not.
+    """
+    if isinstance(schema, list):
+        return all(map(is_strict, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if schema.get("type") == "object":
+        names = set(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(schema.get("required", ())) != names:
+            return False
+    return all(is_strict(value) for value in schema.values())
+
+
+def cuts_silently(llm: LLM) -> bool:
+    """Whether this kind of server cuts a prompt that is too long, and says nothing."""
+    return "Ollama" in families(llm)
+
+
+def with_longest_answer(llm: LLM, max_output_tokens: int, *, newer_limit: bool = False) -> LLM:
+    """The same model, never trying again by itself and giving answers of at most so many tokens.
+
+    A copy that shares the connection; the model that was given is left as it is. Models that have
+    no such field are returned unchanged. `newer_limit` is OpenAI's newer name of that field.
+    """
+    fields = type(llm).model_fields
+    changes: dict[str, Any] = {}
+    if newer_limit and "OpenAI" in families(llm):
+        own = dict(getattr(llm, "additional_kwargs", {}))
+        limit = {"max_completion_tokens": max_output_tokens}
+        changes |= {"max_tokens": None, "additional_kwargs": own | limit}
+    elif "max_tokens" in fields:
+        changes["max_tokens"] = max_output_tokens
+    elif "Ollama" in families(llm):
+        own = dict(getattr(llm, "additional_kwargs", {}))
+        changes["additional_kwargs"] = own | {"num_predict": max_output_tokens}
+    elif "LlamaCPP" in families(llm):
+        own = dict(getattr(llm, "generate_kwargs", {}))
+        changes["generate_kwargs"] = own | {"max_tokens": max_output_tokens}
+    if "max_retries" in fields:
+        changes["max_retries"] = 0
+    if not changes:
+        return llm
+    copy: LLM = llm.model_copy(update=changes)
+    client = getattr(copy, "_client", None)
+    if client is not None and hasattr(client, "with_options"):
+        copy._client = client.with_options(max_retries=0)  # type: ignore[attr-defined]
+    return copy

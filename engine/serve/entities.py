@@ -1,0 +1,196 @@
+"""`loregraph entities`: what the library takes for one thing, and your own word on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import DEFAULT_LIBRARY, JsonOption, LibraryOption, ProfileOption
+from .session import opened
+
+if TYPE_CHECKING:
+    from ..curate import CurationChange, DecisionRow, EntityRow
+
+entities_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Only show what would change; nothing is written.")
+]
+Name = Annotated[str, typer.Argument(help="One of its names, or its id.")]
+DESCRIPTION_CHARACTERS = 200
+
+
+@entities_app.callback()
+def root() -> None:
+    """Entities, and decisions about them that beat every rule and are remembered."""
+
+
+@entities_app.command("list")
+def list_entities(
+    query: Annotated[str, typer.Argument(help="Only those with a name that contains it.")] = "",
+    limit: Annotated[int, typer.Option(help="How many at most.", min=1, max=100_000)] = 20,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Show entities, the most mentioned first, and why each name belongs."""
+    from .draw import print_json
+
+    with opened(library, profile) as engine:
+        rows = engine.entities.list(query, limit=limit)
+    if json_output:
+        print_json(rows)
+        return
+    if not rows:
+        _say("no entity has such a name" if query else "there are no entities")
+    for row in rows:
+        _show_entity(row)
+
+
+@entities_app.command()
+def merge(
+    names: Annotated[
+        list[str], typer.Argument(help="Two names or more; the first stays its name.")
+    ],
+    dry_run: DryRunOption = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say that names mean one thing."""
+    with opened(library, profile) as engine:
+        change = engine.entities.merge(names, dry_run=dry_run)
+    _show_change(change, as_json=json_output)
+
+
+@entities_app.command()
+def split(
+    names: Annotated[list[str], typer.Argument(help="Names that leave what they belong to.")],
+    dry_run: DryRunOption = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say that names mean something else; several names stay together."""
+    with opened(library, profile) as engine:
+        change = engine.entities.split(names, dry_run=dry_run)
+    _show_change(change, as_json=json_output)
+
+
+@entities_app.command()
+def rename(
+    name: Name,
+    new_name: Annotated[str, typer.Argument(help="What it is to be called.")],
+    dry_run: DryRunOption = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Give an entity another name."""
+    with opened(library, profile) as engine:
+        change = engine.entities.rename(name, new_name, dry_run=dry_run)
+    _show_change(change, as_json=json_output)
+
+
+@entities_app.command()
+def retype(
+    name: Name,
+    new_type: Annotated[str, typer.Argument(help="PERSON, ORGANISATION, PLACE, …")],
+    dry_run: DryRunOption = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say what kind of thing an entity is."""
+    with opened(library, profile) as engine:
+        change = engine.entities.retype(name, new_type, dry_run=dry_run)
+    _show_change(change, as_json=json_output)
+
+
+@entities_app.command()
+def decisions(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Show the decisions made, and what each acts on now."""
+    from .draw import print_json
+
+    with opened(library, profile) as engine:
+        rows = engine.entities.decisions()
+    if json_output:
+        print_json(list(rows))
+        return
+    if not rows:
+        _say("no decisions were made")
+    for row in rows:
+        _say(f"{row.number}. {_decision(row.action, row.names, row.value)}: {_state(row)}")
+
+
+@entities_app.command()
+def undo(
+    number: Annotated[int, typer.Argument(help="Its number (see `entities decisions`).", min=1)],
+    dry_run: DryRunOption = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Take a decision back."""
+    with opened(library, profile) as engine:
+        change = engine.entities.undo(number, dry_run=dry_run)
+    _show_change(change, as_json=json_output)
+
+
+def _show_entity(row: EntityRow) -> None:
+    where = f"{_counted(row.mentions, 'mention')} in {_counted(row.documents, 'document')}"
+    _say(f"{row.name} ({row.type}; {where}; {row.id})")
+    for name in row.names:
+        if len(row.names) > 1:
+            _say(f"  {name.key} – {name.reason}")
+    if row.description:
+        cut = "…" if len(row.description) > DESCRIPTION_CHARACTERS else ""
+        _say(f"  {row.description[:DESCRIPTION_CHARACTERS]}{cut}")
+
+
+def _show_change(change: CurationChange, *, as_json: bool) -> None:
+    from .draw import print_json
+
+    if as_json:
+        print_json(change)
+        return
+    what = f"{change.number}. {_decision(change.action, change.names, change.value)}"
+    if change.action == "undo":
+        what = f"undo {change.number}"
+    _say(what if change.written else f"would be: {what}")
+    for mark, rows in (("-", change.before), ("+", change.after)):
+        for row in rows:
+            names = ", ".join(name.key for name in row.names)
+            _say(f"  {mark} {row.name} ({row.type}): {names}")
+    if not change.before and not change.after:
+        _say("  no entity changes")
+
+
+def _decision(action: str, names: Sequence[str], value: str) -> str:
+    quoted = ", ".join(repr(name) for name in names)
+    return f"{action} {quoted} to {value!r}" if value else f"{action} {quoted}"
+
+
+def _state(row: DecisionRow) -> str:
+    missing = ", ".join(repr(key) for key in row.waits_for)
+    if not row.entities:
+        return f"waits, for no document has the names {missing} now"
+    acting = f"acts on {', '.join(repr(name) for name in row.entities)}"
+    return f"{acting}; waits for {missing}" if missing else acting
+
+
+def _counted(number: int, word: str) -> str:
+    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def _say(line: str) -> None:
+    """One line; names come from documents, so nothing in them may steer a terminal."""
+    from .draw import show_line
+
+    show_line(line)

@@ -1,0 +1,86 @@
+"""What the labels that language models and other extractors give say in this graph's own types.
+
+Knows nothing of prompts, replies or LlamaIndex.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from ..model import ENTITY_TYPES
+from .segments import has_han
+
+MAX_TYPE_CHARACTERS = 40
+_SAME = {
+    "PEOPLE": "PERSON",
+    "HUMAN": "PERSON",
+    "ORGANIZATION": "ORGANISATION",
+    "ORG": "ORGANISATION",
+    "LOCATION": "PLACE",
+    "LOC": "PLACE",
+    "GPE": "PLACE",
+    "WORK_OF_ART": "WORK",
+    "人": "PERSON",
+    "人物": "PERSON",
+    "人名": "PERSON",
+    "组织": "ORGANISATION",
+    "機構": "ORGANISATION",
+    "机构": "ORGANISATION",
+    "組織": "ORGANISATION",
+    "地点": "PLACE",
+    "地點": "PLACE",
+    "地名": "PLACE",
+    "事件": "EVENT",
+    "作品": "WORK",
+    "产品": "PRODUCT",
+    "產品": "PRODUCT",
+    "概念": "CONCEPT",
+    "名称": "NAME",
+}
+"""Other words for exactly these types."""
+_NARROWER = {
+    "CHARACTER": "PERSON",
+    "COMPANY": "ORGANISATION",
+    "INSTITUTION": "ORGANISATION",
+    "公司": "ORGANISATION",
+    "CITY": "PLACE",
+    "COUNTRY": "PLACE",
+    "城市": "PLACE",
+    "国家": "PLACE",
+    "BOOK": "WORK",
+    "TECHNOLOGY": "CONCEPT",
+    "TOPIC": "CONCEPT",
+    "技术": "CONCEPT",
+}
+"""Types inside one of these, for a graph that does not tell them apart."""
+
+
+def normalised_type(label: str) -> str:
+    """A label in capitals with `_` for spaces and hyphens; another word for a known type is it."""
+    words = re.sub(r"[\s_-]+", "_", label.strip()).strip("_").upper()[:MAX_TYPE_CHARACTERS]
+    return _SAME.get(words, words)
+
+
+def type_of_label(label: str, name: str, *, listed: Container[str] = ()) -> str:
+    """The known type that a label names; without one NAME for what looks like a name, else CONCEPT.
+
+    Types that are `listed` are kept as they are.
+    """
+    kind = normalised_type(label)
+    if kind in listed or kind in ENTITY_TYPES:
+        return kind
+    return _NARROWER.get(kind) or looks_like(name)
+
+
+def open_type(label: str, name: str, *, listed: Container[str] = ()) -> str:
+    """As `type_of_label`, but a type that nobody lists stays what it is."""
+    kind = normalised_type(label)
+    if kind in listed or kind in ENTITY_TYPES:
+        return kind
+    return _NARROWER.get(kind) or kind or looks_like(name)
+
+
+def looks_like(name: str) -> str:
+    """NAME for what is written like a proper name, else CONCEPT."""
+    return "NAME" if name[:1].isupper() or has_han(name) else "CONCEPT"

@@ -1,0 +1,194 @@
+"""Reading chunks with a language model: a pack a call, and what the answers are worth.
+
+The network, the money and the database belong to others: whoever answers comes as an argument, and
+results are values.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..asking import Ask
+from ..model import Extraction
+from .model_anchor import anchored
+from .model_packs import Pack, packs
+from .model_prompt import Correction, Gleaning, estimated_tokens, prompt_of
+from .model_records import Said
+from .model_reply import ParsedReply, parse_reply
+from .model_schema import ExtractionSchema
+from .protocol import Extractor
+
+MIN_INVENTED = 2
+"""So many names, none of which stands in the text: the answer is not about this text."""
+logger = logging.getLogger("loregraph.graph.extract")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackResult:
+    """What was found in each chunk of a pack by its id; for the others why nothing can be used.
+
+    Every chunk is in exactly one of the two. `dropped` counts what was left out of the answers.
+    """
+
+    found: Mapping[str, Extraction] = field(default_factory=dict)
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def read_reply(reply: str, pack: Pack, schema: ExtractionSchema) -> PackResult:
+    """What a reply to `prompt_of(pack, schema)` gives. Never raises; same reply, same result."""
+    return _result(parse_reply(reply, pack), pack, schema)
+
+
+def extract_pack(
+    pack: Pack, schema: ExtractionSchema, ask: Ask, *, ask_again: Ask | None = None
+) -> PackResult:
+    """One call, and one more for the chunks of which the answer could not be used.
+
+    With gleanings, chunks that were read are asked about again until nothing new comes.
+
+    Args:
+        pack: the chunks.
+        schema: what is looked for.
+        ask: answers; what it raises passes through unchanged, and nothing is found.
+        ask_again: answers the further calls instead; empty text from it ends them, and what was
+            found before stands.
+    """
+    further = ask_again or ask
+    parsed = parse_reply(ask(prompt_of(pack, schema)), pack)
+    result = _result(parsed, pack, schema)
+    if result.unusable:
+        parsed, result = _corrected(parsed, result, pack, schema=schema, ask=further)
+    for _ in range(schema.gleanings):
+        said = _gleaned(parsed, result, pack, schema=schema, ask=further)
+        if said == parsed.said:
+            break
+        parsed = ParsedReply(said=said, unusable=parsed.unusable, dropped=parsed.dropped)
+        result = _result(parsed, pack, schema)
+    return result
+
+
+def _result(parsed: ParsedReply, pack: Pack, schema: ExtractionSchema) -> PackResult:
+    found: dict[str, Extraction] = {}
+    unusable = dict(parsed.unusable)
+    dropped = Counter(parsed.dropped)
+    for key, text in zip(pack.keys, pack.texts, strict=True):
+        if key not in parsed.said:
+            continue
+        held = anchored(parsed.said[key], text, schema)
+        dropped.update(held.dropped)
+        if held.named >= MIN_INVENTED and not held.placed:
+            unusable[key] = f"none of the {held.named} names that it gives stands in the text"
+        else:
+            found[key] = held.extraction
+    return PackResult(found=found, unusable=unusable, dropped=dropped)
+
+
+def _corrected(
+    parsed: ParsedReply, result: PackResult, pack: Pack, *, schema: ExtractionSchema, ask: Ask
+) -> tuple[ParsedReply, PackResult]:
+    """Both replies as one: what the second says of the chunks that the first left unusable."""
+    failed = pack.only(result.unusable)
+    reasons = Counter(result.unusable[key] for key in failed.keys)
+    correction = Correction(
+        reason=min(reasons, key=lambda reason: (-reasons[reason], reason)),
+        roomier=parsed.cut_off,
+    )
+    reply = ask(prompt_of(failed, schema, correction=correction))
+    if not reply.strip():
+        return parsed, result
+    second = parse_reply(reply, failed)
+    both = ParsedReply(
+        said={
+            **{key: said for key, said in parsed.said.items() if key in result.found},
+            **second.said,
+        },
+        unusable=second.unusable,
+        dropped=parsed.dropped + second.dropped,
+    )
+    return both, _result(both, pack, schema)
+
+
+def _gleaned(
+    parsed: ParsedReply, result: PackResult, pack: Pack, *, schema: ExtractionSchema, ask: Ask
+) -> Mapping[str, Said]:
+    """What was said, with what a further call adds to the chunks that were read."""
+    read = pack.only(result.found)
+    if not read.keys:
+        return parsed.said
+    names = {
+        key: tuple(dict.fromkeys(mention.surface for mention in found.mentions))
+        for key, found in result.found.items()
+    }
+    more = parse_reply(ask(prompt_of(read, schema, said_before=Gleaning(names=names))), read)
+    return {
+        key: said.with_more(more.said[key]) if key in more.said else said
+        for key, said in parsed.said.items()
+    }
+
+
+class ModelExtractor:
+    """An `Extractor` that asks a language model, for LlamaIndex pipelines.
+
+    What it finds in a text may depend on the texts that share its call. Texts of which no answer
+    can be used are read by `fill`; without one they come back empty, and a warning counts them.
+
+    Args:
+        ask: answers prompts.
+        schema: what is looked for.
+        model: names who answers, for the identity.
+        fill: reads what the model cannot.
+        count: a text's tokens.
+        target_tokens: the texts of one call together.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        schema: ExtractionSchema,
+        *,
+        model: str,
+        fill: Extractor | None = None,
+        count: Callable[[str], int] = estimated_tokens,
+        target_tokens: int = 1_500,
+    ) -> None:
+        self._ask = ask
+        self._schema = schema
+        self._fill = fill
+        self._count = count
+        self._target_tokens = target_tokens
+        filled = f" else {fill.identity}" if fill is not None else ""
+        self._identity = f"{model} {schema.identity}{filled}"
+
+    @property
+    def identity(self) -> str:
+        """The model, the schema with its prompts and rules, and who stands in."""
+        return self._identity
+
+    def extract(self, texts: Sequence[str]) -> list[Extraction]:
+        """One extraction a text, in the texts' order; what asking raises passes through."""
+        keys = {text: str(place) for place, text in reversed(list(enumerate(texts)))}
+        chunks = sorted(((key, text) for text, key in keys.items()), key=lambda c: int(c[0]))
+        found: dict[str, Extraction] = {}
+        unusable: dict[str, str] = {}
+        for pack in packs(chunks, count=self._count, target_tokens=self._target_tokens):
+            result = extract_pack(pack, self._schema, self._ask)
+            found.update(result.found)
+            unusable.update(result.unusable)
+        if unusable:
+            found.update(self._filled(unusable, dict(chunks)))
+        return [found[keys[text]] for text in texts]
+
+    def _filled(
+        self, unusable: Mapping[str, str], texts: Mapping[str, str]
+    ) -> Mapping[str, Extraction]:
+        reasons = ", ".join(sorted(set(unusable.values())))
+        stand_in = "left empty" if self._fill is None else f"read by {self._fill.identity}"
+        logger.warning("%d texts %s: %s", len(unusable), stand_in, reasons)
+        if self._fill is None:
+            return dict.fromkeys(unusable, Extraction())
+        filled = self._fill.extract([texts[key] for key in unusable])
+        return dict(zip(unusable, filled, strict=True))

@@ -1,0 +1,219 @@
+"""The JSON in what a language model replied, however it is wrapped or broken.
+
+Prose around it, code fences, thinking, trailing and missing commas, other quotes, quotes inside of
+strings, Chinese punctuation and an end that is missing are all read, in time that grows with the
+reply's length alone; a text without any JSON gives a reason instead. Knows nothing of what the
+values mean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+MAX_REPLY_CHARACTERS = 200_000
+MAX_DEPTH = 30
+_MAX_VALUES = 300
+_THINKING = re.compile(
+    r"\A(?:\s*<(think|thinking|reasoning)>.*?(?:</\1>|\Z))+", re.DOTALL | re.IGNORECASE
+)
+_START = re.compile(r"[{\[](?=\s*(?:[\]}\"'“‘{\[]|\w{1,40}\s*[:：]))")
+_DECODER = json.JSONDecoder(strict=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundJson:
+    """The values found, in order; or none, and the `problem`.
+
+    `cut_off`: the text stopped inside the last of them; what was open there is `Unfinished`.
+    """
+
+    values: tuple[object, ...] = ()
+    cut_off: bool = False
+    problem: str = ""
+
+
+class Unfinished(dict[str, object]):
+    """An object whose end is missing."""
+
+
+def find_json(reply: str) -> FoundJson:
+    """All JSON objects and arrays at the outermost level of a reply; never raises."""
+    text = _THINKING.sub("", reply[:MAX_REPLY_CHARACTERS]).strip().lstrip("\ufeff")
+    if not text:
+        return FoundJson(problem="the reply is empty")
+    values: list[object] = []
+    cut_off = False
+    start = _START.search(text)
+    while start is not None and len(values) < _MAX_VALUES and not cut_off:
+        try:
+            value, end = _DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            reader = _Lenient(text, start.start())
+            try:
+                value = reader.value(0)
+            except _TooDeepError:
+                return FoundJson(problem="its JSON is nested too deeply")
+            end, cut_off = reader.place, reader.cut_off
+        values.append(value)
+        start = _START.search(text, end)
+    if values:
+        return FoundJson(values=tuple(values), cut_off=cut_off)
+    return FoundJson(problem=repetition(text) or f"there is no JSON in the reply: {opening(text)}")
+
+
+class _TooDeepError(Exception):
+    """More brackets inside each other than any reply needs."""
+
+
+_SKIPPED = re.compile(r"(?:[\s,，;、]+|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_COLON = re.compile(r"\s*(?:[:：]|=>?)")
+_EMPTY = re.compile(r"\s*[,，]")
+_BARE = re.compile(r"[^\s,，:：{}\[\]\"“”][^,，{}\[\]\n\"“”]*")
+_BARE_KEY = re.compile(r"[^\s,，:：{}\[\]\"“”]{1,80}")
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_CLOSES = re.compile(r"\s*(?:[,，:：}\]]|\Z)|[ \t]*\r?\n\s*[\"'“{\[]")
+"""What may stand behind a quote that closes a string; any other quote is part of the string."""
+_LITERALS = {"true": True, "false": False, "null": None, "none": None, "nan": None}
+
+
+class _Lenient:
+    """A reader of one value that takes what is nearly JSON.
+
+    `place` is where it stopped; `cut_off`: that is the text's end, with something open.
+    """
+
+    def __init__(self, text: str, place: int) -> None:
+        self._text = text
+        self.place = place
+        self.cut_off = False
+
+    def value(self, depth: int) -> object:
+        """The value at `place`; None where there is none."""
+        self._skip()
+        character = self._text[self.place : self.place + 1]
+        if character in ("{", "["):
+            if depth >= MAX_DEPTH:
+                raise _TooDeepError
+            self.place += 1
+            return self._object(depth + 1) if character == "{" else self._array(depth + 1)
+        if character in _QUOTES:
+            return self._string()
+        bare = _BARE.match(self._text, self.place)
+        if bare is None:
+            return None
+        self.place = bare.end()
+        return _literal(bare.group().strip())
+
+    def _skip(self) -> None:
+        gap = _SKIPPED.match(self._text, self.place)
+        self.place = gap.end() if gap else self.place
+
+    def _closed(self, closing: str) -> bool:
+        """Whether what is open ends here: by its bracket, another's, or the end of the text."""
+        self._skip()
+        character = self._text[self.place : self.place + 1]
+        if character == closing:
+            self.place += 1
+        elif not character:
+            self.cut_off = True
+        return character in (closing, "", "}", "]")
+
+    def _object(self, depth: int) -> dict[str, object]:
+        fields: dict[str, object] = {}
+        while not self._closed("}"):
+            before = self.place
+            key = self._key()
+            colon = _COLON.match(self._text, self.place)
+            if colon is not None:
+                self.place = colon.end()
+                fields[key] = self._after_colon(depth)
+            elif self.place == before:
+                self.place += 1  # nothing that belongs here
+        return Unfinished(fields) if self.cut_off else fields
+
+    def _key(self) -> str:
+        if self._text[self.place] in _QUOTES:
+            return self._string()
+        bare = _BARE_KEY.match(self._text, self.place)
+        self.place = bare.end() if bare else self.place
+        return bare.group() if bare else ""
+
+    def _after_colon(self, depth: int) -> object:
+        following = _EMPTY.match(self._text, self.place)
+        return None if following else self.value(depth)
+
+    def _array(self, depth: int) -> list[object]:
+        values: list[object] = []
+        while not self._closed("]"):
+            before = self.place
+            value = self.value(depth)
+            if self.place == before:
+                self.place += 1
+            else:
+                values.append(value)
+        return values
+
+    def _string(self) -> str:
+        """The string that begins here; to the text's end where nothing closes it."""
+        begin = self.place + 1
+        quote = _QUOTES[self._text[self.place]]
+        end = self._text.find(quote, begin)
+        while end != -1 and (self._is_escaped(end) or not _CLOSES.match(self._text, end + 1)):
+            end = self._text.find(quote, end + 1)
+        if end == -1:
+            self.cut_off = True
+            end = len(self._text)
+        self.place = min(end + 1, len(self._text))
+        return _unescaped(self._text[begin:end])
+
+    def _is_escaped(self, place: int) -> bool:
+        before = self._text[max(0, place - 20) : place]
+        return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
+
+def _literal(word: str) -> object:
+    if word.casefold() in _LITERALS:
+        return _LITERALS[word.casefold()]
+    try:
+        number = float(word) if len(word) < 30 else None
+    except ValueError:
+        number = None
+    if number is None:
+        return word
+    return int(number) if number.is_integer() else number
+
+
+_NO_ESCAPE = re.compile(r"(?<!\\)\\(?![\"\\/bfnrtu])")
+_LONE_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*)"')
+
+
+def _unescaped(raw: str) -> str:
+    if "\\" not in raw:
+        return raw
+    known = _NO_ESCAPE.sub(r"\\\\", raw)
+    try:
+        return str(_DECODER.decode('"' + _LONE_QUOTE.sub(r'\1\\"', known) + '"'))
+    except ValueError:
+        return raw
+
+
+_TAIL = 600
+_MAX_PERIOD = 100
+_REPEATS = 5
+
+
+def repetition(text: str) -> str:
+    """A reason where a text ends in the same words again and again, else empty."""
+    tail = text[-_TAIL:]
+    for period in range(1, min(_MAX_PERIOD, len(tail) // _REPEATS) + 1):
+        part = tail[-period:]
+        if part.strip() and tail.endswith(part * _REPEATS) and period * _REPEATS >= 20:
+            return "it repeats itself without end"
+    return ""
+
+
+def opening(text: str) -> str:
+    """How a text begins, in one short line."""
+    return repr(" ".join(text[:200].split())[:60])

@@ -1,0 +1,160 @@
+"""The request that a pack of chunks becomes: instructions, fenced texts, the form of the reply.
+
+The instructions are the same for every pack of a schema and language, so that a server can keep
+them; what changes stands in the user's message, between lines with a mark that no document can
+foresee, because it is a digest of the texts themselves. Knows nothing of who answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..asking import Prompt
+from .model_packs import Pack
+from .model_schema import ExtractionSchema, Language, prompt_text
+from .segments import has_han
+
+_TOKENS_A_HAN = 1.0
+_TOKENS_A_CHARACTER = 0.27
+_SPARE_TOKENS = 400
+_TOKENS_OUT = 4
+"""Dense prose gives about so many tokens of JSON for each of its own; a bound, not a forecast."""
+_MAX_OUTPUT_TOKENS = 8_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gleaning:
+    """What earlier replies listed: the names by chunk id, so that only what is missing is asked."""
+
+    names: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """Why the last reply could not be used; `roomier` where it was cut off for its length."""
+
+    reason: str
+    roomier: bool = False
+
+
+def prompt_of(
+    pack: Pack,
+    schema: ExtractionSchema,
+    *,
+    said_before: Gleaning | None = None,
+    correction: Correction | None = None,
+) -> Prompt:
+    """The request for one pack. Texts are numbered from 1 in the pack's order."""
+    language: Language = "zh" if pack.chinese else "en"
+    closing = [_part("order", language, numbers=_numbers(len(pack.keys)))]
+    if said_before is not None:
+        closing.append(_part("missed", language))
+    if correction is not None:
+        closing.append(_part("again", language, reason=correction.reason))
+    return Prompt(
+        system=instructions(schema, language),
+        user=_fenced(pack, said_before) + "\n" + " ".join(closing),
+        max_output_tokens=_room(pack, roomier=correction is not None and correction.roomier),
+        schema=reply_schema(schema),
+    )
+
+
+def instructions(schema: ExtractionSchema, language: Language) -> str:
+    """The system message: about 350 tokens with the usual types, claims and our example."""
+    types = ", ".join(schema.entity_types)
+    relations = "; ".join(
+        str(relation) if schema.strict else relation.predicate for relation in schema.relation_types
+    )
+    manner = "open" if not relations else "strict" if schema.strict else "listed"
+    claims = _part("claims_example", language) if schema.claims else ""
+    example = _part("example", language, claims_example=claims)
+    text = _part(
+        "extract",
+        language,
+        types=_part("strict_type" if schema.strict else "open_type", language, types=types),
+        predicates=_part(f"{manner}_predicate", language, predicates=relations),
+        claims=_part("claims", language) if schema.claims else "",
+        example="\n".join((example, schema.examples)),
+    )
+    return re.sub(r"\n{2,}", "\n", text).strip()
+
+
+_SECTION = re.compile(r"^== (\w+) ==\n", re.MULTILINE)
+
+
+def _part(name: str, language: Language, **values: str) -> str:
+    """A section of the prompt file; every `{name}` that has a value is filled, in one pass."""
+    pieces = _SECTION.split(prompt_text(language) + "\n")
+    template = dict(zip(pieces[1::2], pieces[2::2], strict=True))[name].strip()
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
+
+
+def _fenced(pack: Pack, said_before: Gleaning | None) -> str:
+    mark = hashlib.sha256("\x1f".join(pack.texts).encode("utf8", "surrogatepass")).hexdigest()[:8]
+    lines = [f"<<<texts {mark}>>>"]
+    for number, (key, text) in enumerate(zip(pack.keys, pack.texts, strict=True), start=1):
+        lines += [f"[{mark} {number}]", text.strip()]
+        if said_before is not None:
+            lines += [f"[{mark} {number} listed]", "; ".join(said_before.names.get(key, ()))]
+    return "\n".join([*lines, f"<<<end texts {mark}>>>"])
+
+
+def _numbers(count: int) -> str:
+    return "1" if count == 1 else f"1–{count}"
+
+
+def _room(pack: Pack, *, roomier: bool) -> int:
+    tokens = sum(map(estimated_tokens, pack.texts))
+    room = (_SPARE_TOKENS + _TOKENS_OUT * tokens) * (2 if roomier else 1)
+    return min(room, _MAX_OUTPUT_TOKENS)
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has for a usual model; the true number is not needed here."""
+    han = sum(map(has_han, text))
+    return round(_TOKENS_A_HAN * han + _TOKENS_A_CHARACTER * (len(text) - han))
+
+
+def reply_schema(schema: ExtractionSchema) -> dict[str, Any]:
+    """The JSON schema of a reply, in the strict form that endpoints can hold a model to."""
+    text = {"type": "string"}
+    kind: dict[str, Any] = text
+    predicate: dict[str, Any] = text
+    if schema.strict:
+        kind = {"type": "string", "enum": list(schema.entity_types)}
+        if schema.relation_types:
+            listed = dict.fromkeys(r.predicate for r in schema.relation_types)
+            predicate = {"type": "string", "enum": list(listed)}
+    relation = {
+        **dict.fromkeys(("source", "target"), text),
+        "predicate": predicate,
+        "description": text,
+        "strength": {"type": "number"},
+    }
+    chunk: dict[str, Any] = {
+        "n": {"type": "integer"},
+        "entities": _list_of({"name": text, "type": kind, "description": text}),
+        "relations": _list_of(relation),
+    }
+    if schema.claims:
+        fields = ("subject", "object", "type", "status", "start", "end", "text")
+        status = {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}
+        chunk["claims"] = _list_of({**dict.fromkeys(fields, text), "status": status})
+    return _object({"chunks": _list_of(chunk)})
+
+
+def _list_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(properties)}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

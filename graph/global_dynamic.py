@@ -1,0 +1,120 @@
+"""Which community reports bear on a question: rated from the roots down, followed where relevant.
+
+Dynamic community selection after microsoft/graphrag ("Improving Global Search via Dynamic Community
+Selection", 2024), with the rating by argument: a language model's, or a match of words and vectors.
+A community whose children say it more exactly gives way to them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .community_tree import CommunityTree
+from .global_search import Selection, report_text
+from .model import Report
+
+Rate = Callable[[Sequence[Report]], Mapping[str, float]]
+"""Reports to how much each bears on the question, 0–1, by community id; what is missing is 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How far a descent goes: levels from the root, reports rated on each, and what is relevant.
+
+    `relevant` is the least rating, 0–1, from which a community is taken and its children looked at.
+    """
+
+    levels: int
+    per_level: int
+    relevant: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent:
+    """The reports chosen, best first, with their ratings; what was rated on each level, in order.
+
+    `rounds` holds pairs of how many reports were rated and how many of them were relevant.
+    """
+
+    selection: Selection
+    ratings: Mapping[str, float]
+    rounds: tuple[tuple[int, int], ...]
+
+
+def descend(
+    tree: CommunityTree,
+    reports: Mapping[str, Report],
+    *,
+    prior: Rate,
+    rate: Rate,
+    depth: Depth,
+    budget_tokens: int,
+    count: Callable[[str], int],
+) -> Descent:
+    """The reports that bear on a question, found from the coarsest level down.
+
+    Args:
+        tree: the hierarchy; communities without a report are passed through to their children.
+        reports: by community id.
+        prior: a cheap rating that says which reports of a level are rated at all.
+        rate: the rating that decides.
+        depth: how deep, how many, and from which rating.
+        budget_tokens: of all chosen reports together, by `count` of `report_text`.
+        count: how long a text is.
+    """
+    ratings: dict[str, float] = {}
+    rounds: list[tuple[int, int]] = []
+    level = _reported(tree, tree.roots, reports)
+    while level and len(rounds) < depth.levels:
+        expected = prior([reports[key] for key in level])
+        rated = sorted(level, key=lambda key: (-expected.get(key, 0.0), key))[: depth.per_level]
+        found = rate([reports[key] for key in rated])
+        ratings.update({key: found.get(key, 0.0) for key in rated})
+        relevant = [key for key in rated if ratings[key] >= depth.relevant]
+        rounds.append((len(rated), len(relevant)))
+        below = [child for key in relevant for child in tree.children.get(key, ())]
+        level = _reported(tree, below, reports)
+    selection = _chosen(tree, reports, ratings, depth, budget_tokens=budget_tokens, count=count)
+    return Descent(selection=selection, ratings=ratings, rounds=tuple(rounds))
+
+
+def _reported(tree: CommunityTree, ids: Sequence[str], reports: Mapping[str, Report]) -> list[str]:
+    """The communities with a report among these; where one has none, those below it instead."""
+    found: list[str] = []
+    waiting = sorted(ids)
+    while waiting:
+        key = waiting.pop(0)
+        if key in reports:
+            found.append(key)
+        else:
+            waiting.extend(tree.children.get(key, ()))
+    return sorted(found)
+
+
+def _chosen(
+    tree: CommunityTree,
+    reports: Mapping[str, Report],
+    ratings: Mapping[str, float],
+    depth: Depth,
+    *,
+    budget_tokens: int,
+    count: Callable[[str], int],
+) -> Selection:
+    relevant = {key for key in ratings if ratings[key] >= depth.relevant}
+    above = {parent for key in relevant for parent in tree.line(key)[1:]}
+    leaves = [reports[key] for key in sorted(relevant - above)]
+    ordered = sorted(leaves, key=lambda r: (-ratings[r.community_id], -r.rating, r.community_id))
+    chosen: list[Report] = []
+    total = 0
+    for report in ordered:
+        size = count(report_text(report))
+        if total + size <= budget_tokens:
+            chosen.append(report)
+            total += size
+    return Selection(
+        reports=tuple(chosen),
+        tokens=total,
+        left_out=len(ordered) - len(chosen),
+        detail=f"{len(chosen)} report(s) of {len(ratings)} rated",
+    )

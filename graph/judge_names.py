@@ -1,0 +1,207 @@
+"""Whether two names that look alike mean one thing, asked of a language model.
+
+Only for pairs that spelling leaves in doubt (see `similar_names`). Several pairs go into one call,
+each name with a line about it. Of the answer only a verdict and one of a few set words for the
+reason are believed, so nothing that a document says is kept in it. Knows nothing of storage, or of
+who answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .asking import Ask, Prompt
+from .extract.model_json import find_json
+from .prompt_files import fence, load
+from .resolve_rules import Link, Profiles
+
+SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
+PAIRS_A_CALL = 12
+CONTEXT_CHARACTERS = 200
+NAME_CHARACTERS = 120
+OUTPUT_TOKENS = 30
+"""What the answer about one pair may take."""
+
+REASONS = (
+    "spelling", "short form", "abbreviation", "translation", "title", "nickname", "former name",
+)  # fmt: skip
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pairs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "n": {"type": "integer"},
+                    "verdict": {"type": "string", "enum": [SAME, DIFFERENT, UNKNOWN]},
+                    "why": {"type": "string", "enum": [*REASONS, "other"]},
+                },
+                "required": ["n", "verdict", "why"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["pairs"],
+    "additionalProperties": False,
+}
+
+_VERDICTS = {
+    SAME: SAME, "yes": SAME, "true": SAME, "identical": SAME, "相同": SAME, "同一": SAME,
+    "是": SAME, DIFFERENT: DIFFERENT, "no": DIFFERENT, "false": DIFFERENT, "distinct": DIFFERENT,
+    "not the same": DIFFERENT, "不同": DIFFERENT, "否": DIFFERENT, "不是": DIFFERENT,
+}  # fmt: skip
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class NamedThing:
+    """One side of a question: how the name is written, what it is taken for, a line about it."""
+
+    key: str
+    name: str
+    type: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class NameQuestion:
+    """Whether two names mean one thing; the keys are in sorted order."""
+
+    first: NamedThing
+    second: NamedThing
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The two keys."""
+        return self.first.key, self.second.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Judgement:
+    """What a model said of two keys in sorted order; `reason` is one of `REASONS` or empty."""
+
+    first_key: str
+    second_key: str
+    verdict: str
+    reason: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The judgements of one call, sorted, and why there is none of other pairs, by their keys."""
+
+    judgements: tuple[Judgement, ...]
+    unusable: Mapping[tuple[str, str], str]
+
+
+def packed(questions: Sequence[NameQuestion]) -> Iterator[tuple[NameQuestion, ...]]:
+    """The questions in calls, in the order given."""
+    for start in range(0, len(questions), PAIRS_A_CALL):
+        yield tuple(questions[start : start + PAIRS_A_CALL])
+
+
+def judge(questions: Sequence[NameQuestion], ask: Ask, *, model: str) -> Judged:
+    """Ask once about some pairs; what `ask` raises passes through."""
+    return read_verdicts(ask(judge_prompt(questions)), questions, model=model)
+
+
+def judge_prompt(questions: Sequence[NameQuestion]) -> Prompt:
+    """The request; in Chinese where most pairs have Chinese names."""
+    lines = []
+    for number, question in enumerate(questions, start=1):
+        lines.append(f"{number}.")
+        lines += [f"  {mark}: {_shown(side)}" for mark, side in _sides(question)]
+    body = "\n".join(lines)
+    chinese = sum(1 for q in questions if _HAN.search(q.first.name + q.second.name))
+    mark = fence(body)
+    return Prompt(
+        system=load("judge_names", "zh" if 2 * chinese > len(questions) else "en"),
+        user=f"<{mark}>\n{body}\n</{mark}>",
+        max_output_tokens=OUTPUT_TOKENS * len(questions) + 50,
+        schema=SCHEMA,
+    )
+
+
+def _sides(question: NameQuestion) -> tuple[tuple[str, NamedThing], tuple[str, NamedThing]]:
+    return ("A", question.first), ("B", question.second)
+
+
+def _shown(side: NamedThing) -> str:
+    kind = f" ({_plain(side.type)})" if side.type else ""
+    about = _plain(side.context)[:CONTEXT_CHARACTERS]
+    return f"{_plain(side.name)[:NAME_CHARACTERS]}{kind}{f' – {about}' if about else ''}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def read_verdicts(reply: str, questions: Sequence[NameQuestion], *, model: str) -> Judged:
+    """What of a reply can be used, however it is wrapped; never raises.
+
+    A pair that two answers contradict each other about is unknown.
+    """
+    found = find_json(reply)
+    rows: dict[int, tuple[str, str]] = {}
+    for row in _rows(found.values):
+        number, verdict, reason = _read(row)
+        if number in rows and rows[number][0] != verdict:
+            verdict = UNKNOWN
+        rows[number] = (verdict, reason)
+    judgements: list[Judgement] = []
+    unusable: dict[tuple[str, str], str] = {}
+    for number, question in enumerate(questions, start=1):
+        if number not in rows:
+            unusable[question.keys] = found.problem or "the model left it out"
+            continue
+        verdict, reason = rows[number]
+        first, second = question.keys
+        judgements.append(
+            Judgement(
+                first_key=first, second_key=second, verdict=verdict, reason=reason, model=model
+            )
+        )
+    return Judged(judgements=tuple(sorted(judgements)), unusable=unusable)
+
+
+def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
+    """The answers about single pairs, wherever they stand in the JSON."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _rows(value)
+        elif isinstance(value, dict) and "verdict" in value:
+            yield value
+        elif isinstance(value, dict):
+            yield from _rows([inner for inner in value.values() if isinstance(inner, list | dict)])
+
+
+def _read(row: Mapping[str, Any]) -> tuple[int, str, str]:
+    digits = re.search(r"\d{1,6}", str(row.get("n", "")))
+    said = _plain(str(row["verdict"])).casefold().strip(".。!\"'")
+    reason = _plain(str(row.get("why", ""))).casefold()
+    return (
+        int(digits.group()) if digits else 0,
+        _VERDICTS.get(said, UNKNOWN),
+        reason if reason in REASONS else "",
+    )
+
+
+def judged_links(judgements: Iterable[Judgement], profiles: Profiles) -> Iterator[Link]:
+    """The pairs that a model takes for one thing as proposals; pairs with unknown keys are none."""
+    for value in sorted(judgements):
+        keys = (value.first_key, value.second_key)
+        if value.verdict == SAME and all(key in profiles for key in keys):
+            shorter = value.reason in {"short form", "abbreviation", "nickname"}
+            because = f" ({value.reason})" if value.reason else ""
+            yield Link(
+                key=value.first_key,
+                other=value.second_key,
+                reason=f"{value.model} judged that both names mean one thing{because}",
+                lesser=min(keys, key=lambda key: (len(key), key)) if shorter else "",
+            )

@@ -1,0 +1,112 @@
+"""The names of a library as values, and what speaks for or against their being one thing.
+
+Reads facts only; what follows from them is `resolve`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from .curation import Curation
+from .curation_store import read_curations
+from .judgement_store import read_judgements
+from .model import ALSO_KNOWN_AS, NAMED_TYPES, Entity, Merge, Name
+from .resolve import resolve
+from .schema import chunks, mentions, statements
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Every name of a library, the entities they mean, and for every key its entity and why."""
+
+    names: list[Name]
+    entities: list[Entity]
+    merges: list[Merge]
+
+
+def resolution(
+    connection: Connection, *, curations: Iterable[Curation] | None = None
+) -> Resolution:
+    """What the facts as they are now say; with other `curations` than those that are kept."""
+    known = read_names(connection)
+    kept = read_curations(connection) if curations is None else list(curations)
+    entities, merges = resolve(
+        known,
+        read_stated_aliases(connection),
+        neighbours=read_neighbours(connection),
+        judgements=read_judgements(connection),
+        curations=kept,
+    )
+    return Resolution(names=known, entities=entities, merges=merges)
+
+
+def read_names(connection: Connection) -> list[Name]:
+    """Every name that something is said of, sorted by key; titles of documents are names, too."""
+    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    documents: dict[str, set[str]] = defaultdict(set)
+    titles: dict[str, set[str]] = defaultdict(set)
+    counted = (
+        select(
+            mentions.c.key,
+            mentions.c.surface,
+            mentions.c.type,
+            chunks.c.document_id,
+            func.count().label("times"),
+        )
+        .join(chunks, chunks.c.id == mentions.c.chunk_id)
+        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
+    )
+    for row in connection.execute(counted):
+        surfaces[row.key][row.surface] += row.times
+        types[row.key][row.type] += row.times
+        documents[row.key].add(row.document_id)
+    titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
+    titled = titled.where(chunks.c.title_key != "").order_by(chunks.c.title, chunks.c.document_id)
+    for row in connection.execute(titled):
+        surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
+        titles[row.title_key].add(row.document_id)
+        documents[row.title_key].add(row.document_id)
+    spoken_of = _keys_of_statements(connection)
+    return [
+        Name(
+            key=key,
+            surfaces=dict(sorted(surfaces[key].items())),
+            types=dict(sorted(types[key].items())),
+            documents=frozenset(documents[key]),
+            titles=frozenset(titles[key]),
+        )
+        for key in sorted(surfaces)
+        # A noun phrase of one document of which nothing is said would only be noise.
+        if key in spoken_of
+        or len(documents[key]) > 1
+        or NAMED_TYPES & types[key].keys()
+        or titles[key]
+    ]
+
+
+def read_stated_aliases(connection: Connection) -> list[tuple[str, str]]:
+    """Pairs of keys `(name, second name)` that texts state, sorted."""
+    query = select(statements.c.subject, statements.c.object).distinct()
+    rows = connection.execute(query.where(statements.c.predicate == ALSO_KNOWN_AS))
+    return sorted((row.subject, row.object) for row in rows)
+
+
+def read_neighbours(connection: Connection) -> dict[str, set[str]]:
+    """Which keys a statement joins with a key; both ways. Second names are none."""
+    found: dict[str, set[str]] = defaultdict(set)
+    query = select(statements.c.subject, statements.c.object).distinct()
+    for row in connection.execute(query.where(statements.c.predicate != ALSO_KNOWN_AS)):
+        found[row.subject].add(row.object)
+        found[row.object].add(row.subject)
+    return dict(found)
+
+
+def _keys_of_statements(connection: Connection) -> set[str]:
+    subjects = connection.execute(select(statements.c.subject).distinct()).scalars()
+    objects = connection.execute(select(statements.c.object).distinct()).scalars()
+    return {*subjects, *objects}

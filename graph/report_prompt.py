@@ -1,0 +1,258 @@
+"""Community reports by a language model: what it is shown, and what of its answer is believed.
+
+Several communities go into one call. Everything that a report may rest on is numbered, and a
+finding counts only if it names numbers that were shown: so every finding keeps its places in the
+corpus. Knows nothing of storage, or of who answers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .asking import Prompt
+from .extract.model_json import find_json
+from .extract.segments import is_chinese
+from .model import OCCURS_WITH, Community, Entity, Evidence, Finding, Relation, Report
+from .prompt_files import fence, load
+
+MAX_FINDINGS = 10
+MAX_EVIDENCES = 4
+MAX_ENTITIES = 20
+TITLE_CHARACTERS, SUMMARY_CHARACTERS, FINDING_CHARACTERS = 120, 1_500, 800
+OUTPUT_TOKENS = 500
+"""What one report may take of an answer."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reports": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "n": {"type": "integer"},
+                    "title": {"type": "string"},
+                    "summary": {"type": "string"},
+                    "rating": {"type": "number"},
+                    "reason": {"type": "string"},
+                    "findings": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "text": {"type": "string"},
+                                "sources": {"type": "array", "items": {"type": "integer"}},
+                            },
+                            "required": ["text", "sources"],
+                            "additionalProperties": False,
+                        },
+                    },
+                },
+                "required": ["n", "title", "summary", "rating", "reason", "findings"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["reports"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportBasis:
+    """What a community's report is written from.
+
+    `derived` is the extractive report that the written one will stand for. Where there are
+    `children` (reports of the communities that this one is made of), they are what is shown.
+    """
+
+    community: Community
+    derived: Report
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    children: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """One community as it is shown: the text, and the places behind each number in it."""
+
+    basis: ReportBasis
+    text: str
+    places: Mapping[int, tuple[Evidence, ...]]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReport:
+    """What a model wrote of a community, checked; `rating` is 0–10."""
+
+    title: str
+    summary: str
+    rating: float
+    rating_reason: str
+    findings: tuple[Finding, ...]
+
+
+def material(
+    basis: ReportBasis, *, budget_tokens: int, count: Callable[[str], int], first: int = 1
+) -> Material:
+    """A community as text of at most about `budget_tokens`; its numbers begin with `first`."""
+    lines: list[str] = []
+    places: dict[int, tuple[Evidence, ...]] = {}
+    left = budget_tokens
+    for text, evidences in _children(basis) if basis.children else _own(basis):
+        number = first + len(places)
+        line = f"[{number}] {text}" if evidences else text
+        size = count(line)
+        if size > left:
+            continue
+        left -= size
+        lines.append(line)
+        if evidences:
+            places[number] = evidences
+    return Material(basis=basis, text="\n".join(lines), places=places, tokens=budget_tokens - left)
+
+
+def _children(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
+    """The parts by weight; of each its title, then what it found."""
+    lines: list[tuple[str, tuple[Evidence, ...]]] = []
+    for report in sorted(basis.children, key=lambda one: (-one.rating, one.community_id)):
+        lines.append((f"* {_plain(report.title)}", ()))
+        lines += [(_plain(finding.text), finding.evidences) for finding in report.findings[:4]]
+    return lines
+
+
+def _own(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
+    """Sentences first: they are what must not be lost to a budget."""
+    names = {entity.id: entity.name for entity in basis.entities}
+    lines = [(_plain(finding.text), finding.evidences) for finding in basis.derived.findings]
+    ranked = sorted(basis.entities, key=lambda one: (-one.mention_count, one.name, one.id))
+    lines += [
+        (f"- {_plain(entity.name)} ({entity.type}){_said(entity.description)}", ())
+        for entity in ranked[:MAX_ENTITIES]
+    ]
+    lines += [
+        (
+            f"{_plain(names[relation.source_id])} – {relation.predicate} – "
+            f"{_plain(names[relation.target_id])}{_said(relation.description)}",
+            relation.evidences[:MAX_EVIDENCES],
+        )
+        for relation in sorted(basis.relations, key=lambda one: (-one.weight, one.id))
+        if relation.predicate != OCCURS_WITH
+    ]
+    return lines
+
+
+def _said(description: str) -> str:
+    return f": {_plain(description)}" if description else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def report_prompt(materials: Sequence[Material]) -> Prompt:
+    """The request for the reports of these communities, in the language of most of their text."""
+    texts = [f"# {n}\n{one.text}" for n, one in enumerate(materials, start=1)]
+    body = "\n\n".join(texts)
+    language = "zh" if is_chinese(body) else "en"
+    mark = fence(body)
+    return Prompt(
+        system=load("report", language),
+        user=f"<{mark}>\n{body}\n</{mark}>",
+        max_output_tokens=OUTPUT_TOKENS * len(materials) + 100,
+        schema=SCHEMA,
+    )
+
+
+def read_written(
+    reply: str, materials: Sequence[Material]
+) -> tuple[dict[str, WrittenReport], dict[str, str]]:
+    """By community id: the reports that can be used, and why others cannot.
+
+    A report needs a title, a summary and one finding whose numbers were shown for its community.
+    """
+    read = find_json(reply)
+    rows = _rows(read.values)
+    found: dict[str, WrittenReport] = {}
+    unusable: dict[str, str] = {}
+    for number, one in enumerate(materials, start=1):
+        name = one.basis.community.id
+        row = rows.get(number)
+        if row is None and len(materials) == len(rows) == 1:
+            row = next(iter(rows.values()))  # it numbered its only report in a way of its own
+        if row is None:
+            unusable[name] = read.problem or "the model left it out"
+            continue
+        report = _checked(row, one)
+        if isinstance(report, str):
+            unusable[name] = report
+        else:
+            found[name] = report
+    return found, unusable
+
+
+def _rows(values: Sequence[object]) -> dict[int, Mapping[str, Any]]:
+    """The reports of an answer by their number; the first of a number counts."""
+    listed: list[object] = []
+    for value in values:
+        inner = value.get("reports", value) if isinstance(value, dict) else value
+        listed += inner if isinstance(inner, list) else [inner]
+    rows: dict[int, Mapping[str, Any]] = {}
+    for place, row in enumerate(listed, start=1):
+        if isinstance(row, dict) and "title" in row:
+            digits = re.search(r"\d{1,6}", str(row.get("n", place)))
+            rows.setdefault(int(digits.group()) if digits else place, row)
+    return rows
+
+
+def _checked(row: Mapping[str, Any], one: Material) -> WrittenReport | str:
+    title, summary = (
+        _text(row.get("title"), TITLE_CHARACTERS),
+        _text(row.get("summary"), SUMMARY_CHARACTERS),
+    )
+    if not title or not summary:
+        return "the model gave no title or no summary"
+    listed = row.get("findings")
+    findings = [
+        finding
+        for each in (listed if isinstance(listed, list) else [])[: 2 * MAX_FINDINGS]
+        if (finding := _finding(each, one)) is not None
+    ][:MAX_FINDINGS]
+    if not findings:
+        return "none of the model's findings names what it rests on"
+    return WrittenReport(
+        title=title,
+        summary=summary,
+        rating=_rating(row.get("rating"), otherwise=one.basis.derived.rating),
+        rating_reason=_text(row.get("reason"), TITLE_CHARACTERS * 2),
+        findings=tuple(findings),
+    )
+
+
+def _finding(row: object, one: Material) -> Finding | None:
+    if not isinstance(row, dict):
+        return None
+    text = re.sub(r"\s*\[\d+(?:\s*,\s*\d+)*\]", "", _text(row.get("text"), FINDING_CHARACTERS))
+    numbers = [int(digits) for digits in re.findall(r"\d{1,6}", str(row.get("sources"))[:200])]
+    places = [place for n in dict.fromkeys(numbers) for place in one.places.get(n, ())]
+    if not text or not places:
+        return None
+    return Finding(text=text, evidences=tuple(dict.fromkeys(places))[:MAX_EVIDENCES])
+
+
+def _text(value: object, limit: int) -> str:
+    return " ".join(value.split())[:limit] if isinstance(value, str) else ""
+
+
+def _rating(value: object, *, otherwise: float) -> float:
+    try:
+        rating = float(str(value).strip().split("/")[0])
+    except ValueError:
+        return otherwise
+    return otherwise if math.isnan(rating) else round(min(10.0, max(0.0, rating)), 4)

@@ -1,0 +1,179 @@
+"""What a search walks over, kept in a folder: a large library's is read in a moment, not built.
+
+A view and its walk graph are written field by field as plain arrays and mapped into memory; what
+consists of strings is made piece by piece when it is asked for. Knows the kinds of values that
+these two are made of, and neither what they mean nor when a folder is out of date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sqlalchemy import Connection, func, select
+
+from . import algorithms, local_search, search_view
+from .errors import GraphInputError
+from .facts import derived_stamp
+from .local_search import WalkGraph
+from .schema import chunks, entities, links, names
+from .search_view import GraphView
+from .string_table import Rows, SortedMapping, StringTable, numbered
+
+PLAN = "plan.json"
+"""The file that says of each field which kind of value it is."""
+_LISTS: Mapping[str, Callable[[Iterable[str]], Collection[str]]] = {
+    "tuples": tuple,
+    "frozensets": frozenset,
+}
+_BUILT_BY = (algorithms, local_search, search_view)
+
+
+def view_stamp(connection: Connection) -> str:
+    """Changes whenever the view would be another one, or is built by other code.
+
+    The counters of the library alone would not do: a library that was restored from a copy counts
+    again where it counted before. So its chunks stand in the stamp too.
+    """
+    made_of = hashlib.sha256(derived_stamp(connection).encode())
+    for column in (chunks.c.id, chunks.c.text_sha):
+        held = connection.execute(select(column).order_by(column)).scalars()
+        made_of.update("\x1f".join(held).encode("utf8", "surrogatepass"))
+    for table in (names, entities, links):
+        count = connection.execute(select(func.count()).select_from(table)).scalar_one()
+        made_of.update(f"\x1e{count}".encode())
+    for module in _BUILT_BY:
+        made_of.update(Path(str(module.__file__)).read_bytes())
+    return made_of.hexdigest()[:32]
+
+
+def save_view(view: GraphView, folder: Path) -> None:
+    """Write a view and its walk graph into a folder that is there.
+
+    Raises:
+        GraphInputError: a field of a kind that cannot be kept.
+        OSError: the disk refuses.
+    """
+    graph = view.walk_graph
+    parts = {
+        "view": {field.name: getattr(view, field.name) for field in fields(view)},
+        "graph": {field.name: getattr(graph, field.name) for field in fields(graph)},
+        "incoming": {"incoming": graph.incoming},
+    }
+    plan: dict[str, dict[str, Any]] = {}
+    for part, values in parts.items():
+        plan[part] = {
+            name: _saved(value, folder / f"{part}-{name}") for name, value in values.items()
+        }
+    (folder / PLAN).write_text(json.dumps(plan, sort_keys=True), encoding="utf8")
+
+
+def load_view(folder: Path) -> GraphView:
+    """The view that was written there, with its walk graph.
+
+    Raises:
+        OSError: a file is not there.
+    """
+    plan = json.loads((folder / PLAN).read_text(encoding="utf8"))
+    parts = {
+        part: {name: _loaded(kind, folder / f"{part}-{name}") for name, kind in kinds.items()}
+        for part, kinds in plan.items()
+    }
+    view, graph = GraphView(**parts["view"]), WalkGraph(**parts["graph"])
+    # What these would otherwise work out when first asked.
+    vars(graph).update(parts["incoming"])
+    vars(view)["walk_graph"] = graph
+    return view
+
+
+def _saved(value: object, place: Path) -> Any:
+    """Write one value to files that begin with `place`; what `_loaded` must know to read it."""
+    match value:
+        case bool():
+            return ["bool", value]
+        case sparse.csr_array():
+            _write(place, data=value.data, indices=value.indices, indptr=value.indptr)
+            return ["matrix", *map(int, value.shape)]
+        case np.ndarray():
+            _write(place, values=value)
+            return ["array"]
+        case Mapping():
+            return ["mapping", _saved_mapping(value, place)]
+        case Sequence() if all(isinstance(each, str) for each in value):
+            _write_strings(place, StringTable.of(value))
+            return ["strings"]
+        case Sequence() if all(isinstance(each, (tuple, frozenset)) for each in value):
+            starts, numbers, table = numbered(value)
+            _write(place, starts=starts, numbers=numbers)
+            _write_strings(place, table)
+            return ["tuples" if all(isinstance(each, tuple) for each in value) else "frozensets"]
+    raise GraphInputError(f"{place.name!r} cannot be kept in a file: {type(value).__name__}")
+
+
+def _saved_mapping(value: Mapping[str, Any], place: Path) -> str:
+    keys = sorted(value)
+    _write_strings(place, StringTable.of(keys))
+    held = [value[key] for key in keys]
+    if all(isinstance(each, str) for each in held):
+        _write_strings(place.with_name(f"{place.name}-values"), StringTable.of(held))
+        return "strings"
+    starts = np.zeros(len(held) + 1, dtype=np.int64)
+    np.cumsum([len(each) for each in held], out=starts[1:])
+    flat = [number for each in held for number in each]
+    _write(place, starts=starts, numbers=np.array(flat, dtype=np.int64))
+    return "numbers"
+
+
+def _loaded(kind: Sequence[Any], place: Path) -> Any:
+    match kind:
+        case ["bool", value]:
+            return value
+        case ["matrix", *shape]:
+            arrays = (_read(place, "data"), _read(place, "indices"), _read(place, "indptr"))
+            return sparse.csr_array(arrays, shape=tuple(shape))
+        case ["array"]:
+            return _read(place, "values")
+        case ["mapping", values]:
+            return _loaded_mapping(values, place)
+        case ["strings"]:
+            return tuple(_read_strings(place))
+        case [rows]:
+            starts, numbers = _read(place, "starts"), _read(place, "numbers")
+            return Rows(starts, numbers, table=_read_strings(place), shape=_LISTS[rows])
+    raise GraphInputError(f"{place.name!r} was kept by another version: {kind!r}")
+
+
+def _loaded_mapping(values: str, place: Path) -> Mapping[str, Any]:
+    keys = _read_strings(place)
+    if values == "strings":
+        return SortedMapping(
+            keys, _read_strings(place.with_name(f"{place.name}-values")).__getitem__
+        )
+    starts, numbers = _read(place, "starts"), _read(place, "numbers")
+    return SortedMapping(keys, lambda at: tuple(numbers[starts[at] : starts[at + 1]].tolist()))
+
+
+def _write(place: Path, **arrays: npt.NDArray[Any]) -> None:
+    for name, values in arrays.items():
+        np.save(place.with_name(f"{place.name}.{name}.npy"), values, allow_pickle=False)
+
+
+def _write_strings(place: Path, table: StringTable) -> None:
+    _write(place, ends=table.ends, letters=table.letters)
+
+
+def _read(place: Path, name: str) -> npt.NDArray[Any]:
+    file = place.with_name(f"{place.name}.{name}.npy")
+    values: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    return values
+
+
+def _read_strings(place: Path) -> StringTable:
+    return StringTable(_read(place, "ends"), _read(place, "letters"))

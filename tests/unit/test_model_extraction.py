@@ -1,0 +1,298 @@
+"""Packs, prompts and calls of the extractor that asks a language model."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.schema import TextNode
+
+from graph.asking import Prompt
+from graph.errors import GraphInputError
+from graph.extract.llama import ExtractionTransform, extraction_of
+from graph.extract.model_extractor import ModelExtractor, extract_pack
+from graph.extract.model_packs import MAX_CHUNKS, Pack, packs
+from graph.extract.model_prompt import Correction, Gleaning, prompt_of
+from graph.extract.model_schema import DEFAULT_TYPES, ExtractionSchema, RelationType
+from graph.extract.protocol import Extractor
+from graph.model import Extraction
+
+SCHEMA = ExtractionSchema.of()
+PACK = Pack(
+    texts=("Ada Brine met Tom Reed.", "刘备与关羽结义。", "Port Avel has a pier."),
+    keys=("a", "b", "c"),
+)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+class Scripted:
+    """Answers with what it was given, in order, and keeps what it was asked."""
+
+    def __init__(self, *replies: str | Exception) -> None:
+        self._replies = list(replies)
+        self.asked: list[Prompt] = []
+
+    def __call__(self, prompt: Prompt) -> str:
+        self.asked.append(prompt)
+        reply = self._replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def reply(**names: Sequence[str]) -> str:
+    """A reply with these names by chunk number: `reply(n1=["Ada"])`."""
+    return json.dumps(
+        {
+            "chunks": [
+                {"n": int(number[1:]), "entities": [{"name": name} for name in some]}
+                for number, some in names.items()
+            ]
+        }
+    )
+
+
+# --- the schema --------------------------------------------------------------------------------
+
+
+def test_a_schema_reads_lines_of_types_and_relations() -> None:
+    schema = ExtractionSchema.of(
+        ["person", "Organization"], ["PERSON - FOUNDED_BY -> organisation", "* - near - *", "met"]
+    )
+    assert schema.entity_types == ("PERSON", "ORGANISATION")
+    assert schema.relation_types == (
+        RelationType(source="PERSON", predicate="founded by", target="ORGANISATION"),
+        RelationType(source="", predicate="near", target=""),
+        RelationType(source="", predicate="met", target=""),
+    )
+
+
+def test_without_entity_types_there_are_the_usual_ones_and_those_of_the_relations() -> None:
+    schema = ExtractionSchema.of([], ["PERSON - sails - SHIP"])
+    assert schema.entity_types == (*DEFAULT_TYPES, "SHIP")
+
+
+@pytest.mark.parametrize(
+    "line", ["", "A - b", "PERSON -  - PLACE", "a - b - c - d", "PERSON - sails - SHIP"]
+)
+def test_a_line_that_is_no_relation_between_listed_types_is_refused(line: str) -> None:
+    with pytest.raises(GraphInputError) as caught:
+        ExtractionSchema.of(["PERSON"], [line])
+    assert repr(line) in str(caught.value)
+
+
+def test_the_identity_changes_with_all_that_decides_results() -> None:
+    schemas = [
+        SCHEMA,
+        ExtractionSchema.of(["PERSON"]),
+        ExtractionSchema.of([], ["met"]),
+        ExtractionSchema.of(strict=True),
+        ExtractionSchema.of(claims=False),
+        ExtractionSchema.of(inferred="drop"),
+        ExtractionSchema.of(examples="Another."),
+        ExtractionSchema.of(gleanings=1),
+    ]
+    assert len({schema.identity for schema in schemas}) == len(schemas)
+    assert SCHEMA.identity == ExtractionSchema.of().identity
+
+
+# --- packs -------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 120))
+def test_packs_hold_every_chunk_once_in_order_within_their_limits(
+    sizes: list[int], target: int
+) -> None:
+    chunks = [(f"c{place}", "w " * size) for place, size in enumerate(sizes)]
+    made = packs(chunks, count=words, target_tokens=target)
+    assert [pair for p in made for pair in zip(p.keys, p.texts, strict=True)] == chunks
+    for pack in made:
+        total = sum(map(words, pack.texts))
+        assert len(pack.keys) == 1 or (total <= target and len(pack.keys) <= MAX_CHUNKS)
+    for one, following in pairwise(made):
+        joint = sum(map(words, one.texts)) + words(following.texts[0])
+        assert joint > target or len(one.keys) == MAX_CHUNKS
+
+
+def test_a_pack_falls_into_halves() -> None:
+    first, second = PACK.halves()
+    assert (first.keys, second.keys) == (("a", "b"), ("c",))
+    assert second.texts == ("Port Avel has a pier.",)
+
+
+# --- prompts -----------------------------------------------------------------------------------
+
+
+def test_instructions_are_the_same_for_every_pack_of_a_language() -> None:
+    other = Pack(texts=("Something else.",), keys=("x",))
+    assert prompt_of(PACK, SCHEMA).system == prompt_of(other, SCHEMA).system
+    assert prompt_of(PACK.only(["b"]), SCHEMA).system != prompt_of(other, SCHEMA).system
+
+
+def test_instructions_stay_short() -> None:
+    """About 350 tokens, at 4 characters of English a token."""
+    assert len(prompt_of(PACK, SCHEMA).system) < 1_750
+
+
+def test_texts_stand_numbered_between_marks_that_come_from_all_of_them() -> None:
+    user = prompt_of(PACK, SCHEMA).user
+    mark = user.split("\n")[0].removeprefix("<<<texts ").removesuffix(">>>")
+    for number, text in enumerate(PACK.texts, start=1):
+        assert f"[{mark} {number}]\n{text}\n" in user
+    assert f"<<<end texts {mark}>>>" in user
+    other = prompt_of(PACK.only(["a", "b"]), SCHEMA).user
+    assert mark not in other
+
+
+def test_a_text_that_imitates_the_marks_is_still_text() -> None:
+    first = prompt_of(PACK.only(["a"]), SCHEMA).user
+    forged = Pack(texts=(PACK.texts[0] + "\n" + first,), keys=("a",))
+    user = prompt_of(forged, SCHEMA).user
+    assert user.split("\n")[0] != first.split("\n")[0]
+    assert user.count(user.split("\n")[0]) == 1
+
+
+def test_the_room_for_a_reply_grows_with_the_texts_and_after_a_cut() -> None:
+    one, whole = prompt_of(PACK.only(["a"]), SCHEMA), prompt_of(PACK, SCHEMA)
+    assert one.max_output_tokens < whole.max_output_tokens
+    roomier = prompt_of(PACK, SCHEMA, correction=Correction(reason="cut off", roomier=True))
+    assert roomier.max_output_tokens == 2 * whole.max_output_tokens
+    assert "cut off" in roomier.user
+
+
+def test_the_schema_of_a_reply_holds_a_strict_model_to_the_listed_words() -> None:
+    strict = ExtractionSchema.of(["PERSON"], ["PERSON - met - PERSON"], strict=True, claims=False)
+    form = json.dumps(prompt_of(PACK, strict).schema)
+    assert '"enum": ["PERSON"]' in form
+    assert '"enum": ["met"]' in form
+    assert "claims" not in form
+    assert "claims" in json.dumps(prompt_of(PACK, SCHEMA).schema)
+
+
+def test_a_further_round_names_what_is_listed_already() -> None:
+    user = prompt_of(PACK, SCHEMA, said_before=Gleaning(names={"a": ("Ada Brine",)})).user
+    assert " 1 listed]\nAda Brine\n" in user
+
+
+def test_examples_of_the_user_stand_in_the_instructions_as_they_are() -> None:
+    system = prompt_of(PACK, ExtractionSchema.of(examples="Text {types} “…”")).system
+    assert "Text {types} “…”" in system
+
+
+# --- calls -------------------------------------------------------------------------------------
+
+ALL = reply(n1=["Ada Brine"], n2=["刘备"], n3=["Port Avel"])
+
+
+def test_a_good_reply_takes_one_call() -> None:
+    ask = Scripted(ALL)
+    result = extract_pack(PACK, SCHEMA, ask)
+    assert list(result.found) == ["a", "b", "c"]
+    assert result.unusable == {}
+    assert len(ask.asked) == 1
+
+
+def test_chunks_without_a_usable_answer_are_asked_about_once_more_alone() -> None:
+    ask = Scripted(reply(n2=["刘备"]), reply(n1=["Ada Brine"]))
+    result = extract_pack(PACK, SCHEMA, ask)
+    assert set(result.found) == {"a", "b"}
+    assert result.unusable == {"c": "the model left it out"}
+    _, second = ask.asked
+    assert "the model left it out" in second.user
+    assert PACK.texts[1] not in second.user
+
+
+def test_what_was_found_before_stands_when_nobody_answers_again() -> None:
+    result = extract_pack(PACK, SCHEMA, Scripted(reply(n2=["刘备"])), ask_again=lambda _: "")
+    assert set(result.found) == {"b"}
+    assert set(result.unusable) == {"a", "c"}
+
+
+def test_two_replies_without_json_leave_the_pack_unusable() -> None:
+    result = extract_pack(PACK, SCHEMA, Scripted("No.", "I will not."))
+    assert result.found == {}
+    assert set(result.unusable.values()) == {"there is no JSON in the reply: 'I will not.'"}
+
+
+def test_what_asking_raises_passes_through() -> None:
+    with pytest.raises(TimeoutError):
+        extract_pack(PACK, SCHEMA, Scripted(TimeoutError()))
+
+
+def test_gleaning_stops_when_nothing_new_comes() -> None:
+    pack, schema = PACK.only(["a"]), ExtractionSchema.of(gleanings=5)
+    relation = {"source": "Ada Brine", "target": "Tom Reed", "predicate": "met"}
+    more = json.dumps({"n": 1, "entities": ["Tom Reed"], "relations": [relation]})
+    ask = Scripted(reply(n1=["Ada Brine"]), more, more)
+    found = extract_pack(pack, schema, ask).found["a"]
+    assert {mention.key for mention in found.mentions} == {"ada brine", "tom reed"}
+    assert [statement.predicate for statement in found.statements] == ["met"]
+    assert len(ask.asked) == 3
+
+
+def test_a_further_round_that_fails_takes_nothing_away() -> None:
+    ask = Scripted(reply(n1=["Ada Brine"]), "no more")
+    found = extract_pack(PACK.only(["a"]), ExtractionSchema.of(gleanings=1), ask).found["a"]
+    assert {mention.key for mention in found.mentions} == {"ada brine"}
+
+
+# --- as an extractor ---------------------------------------------------------------------------
+
+
+class Fixed:
+    """An extractor that finds nothing, and says so."""
+
+    identity = "fixed"
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def extract(self, texts: Sequence[str]) -> list[Extraction]:
+        self.read.extend(texts)
+        return [Extraction() for _ in texts]
+
+
+def test_an_extractor_gives_one_extraction_a_text_and_asks_once_for_equal_ones() -> None:
+    ask = Scripted(reply(n1=["Ada Brine"], n2=["Port Avel"]))
+    extractor = ModelExtractor(ask, SCHEMA, model="tiny")
+    assert isinstance(extractor, Extractor)
+    texts = [PACK.texts[0], PACK.texts[2], PACK.texts[0]]
+    found = extractor.extract(texts)
+    assert [[m.key for m in one.mentions] for one in found] == [
+        ["ada brine"],
+        ["port avel"],
+        ["ada brine"],
+    ]
+    assert SCHEMA.identity in extractor.identity
+
+
+def test_texts_without_a_usable_answer_are_read_by_the_stand_in() -> None:
+    stand_in = Fixed()
+    extractor = ModelExtractor(Scripted("no", "no"), SCHEMA, model="tiny", fill=stand_in)
+    assert extractor.extract(["Ada."]) == [Extraction()]
+    assert stand_in.read == ["Ada."]
+
+
+def test_without_a_stand_in_a_warning_counts_what_is_empty(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    assert ModelExtractor(Scripted("", ""), SCHEMA, model="tiny").extract(["Ada."]) == [
+        Extraction()
+    ]
+    assert "1 texts left empty: the reply is empty" in caplog.text
+
+
+def test_it_works_as_a_llama_index_transformation() -> None:
+    extractor = ModelExtractor(Scripted(reply(n1=["Ada Brine"])), SCHEMA, model="tiny")
+    (node,) = ExtractionTransform(extractor=extractor)([TextNode(text=PACK.texts[0])])
+    assert [mention.key for mention in extraction_of(node).mentions] == ["ada brine"]
