@@ -12,29 +12,51 @@ from .passages import is_near_duplicate, tokens
 from .sentences import sentence_spans
 
 MAX_CHARACTERS = 600
+_MOST = 200
+"""Sentences that are compared with each other; of a thing that more is said of, the first ones."""
 
 
 def combined(texts: Iterable[str]) -> str:
     """The distinct sentences of all descriptions, as many as `MAX_CHARACTERS` hold.
 
     What more descriptions say goes first, then what is longer, then by text; of near-duplicates
-    the first stays.
+    the first stays. A single sentence that is longer than all that is cut at a word.
     """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update({text[start:end].strip() for start, end in sentence_spans(text)})
     chosen: list[str] = []
-    heard: list[frozenset[str]] = []
     left = MAX_CHARACTERS
-    for sentence in sorted(counts, key=lambda one: (-counts[one], -len(one), one)):
-        words = frozenset(tokens(sentence))
-        if not sentence or len(sentence) > left or _is_said(words, heard):
-            continue
-        chosen.append(sentence)
-        heard.append(words)
-        left -= len(sentence) + 1
+    ranked = distinct_sentences(texts)
+    for sentence in ranked:
+        if len(sentence) <= left:
+            chosen.append(sentence)
+            left -= len(sentence) + 1
+    if not chosen and ranked:
+        chosen.append(_cut(ranked[0]))
     return " ".join(chosen)
 
 
-def _is_said(words: frozenset[str], heard: Iterable[frozenset[str]]) -> bool:
-    return any(is_near_duplicate(other, words) for other in heard)
+def is_too_much(texts: Iterable[str]) -> bool:
+    """Whether `combined` leaves something out that is said: a summary would hold more."""
+    return len(" ".join(distinct_sentences(texts))) > MAX_CHARACTERS
+
+
+def distinct_sentences(texts: Iterable[str]) -> list[str]:
+    """The sentences of all descriptions, best first, near-duplicates dropped."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        plain = " ".join(text.split())
+        counts.update({plain[start:end] for start, end in sentence_spans(plain)})
+    ranked = sorted(counts, key=lambda one: (-counts[one], -len(one), one))[:_MOST]
+    kept: list[str] = []
+    heard: list[frozenset[str]] = []
+    for sentence in ranked:
+        words = tokens(sentence)
+        if words and not any(is_near_duplicate(other, words) for other in heard):
+            kept.append(sentence)
+            heard.append(words)
+    return kept
+
+
+def _cut(sentence: str) -> str:
+    """The beginning of a sentence, whole words where it has any."""
+    short = sentence[: MAX_CHARACTERS - 1]
+    return f"{short.rsplit(' ', 1)[0] if ' ' in short[MAX_CHARACTERS // 2 :] else short}…"

@@ -8,7 +8,7 @@ texts are stored, others know.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,9 @@ Rows = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 HOME_WEIGHT = 4.0
-"""From a passage to the homes of each name it mentions, all of them together."""
+"""From a passage to the homes of a name it mentions, all of them together, before it is divided by
+ln(e + passages that mention the name). What stands everywhere leads nowhere: in a large library
+all walks would end at "France" and "United"."""
 BACK_WEIGHT = 0.5
 NAME_WEIGHT = 0.5
 OWN_NAME_FACTOR = 2.0
@@ -162,13 +164,15 @@ def _mention_edges(
     """A passage that is a home of a name mentions it as its own: no edge to the other homes."""
     number = {label: place for place, label in enumerate(homed)}
     at_home = {label: frozenset(rows) for label, rows in homes.items()}
+    counts = Counter(label for some in labels for label in some & number.keys())
+    weight_of = {label: HOME_WEIGHT / np.log(np.e + n) for label, n in counts.items()}
     found = _MentionEdges([], [])
     for row, some in enumerate(labels):
         for label in sorted(some & number.keys()):
             if row in at_home[label]:
                 continue
             rows = homes[label]
-            found.there.append((row, number[label], HOME_WEIGHT))
+            found.there.append((row, number[label], weight_of[label]))
             found.back.extend((home, row, BACK_WEIGHT / len(rows)) for home in rows)
     return found
 

@@ -186,11 +186,10 @@ def _is_one_slip(one: str, other: str) -> bool:
 
 def _are_opposed(one: str, other: str) -> bool:
     """Whether the words differ by a prefix that turns the sense round, or only by such prefixes."""
-    heads = _PREFIX.match(one), _PREFIX.match(other)
-    rests = {word[head.end() :] for word, head in zip((one, other), heads, strict=True) if head}
-    if heads[0] and heads[1]:
-        return len(rests) == 1 and len(next(iter(rests))) > 2
-    return bool(rests & {one, other})
+    rests = [word[match.end() :] for word in (one, other) if (match := _PREFIX.match(word))]
+    if one in rests or other in rests:
+        return True
+    return len(rests) == 2 and rests[0] == rests[1] and len(rests[0]) > 2
 
 
 def _compare_lengths(one: Spelling, other: Spelling) -> Likeness:

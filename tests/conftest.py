@@ -32,6 +32,7 @@ def _load_beside(name: str) -> ModuleType:
 
 
 _server_module = sys.modules.get("openai_server") or _load_beside("openai_server")
+_reading_module = sys.modules.get("reading_model") or _load_beside("reading_model")
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from ..errors import ModelError
+from ..errors import ModelError, ModelInputTooLong
 from ..index.door import Prompt
-from ..index.side_by_side import side_by_side
 from ..types import Usage
-
-if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
-
-    from ..models.usage import UsageMeter
 
 
 class Reply(Protocol):
@@ -33,39 +27,36 @@ class Reply(Protocol):
 AskMany = Callable[[str, Sequence[Prompt]], Sequence[Reply | ModelError]]
 """A stage (`map`, `answers`) and prompts to what became of each, in their order."""
 
-CALLS_AT_ONCE = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A reply as a value."""
-
-    text: str
-    usage: Usage
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """What a round of calls brought: the text of each reply, None where the call failed.
 
     `failures` holds the reasons, each once, in the order of the calls; `failed` counts calls.
+    `too_long` are the places of those that did not fit into the model's window.
     """
 
     texts: tuple[str | None, ...] = ()
     usage: Usage = field(default_factory=Usage)
     failed: int = 0
     failures: tuple[str, ...] = ()
+    too_long: tuple[int, ...] = ()
 
 
-def ask_round(ask_many: AskMany, stage: str, prompts: Sequence[Prompt]) -> Round:
+def ask_round(
+    ask_many: AskMany, stage: str, prompts: Sequence[Prompt], *, divisible: bool = False
+) -> Round:
     """Ask all prompts at once.
+
+    With `divisible`, the caller asks again in parts what was too long: that alone is no error.
 
     Raises:
         ModelError: the first call's error, where every call failed.
     """
     replies = ask_many(stage, prompts) if prompts else ()
     errors = [reply for reply in replies if isinstance(reply, ModelError)]
-    if errors and len(errors) == len(replies):
+    too_long = [n for n, reply in enumerate(replies) if isinstance(reply, ModelInputTooLong)]
+    if errors and len(errors) == len(replies) and not (divisible and too_long):
         raise errors[0]
     usage = Usage()
     texts: list[str | None] = []
@@ -80,30 +71,5 @@ def ask_round(ask_many: AskMany, stage: str, prompts: Sequence[Prompt]) -> Round
         usage=usage,
         failed=len(errors),
         failures=tuple(dict.fromkeys(str(error) for error in errors)),
+        too_long=tuple(too_long),
     )
-
-
-def asking(llm: LLM, meter: UsageMeter, *, calls_at_once: int = CALLS_AT_ONCE) -> AskMany:
-    """A LlamaIndex language model as something that can be asked several things at once."""
-
-    def one(prompt: Prompt) -> Said | ModelError:
-        from llama_index.core.base.llms.types import ChatMessage, MessageRole
-
-        messages = [
-            ChatMessage(role=MessageRole.SYSTEM, content=prompt.system),
-            ChatMessage(role=MessageRole.USER, content=prompt.user),
-        ]
-        try:
-            text, usage = meter.complete(llm, messages)
-        except ModelError as error:
-            return error
-        return Said(text=text, usage=usage)
-
-    def numbered(item: tuple[int, Prompt]) -> tuple[int, Said | ModelError]:
-        return item[0], one(item[1])
-
-    def ask_many(_stage: str, prompts: Sequence[Prompt]) -> list[Reply | ModelError]:
-        found = dict(side_by_side(enumerate(prompts), numbered, workers=calls_at_once))
-        return [found[place] for place in range(len(prompts))]
-
-    return ask_many

@@ -44,7 +44,7 @@ class GlobalAnswers:
         parts: what answers are made with.
         selection: the way points are gathered.
         effort: how much that may cost (see `global_plan`).
-        ask_many: asks the language model several things at once; by default `parts.llm`.
+        ask_many: asks the language model several things at once; None does without one.
         reports_for: gives reports of communities, written first where a model is to write them;
             without it they are as the library holds them.
     """
@@ -89,7 +89,11 @@ class GlobalAnswers:
         watch = Stopwatch()
         scene = self._scene(question, within)
         gathered = _WAYS[self._selection](scene, watch)
-        draft = self._told(scene, gathered) if scene.ask_many is None else _written(scene, gathered)
+        draft = (
+            _told(scene, gathered)
+            if scene.ask_many is None
+            else _written(scene, gathered, ask_many=scene.ask_many)
+        )
         watch.lap("reduce", draft.detail, **draft.figures)
         return Answer(
             question=question,
@@ -118,30 +122,29 @@ class GlobalAnswers:
             reports_for=self._reports_for,
         )
 
-    def _told(self, scene: Scene, gathered: Gathered) -> Draft:
-        """Without a model: what differs most among the best points, by theme."""
-        settings = self._parts.settings
-        points = reduce_points(
-            gathered.points,  # type: ignore[arg-type]
-            limit=settings.global_points,
-            budget_tokens=settings.budget_tokens,
-            count=scene.count,
-            similarity=token_similarity(tokens),
-            document_of=document_of(gathered.chunks),
-            concepts=tokens,
-            given=gathered.given,
-        )
-        return overview(scene.question, points, titles=scene.titles, chunks=gathered.chunks)
+
+def _told(scene: Scene, gathered: Gathered) -> Draft:
+    """Without a model: what differs most among the best points, by theme."""
+    settings = scene.parts.settings
+    points = reduce_points(
+        gathered.points,
+        limit=settings.global_points,
+        budget_tokens=settings.budget_tokens,
+        count=scene.count,
+        similarity=token_similarity(tokens),
+        document_of=document_of(gathered.chunks),
+        concepts=tokens,
+        given=gathered.given,
+    )
+    return overview(scene.question, points, titles=scene.titles, chunks=gathered.chunks)
 
 
-def _written(scene: Scene, gathered: Gathered) -> Draft:
+def _written(scene: Scene, gathered: Gathered, *, ask_many: AskMany) -> Draft:
     """With a model: it writes the answer from the best points."""
-    if scene.ask_many is None:
-        raise TypeError("a written answer needs somebody to ask")
     return reduce_with_model(
         scene.question,
         gathered.points,
-        ask_many=scene.ask_many,
+        ask_many=ask_many,
         chunks=gathered.chunks,
         budget_tokens=scene.plan.reduce_tokens,
         count=scene.count,

@@ -29,11 +29,10 @@ from .global_parts import Gathered, document_of, found_sentences, said_locally
 from .global_reports import best_reports, fitting
 from .global_scene import Scene
 from .language import language_of
-from .overview_model import (
+from .overview_map import (
     MAP_OUTPUT_TOKENS,
     MapBatch,
     Mapped,
-    ModelPoint,
     map_batches,
     map_reports,
 )
@@ -125,7 +124,7 @@ class _Drift:
 
     scene: Scene
     ask_many: AskMany
-    points: list[ModelPoint] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     open: list[str] = field(default_factory=list)

@@ -16,6 +16,7 @@ from ..index.door import (
     Allowance,
     Chunk,
     Finding,
+    Point,
     Report,
     by_home,
     chunk_match,
@@ -31,7 +32,7 @@ from ..types import Usage
 from .asking import AskMany
 from .global_parts import Gathered, document_of, said_locally
 from .global_scene import Scene
-from .overview_model import MAP_OUTPUT_TOKENS, Mapped, ModelPoint, map_batches, map_reports
+from .overview_map import MAP_OUTPUT_TOKENS, Mapped, map_batches, map_reports
 
 RELEVANT_SHARE = 0.15
 """A chunk that matches less than this share of the best match is not relevant."""
@@ -129,7 +130,7 @@ def _by_match(
         titles=scene.titles,
         tokens=tokens,
     )
-    limit = scene.parts.settings.global_points // 2
+    limit = scene.parts.settings.global_points
     given = said_locally(scene, read, chunks, limit=limit)
     held = {**chunks, **given.chunks}
     points = map_points(
@@ -170,7 +171,7 @@ class Reader:
     scene: Scene
     ask_many: AskMany
     chunks: Mapping[str, Chunk]
-    points: list[ModelPoint] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     calls: int = 0
     failed: int = 0

@@ -15,7 +15,6 @@ from ..retrieve.tokens import tokens
 from ..types import Passage, Usage
 from .extractive import extractive_answer
 from .global_scene import Scene
-from .overview import OverviewPoint
 
 PASSAGES_OF_ONE_DOCUMENT = 3
 
@@ -27,7 +26,7 @@ class Gathered:
     `given` points are told first, in their order. `usage` is what gathering cost.
     """
 
-    points: Sequence[OverviewPoint] = ()
+    points: Sequence[Point] = ()
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     given: Sequence[Point] = ()
     usage: Usage = field(default_factory=Usage)

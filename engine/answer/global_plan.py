@@ -21,7 +21,8 @@ class Plan:
         map_tokens: shown to the model in the map round, all calls together.
         call_tokens: shown in one call, where the model's window holds as much.
         reduce_tokens: of the points that the answer is written from.
-        rate_tokens: of `map_tokens`, shown for ratings, all levels together (dynamic).
+        rate_tokens: of `map_tokens`, shown for ratings, all levels together; with none the match of
+            words and vectors rates (dynamic).
         levels: how deep communities are rated, from the root (dynamic).
         per_level: so many reports of a level are rated at most (dynamic).
         tests: how many chunks are tested (lazy).
@@ -55,7 +56,7 @@ PLANS: dict[Effort, Plan] = {
         map_tokens=3_500,
         call_tokens=3_500,
         reduce_tokens=1_200,
-        rate_tokens=1_000,
+        rate_tokens=0,
         levels=2,
         per_level=12,
         tests=20,

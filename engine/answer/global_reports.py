@@ -23,7 +23,7 @@ from .asking import AskMany, ask_round
 from .global_parts import Gathered, document_of, said_locally
 from .global_scene import Scene
 from .language import language_of
-from .overview_model import MAP_OUTPUT_TOKENS, map_batches, map_reports
+from .overview_map import MAP_OUTPUT_TOKENS, map_batches, map_reports
 from .overview_replies import RATINGS_SCHEMA, read_ratings
 from .prompts import stage_prompt
 
@@ -53,14 +53,15 @@ def from_one_level(scene: Scene, watch: Stopwatch) -> Gathered:
 def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
     """Points from the reports that were rated relevant, from the root of the hierarchy down.
 
-    Without a model, a question that names no subject tells no community from another: it is
+    Where no model rates, a question that names no subject tells no community from another: it is
     answered from one level.
     """
-    if scene.ask_many is None and scene.generic:
+    if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
         return from_one_level(scene, watch)
     settings, plan = scene.parts.settings, scene.plan
     prior = _by_match(scene)
-    judge = None if scene.ask_many is None else _Judge(scene, scene.ask_many, prior=prior)
+    asks = scene.ask_many if plan.rate_tokens else None
+    judge = None if asks is None else _Judge(scene, asks, prior=prior)
     descent = descend(
         scene.shelf.tree,
         scene.report_of,
@@ -68,7 +69,7 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
         rate=prior if judge is None else judge.rate,
         depth=Depth(levels=plan.levels, per_level=plan.per_level, relevant=RELEVANT),
         budget_tokens=settings.global_scan_tokens
-        if judge is None
+        if scene.ask_many is None
         else plan.map_tokens - plan.rate_tokens,
         count=scene.count,
     )

@@ -86,7 +86,6 @@ from graph.schema import metadata
 from graph.search_view import GraphView, QuestionNames, read_view
 from graph.sentences import sentence_spans
 from graph.store import HAND_MADE, SqlGraphStore
-from graph.string_table import StringTable
 from graph.visualise import to_html
 from graph.walk_file import load_view, save_view, view_stamp
 
@@ -125,7 +124,6 @@ __all__ = [
     "Selection",
     "SqlGraphStore",
     "Standing",
-    "StringTable",
     "UnreadChunk",
     "WrittenReport",
     "batches",

@@ -23,6 +23,7 @@ from .tables import vectors
 Key = tuple[str, int, bytes]
 """Chunk, window, and the first numbers of the vector: another text or model gives other ones."""
 HEAD_BYTES = 16
+MARK_BYTES = 16
 WORN_ABOVE = 0.25
 """The share of vectors that came or went since the base block was made."""
 FEW = 5_000
@@ -78,14 +79,15 @@ class HeldVectors:
 
 
 def read_vectors(
-    connection: Connection, stamp: str, *, model: str, order: Sequence[Key] = ()
+    connection: Connection, stamp: str, *, model: str, order: Sequence[bytes] = ()
 ) -> HeldVectors:
     """What the library holds now, all of it read.
 
-    `order` is what the base block shall be made of, for instance that of a kept graph, and what it
-    does not name goes into the tail; a slot whose vector is gone is zero. Without it all is base.
+    `order` are the marks of what the base block shall be made of, for instance a kept graph's, and
+    what it does not name goes into the tail; a slot whose vector is gone is zero. Without it all is
+    base.
     """
-    place = {key: slot for slot, key in enumerate(order)}
+    place = {mark: slot for slot, mark in enumerate(order)}
     size = len(order) or count_vectors(connection, model=model)
     base, come = np.zeros((0, 0), dtype=np.float32), list[NDArray[np.float32]]()
     slots: dict[Key, int] = {}
@@ -96,7 +98,7 @@ def read_vectors(
             base = np.zeros((size, block.shape[1]), dtype=np.float32)
         here = np.arange(len(slots), len(slots) + len(keys))
         if order:
-            here = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+            here = np.array([place.get(mark_of(key), -1) for key in keys], dtype=np.int64)
         is_new = here < 0
         base[here[~is_new]] = block[~is_new]
         come.append(block[is_new])
@@ -126,17 +128,20 @@ def changed_vectors(
 
 
 def merged(held: HeldVectors) -> HeldVectors:
-    """The same vectors in one block, in an order that is theirs, however they came."""
-    keys = sorted(held.slots, key=_scattered)
+    """The same vectors in one block, however they came, in the order of their marks.
+
+    It puts chunks of one document, which are alike, far from each other: a graph that gets those
+    that are alike one after the other links them with little else.
+    """
+    keys = sorted(held.slots, key=mark_of)
     base = held.at(np.array([held.slots[key] for key in keys], dtype=np.int64))
     return _picture(held.stamp, {key: slot for slot, key in enumerate(keys)}, base, base[:0])
 
 
-def _scattered(key: Key) -> tuple[bytes, Key]:
-    """Chunks of one document, which are alike, far from each other: a graph that gets those that
-    are alike one after the other links them with little else."""
-    name = f"{key[0]}\x1f{key[1]}".encode("utf8", "surrogatepass")
-    return hashlib.blake2b(name, digest_size=8).digest(), key
+def mark_of(key: Key) -> bytes:
+    """What a key is known by in a file: what was removed must not live on there by its name."""
+    name = f"{key[0]}\x1f{key[1]}\x1f".encode("utf8", "surrogatepass")
+    return hashlib.blake2b(name + key[2], digest_size=MARK_BYTES).digest()
 
 
 def rebased(held: HeldVectors, onto: HeldVectors) -> HeldVectors:

@@ -1,8 +1,8 @@
 """An HNSW graph over the base block of very many vectors, kept in a file.
 
 It is slow to make and cannot forget, so it is made once for a base block: what came since is
-compared one by one, what is gone is passed over. The file holds which vectors the block was made
-of and the links between them, and no vector: it is filled from the library's own. In the place of
+compared one by one, what is gone is passed over. Its files hold marks of the vectors that the block
+was made of and the links between them, and no vector: those come from the library. In the place of
 one that is gone stands the mean of those that it was linked with, so that ways still lead through.
 Malkov and Yashunin, Efficient and robust approximate nearest neighbor search, 2016.
 """
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import derived
-from .door import StringTable
-from .held_vectors import HEAD_BYTES, HeldVectors, Key
+from .held_vectors import MARK_BYTES, HeldVectors, Key, mark_of
 
 KIND = "hnsw"
 FILE_NAME = "vectors.faiss"
+MARKS = "marks"
 NEIGHBOURS = 32
 BREADTH = 256
 """How many candidates a search keeps in view, at least."""
@@ -78,39 +78,27 @@ def keep(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -
     """Write the graph of these keys into `folder` (`derived/`); whether the disk took it."""
     faiss: Any = importlib.import_module("faiss")
 
+    marks = b"".join(map(mark_of, keys))
+
     def write(place: Path) -> None:
-        table = StringTable.of(chunk_id for chunk_id, _, _ in keys)
-        np.save(place / "ends.npy", table.ends, allow_pickle=False)
-        np.save(place / "letters.npy", table.letters, allow_pickle=False)
-        windows = np.array([window for _, window, _ in keys], dtype=np.int64)
-        np.save(place / "windows.npy", windows, allow_pickle=False)
-        heads = np.frombuffer(b"".join(head for _, _, head in keys), dtype=np.uint8)
-        np.save(place / "heads.npy", heads, allow_pickle=False)
+        (place / MARKS).write_bytes(marks)
         faiss.write_index(graph.index, str(place / FILE_NAME), faiss.IO_FLAG_SKIP_STORAGE)
 
-    made_of = hashlib.sha256()
-    for chunk_id, window, head in keys:
-        made_of.update(f"{chunk_id}\x1f{window}\x1f".encode("utf8", "surrogatepass") + head)
-    name = f"{KIND}-{_recipe(model)}-{made_of.hexdigest()[:16]}"
+    name = f"{KIND}-{_recipe(model)}-{hashlib.sha256(marks).hexdigest()[:16]}"
     return derived.opened(folder / name, write=write, load=lambda _: True) is not None
 
 
-def kept(folder: Path, *, model: str) -> tuple[Path, list[Key]] | None:
-    """Where a graph of this model lies in `folder` (`derived/`), and what its block is made of."""
+def kept(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
+    """Where a graph of this model lies in `folder` (`derived/`), and the marks of its block."""
     for place in sorted(folder.glob(f"{KIND}-{_recipe(model)}-*")):
         if place.suffix == ".part" or not derived.is_sound(place):
             continue
         try:
-            ends, letters, windows, heads = (
-                np.load(place / f"{name}.npy", allow_pickle=False)
-                for name in ("ends", "letters", "windows", "heads")
-            )
+            marks = (place / MARKS).read_bytes()
         except FileNotFoundError:  # another process made another one
             continue
-        starts = range(0, len(heads), HEAD_BYTES)
-        held = heads.tobytes()
-        some = [held[start : start + HEAD_BYTES] for start in starts]
-        return place, list(zip(StringTable(ends, letters), windows.tolist(), some, strict=True))
+        starts = range(0, len(marks), MARK_BYTES)
+        return place, [marks[start : start + MARK_BYTES] for start in starts]
     return None
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .held_vectors import HeldVectors, Key, merged, rebased
+from .held_vectors import HeldVectors, merged, rebased
 from .vector_graph import VectorGraph, built, filled, keep, kept
 
 _STOPPING = threading.Event()
@@ -50,7 +50,7 @@ class VectorMerge:
         self._failed: NDArray[np.float32] | None = None
         self._closed = False
 
-    def opened(self, read: Callable[[Sequence[Key]], HeldVectors]) -> HeldVectors:
+    def opened(self, read: Callable[[Sequence[bytes]], HeldVectors]) -> HeldVectors:
         """What is held, read in the order of a kept graph, which is taken unless it is worn."""
         found = kept(self._folder, model=self._model)
         held = read(found[1] if found is not None else ())

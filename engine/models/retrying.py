@@ -51,7 +51,7 @@ def nature_of(error: ModelError) -> Nature:
         after = _retry_after(_headers(cause))
         return Nature(passes=passes, may_cost=False, retry_after_seconds=after)
     kinds = _kinds(cause) | (_kinds(cause.__cause__) if cause.__cause__ is not None else set())
-    if kinds & _NEVER_SENT or type(cause) is ConnectionError:  # Ollama's client says it so
+    if kinds & _NEVER_SENT or type(cause) is ConnectionError:  # the latter is Ollama's
         return Nature(passes=True, may_cost=False)
     passes = isinstance(error, ModelUnavailable) and bool(kinds & _BROKEN)
     return Nature(passes=passes, may_cost=True)

@@ -26,9 +26,28 @@ _ASKING = re.compile(
 )
 
 
+_BINDING = re.compile(r"[的了是在被与]")
+"""Characters that bind words: a pair with one of them in it is hardly ever a word."""
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+_IS_HAN = re.compile(rf"[{_HAN}]+")
+SCATTERED = 0.5
+"""What a Chinese word counts where its characters stand in a passage, but not as they do in the
+question: in another order (水位高 for 高水位), shortened (海大 for 海洋大学) or apart."""
+
+
 def question_tokens(question: str) -> list[str]:
-    """The tokens of a question without the words that only ask, each once, in order."""
-    return list(dict.fromkeys(tokens(_ASKING.sub(" ", question))))
+    """The tokens of a question without the words that only ask, each once, in order.
+
+    Chinese is taken apart at characters that bind words; what single ones this leaves say little
+    and are left out, if there is anything else.
+    """
+    asked = _ASKING.sub(" ", question)
+    plain = list(dict.fromkeys(tokens(asked)))
+    bound = _BINDING.sub(" ", asked)
+    if bound == asked:
+        return plain
+    words = [w for w in tokens(bound) if not (len(w) == 1 and _IS_HAN.fullmatch(w))]
+    return list(dict.fromkeys(words)) or plain
 
 
 def coverage(
@@ -41,19 +60,34 @@ def coverage(
     """The share of the question's tokens that each passage holds, weighted by idf: (k), 0–1.
 
     `passages` are the tokens of title and text together. A token that no passage of the corpus
-    has weighs most of all. A question without tokens is covered by nothing.
+    has weighs most of all; a Chinese one whose characters stand scattered counts `SCATTERED`.
+    A question without tokens is covered by nothing.
     """
-    weights = [_idf(document_frequency(token), passage_count) for token in question]
-    total = sum(weights)
-    if not total:
+    weights = np.array([_idf(document_frequency(token), passage_count) for token in question])
+    if not weights.sum():
         return np.zeros(len(passages))
-    holdings = [frozenset(passage) for passage in passages]
-    return np.array(
-        [
-            sum(w for token, w in zip(question, weights, strict=True) if token in held) / total
-            for held in holdings
-        ]
+    characters = [frozenset(token) if _IS_HAN.fullmatch(token) else None for token in question]
+    held = [_held(question, characters, frozenset(passage)) for passage in passages]
+    return np.array([(weights * shares).sum() / weights.sum() for shares in held])
+
+
+def _held(
+    question: Sequence[str],
+    characters: Sequence[frozenset[str] | None],
+    passage: frozenset[str],
+) -> Scores:
+    """How far the passage holds each token of the question, 0–1; characters of Chinese ones."""
+    some = any(characters)
+    written = (
+        frozenset("".join(t for t in passage if _IS_HAN.fullmatch(t))) if some else frozenset()
     )
+
+    def share(token: str, parts: frozenset[str] | None) -> float:
+        if token in passage:
+            return 1.0
+        return SCATTERED if parts is not None and parts <= written else 0.0
+
+    return np.array([share(*each) for each in zip(question, characters, strict=True)])
 
 
 def _idf(frequency: int, count: int) -> float:

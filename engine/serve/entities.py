@@ -160,10 +160,11 @@ def _show_change(change: CurationChange, *, as_json: bool) -> None:
     if as_json:
         print_json(change)
         return
-    what = f"{change.number}. {_decision(change.action, change.names, change.value)}"
+    what = _decision(change.action, change.names, change.value)
     if change.action == "undo":
-        what = f"undo {change.number}"
-    _say(what if change.written else f"would be: {what}")
+        _say(f"{'' if change.written else 'would be: '}undo {change.number}")
+    else:
+        _say(f"{change.number}. {what}" if change.written else f"would be: {what}")
     for mark, rows in (("-", change.before), ("+", change.after)):
         for row in rows:
             names = ", ".join(name.key for name in row.names)

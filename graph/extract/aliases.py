@@ -19,7 +19,7 @@ from .segments import Layout, Segment, has_han
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
 _ENGLISH = re.compile(
-    r"""\s*(?:\([^()]{1,60}\)\s*)?  # the years of a life
+    r"""\s*(?:\([^()]{1,60}\)\s*|[;,][^()]{1,50}\)\s*)?  # the years of a life
     (?:
         [,(]?\s*(?:(?:who|which)\s+)?(?:(?:is|was|are|were)\s+)?
         (?:(?:also|better|best|formerly|previously|originally|commonly|sometimes|later|now|usually

@@ -46,9 +46,11 @@ _OPENING = re.compile(
 )
 _FATHER = re.compile(
     rf"(?P<father>[{_HAN}]{{2,4}})(?:之[长次幼三四]?子|[有生][一二两三四五六七八九]子)"
+    rf"|(?P<clan>[{_HAN}]{{1,4}})氏(?=[，,]?(?:兄弟|姐妹|姊妹|[一二两三四五六七八九]子))"
 )
 
 _BEFORE_GIVEN = frozenset("生曰")
+_PERSON_NOUN_ENDS = frozenset("人士将臣官吏弟兄")
 _OFFICES = frozenset({"司徒", "司马", "太史"})
 """Surnames that are offices, too."""
 
@@ -173,18 +175,27 @@ def _last_name(run: str, known: set[str], *, whole: bool) -> str:
 
 
 def _just_named(shadow: str, place: int, *, given: str, surfaces: set[str]) -> str:
-    """The name that ends in `given` and closes the clause before: "友人法正。正字孝直", or ""."""
+    """The name that ends in `given` and closes the clause before: "友人法正。正字孝直", or "".
+
+    One that was found in the text, else the two characters behind a word for a person.
+    """
     before = shadow[:place].rstrip("。，,；;：:“「『\n ")
-    endings = [before[-length:] for length in (3, 2)]
-    found = [name for name in endings if name in surfaces and name[-1:] == given]
-    return found[0] if found and len(before) < place else ""
+    if not before.endswith(given) or len(before) == place:
+        return ""
+    if before[-3:] in surfaces:
+        return before[-3:]
+    return before[-2:] if before[-2:] in surfaces or before[-3:-2] in _PERSON_NOUN_ENDS else ""
 
 
 def _fathers_surname(segment: Segment, place: int) -> str:
-    """The surname of the father who is named last before `place`, up to a full stop, or ""."""
+    """The surname of the father or family named last before `place`, up to a full stop, or ""."""
     start = max(segment.shadow.rfind(stop, 0, place) for stop in "。！？\n") + 1
     surname = ""
     for father in _FATHER.finditer(segment.shadow, start, place):
+        if father["clan"]:
+            last = [father["clan"][-length:] for length in (2, 1)]  # 夏侯 before 侯
+            surname = next((each for each in last if is_surname(each)), "")
+            continue
         run = father["father"]
         if run[:2] in _OFFICES and given_name(run[2:]):
             run = run[2:]  # 司徒袁逢 is a minister of the name 袁逢

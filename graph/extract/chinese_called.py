@@ -37,7 +37,7 @@ _PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓]|有[一二
 _GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
 _MAX_GAP = 43
 _STOP = "。！？!?\n"
-_NO_NAME_START = frozenset("一第最全不被的了他她它我你这那是大为")
+_NO_NAME_START = frozenset("一第最全不被的了他她它我你这那是为")
 _NO_NAME = frozenset("的了着和与或是在之者们其所")
 
 

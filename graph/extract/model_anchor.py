@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from ..model import Claim, Extraction, Statement
 from ..passages import tokens
 from .labels import normalised_type
-from .model_names import Found, NamesInText
+from .model_names import Found, NamesInText, Sentences
 from .model_records import Said, SaidClaim, SaidRelation
 from .model_schema import ExtractionSchema
 from .model_values import date_of, predicate_of, scale_of, stands_in, status_of, strength_of
-from .segments import Layout, lay_out
 
 NO_ENDS = "relation without both ends in the text"
 TO_ITSELF = "relation of a name to itself"
@@ -53,9 +52,9 @@ class _Span:
 
 def anchored(said: Said, text: str, schema: ExtractionSchema) -> Anchored:
     """The part of what was said that the text bears out; the same input gives the same result."""
-    layout = lay_out(text)
-    names = NamesInText(layout, schema, said.entities)
-    reader = _Reader(layout, schema, names=names)
+    sentences = Sentences(text)
+    names = NamesInText(sentences, schema, said.entities)
+    reader = _Reader(sentences, schema, names=names)
     statements = reader.statements(said.relations)
     claims = reader.claims(said.claims) if schema.claims else ()
     return Anchored(
@@ -74,11 +73,13 @@ def anchored(said: Said, text: str, schema: ExtractionSchema) -> Anchored:
 class _Reader:
     """Ties relations and claims to sentences; `dropped` counts what no sentence bears out."""
 
-    def __init__(self, layout: Layout, schema: ExtractionSchema, *, names: NamesInText) -> None:
-        self._layout = layout
+    def __init__(
+        self, sentences: Sentences, schema: ExtractionSchema, *, names: NamesInText
+    ) -> None:
+        self._sentences = sentences
         self._schema = schema
         self._names = names
-        self._words = [tokens(layout.text[start:end]) for start, end in layout.sentences]
+        self._words = [tokens(sentences.text[start:end]) for start, end in sentences.spans]
         self.dropped: Counter[str] = Counter()
 
     def statements(self, relations: Iterable[SaidRelation]) -> tuple[Statement, ...]:
@@ -110,8 +111,8 @@ class _Reader:
         if self._schema.strict and not self._schema.allows(source.type, predicate, target.type):
             return OTHER_RELATION
         return Statement(
-            start=self._layout.sentences[span.first][0],
-            end=self._layout.sentences[span.last][1],
+            start=self._sentences.spans[span.first][0],
+            end=self._sentences.spans[span.last][1],
             subject=span.subject,
             predicate=predicate,
             object=span.object,
@@ -155,8 +156,8 @@ class _Reader:
             beside = target.key if target and target.key != keys[best] else ""
             span = _Span(first=best, last=best, subject=keys[best], object=beside)
         return Claim(
-            start=self._layout.sentences[span.first][0],
-            end=self._layout.sentences[span.last][1],
+            start=self._sentences.spans[span.first][0],
+            end=self._sentences.spans[span.last][1],
             subject=span.subject,
             object=span.object,
             type=normalised_type(said.type) or "CLAIM",
@@ -168,7 +169,7 @@ class _Reader:
 
     def _date(self, said: str) -> str:
         date = date_of(said)
-        if date and not stands_in(date, self._layout.text):
+        if date and not stands_in(date, self._sentences.text):
             self.dropped[OTHER_DATE] += 1
             return ""
         return date

@@ -17,7 +17,7 @@ from .model_anchor import anchored
 from .model_packs import Pack, packs
 from .model_prompt import Correction, Gleaning, estimated_tokens, prompt_of
 from .model_records import Said
-from .model_reply import ParsedReply, parse_reply
+from .model_reply import DAMAGED, ParsedReply, parse_reply
 from .model_schema import ExtractionSchema
 from .protocol import Extractor
 
@@ -60,14 +60,14 @@ def extract_pack(
     further = ask_again or ask
     parsed = parse_reply(ask(prompt_of(pack, schema)), pack)
     result = _result(parsed, pack, schema)
-    if result.unusable:
+    if result.unusable or parsed.doubtful:
         parsed, result = _corrected(parsed, result, pack, schema=schema, ask=further)
     for _ in range(schema.gleanings):
         said = _gleaned(parsed, result, pack, schema=schema, ask=further)
-        if said == parsed.said:
-            break
         parsed = ParsedReply(said=said, unusable=parsed.unusable, dropped=parsed.dropped)
-        result = _result(parsed, pack, schema)
+        before, result = result, _result(parsed, pack, schema)
+        if _size(result) == _size(before):
+            break
     return result
 
 
@@ -87,26 +87,36 @@ def _result(parsed: ParsedReply, pack: Pack, schema: ExtractionSchema) -> PackRe
     return PackResult(found=found, unusable=unusable, dropped=dropped)
 
 
+def _size(result: PackResult) -> int:
+    """How many places, relations and claims were found."""
+    return sum(
+        len(found.mentions) + len(found.statements) + len(found.claims)
+        for found in result.found.values()
+    )
+
+
 def _corrected(
     parsed: ParsedReply, result: PackResult, pack: Pack, *, schema: ExtractionSchema, ask: Ask
 ) -> tuple[ParsedReply, PackResult]:
-    """Both replies as one: what the second says of the chunks that the first left unusable."""
-    failed = pack.only(result.unusable)
-    reasons = Counter(result.unusable[key] for key in failed.keys)
+    """Both replies as one: what the second says of the chunks that the first left in doubt.
+
+    A doubtful answer stands where the second has none.
+    """
+    reasons = {**dict.fromkeys(parsed.doubtful, DAMAGED), **result.unusable}
+    failed = pack.only(reasons)
+    counts = Counter(reasons.values())
     correction = Correction(
-        reason=min(reasons, key=lambda reason: (-reasons[reason], reason)),
+        reason=min(counts, key=lambda reason: (-counts[reason], reason)),
         roomier=parsed.cut_off,
     )
     reply = ask(prompt_of(failed, schema, correction=correction))
     if not reply.strip():
         return parsed, result
     second = parse_reply(reply, failed)
+    kept = {key: said for key, said in parsed.said.items() if key in result.found}
     both = ParsedReply(
-        said={
-            **{key: said for key, said in parsed.said.items() if key in result.found},
-            **second.said,
-        },
-        unusable=second.unusable,
+        said={**kept, **second.said},
+        unusable={key: why for key, why in second.unusable.items() if key not in kept},
         dropped=parsed.dropped + second.dropped,
     )
     return both, _result(both, pack, schema)

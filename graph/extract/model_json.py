@@ -38,6 +38,13 @@ class Unfinished(dict[str, object]):
     """An object whose end is missing."""
 
 
+class Damaged(dict[str, object]):
+    """An object in which something did not fit, so that something may be lost or misread.
+
+    Other quotes, bare keys, comments, Chinese punctuation and commas too many are no damage.
+    """
+
+
 def find_json(reply: str) -> FoundJson:
     """All JSON objects and arrays at the outermost level of a reply; never raises."""
     text = _THINKING.sub("", reply[:MAX_REPLY_CHARACTERS]).strip().lstrip("\ufeff")
@@ -55,7 +62,7 @@ def find_json(reply: str) -> FoundJson:
                 value = reader.value(0)
             except _TooDeepError:
                 return FoundJson(problem="its JSON is nested too deeply")
-            end, cut_off = reader.place, reader.cut_off
+            end, cut_off = max(reader.place, start.end()), reader.cut_off
         values.append(value)
         start = _START.search(text, end)
     if values:
@@ -67,7 +74,7 @@ class _TooDeepError(Exception):
     """More brackets inside each other than any reply needs."""
 
 
-_SKIPPED = re.compile(r"(?:[\s,，;、]+|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_SKIPPED = re.compile(r"(?:\s+|(?P<comma>[,，;、])|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _COLON = re.compile(r"\s*(?:[:：]|=>?)")
 _EMPTY = re.compile(r"\s*[,，]")
 _BARE = re.compile(r"[^\s,，:：{}\[\]\"“”][^,，{}\[\]\n\"“”]*")
@@ -88,10 +95,11 @@ class _Lenient:
         self._text = text
         self.place = place
         self.cut_off = False
+        self._damages = 0
 
     def value(self, depth: int) -> object:
         """The value at `place`; None where there is none."""
-        self._skip()
+        self._separated()
         character = self._text[self.place : self.place + 1]
         if character in ("{", "["):
             if depth >= MAX_DEPTH:
@@ -102,36 +110,50 @@ class _Lenient:
             return self._string()
         bare = _BARE.match(self._text, self.place)
         if bare is None:
+            self._damages += 1
             return None
         self.place = bare.end()
-        return _literal(bare.group().strip())
+        value = _literal(bare.group().strip())
+        self._damages += isinstance(value, str)
+        return value
 
-    def _skip(self) -> None:
+    def _separated(self) -> bool:
+        """Skip what stands between values; whether a comma was there."""
         gap = _SKIPPED.match(self._text, self.place)
         self.place = gap.end() if gap else self.place
+        return gap is not None and gap.lastgroup == "comma"
 
-    def _closed(self, closing: str) -> bool:
-        """Whether what is open ends here: by its bracket, another's, or the end of the text."""
-        self._skip()
+    def _goes_on(self, closing: str, *, started: bool) -> bool:
+        """Whether something more is inside of what is open.
+
+        It ends with its bracket, with another's, which is left, or with the text.
+        """
+        separated = self._separated()
         character = self._text[self.place : self.place + 1]
         if character == closing:
             self.place += 1
-        elif not character:
-            self.cut_off = True
-        return character in (closing, "", "}", "]")
+            return False
+        self.cut_off |= not character
+        if character and (character in "}]" or (started and not separated)):
+            self._damages += 1
+        return bool(character) and character not in "}]"
 
     def _object(self, depth: int) -> dict[str, object]:
         fields: dict[str, object] = {}
-        while not self._closed("}"):
+        damages = self._damages
+        while self._goes_on("}", started=bool(fields)):
             before = self.place
             key = self._key()
             colon = _COLON.match(self._text, self.place)
+            self._damages += int(not key or colon is None or key in fields)
             if colon is not None:
                 self.place = colon.end()
                 fields[key] = self._after_colon(depth)
             elif self.place == before:
                 self.place += 1  # nothing that belongs here
-        return Unfinished(fields) if self.cut_off else fields
+        if self.cut_off:
+            return Unfinished(fields)
+        return Damaged(fields) if self._damages > damages else fields
 
     def _key(self) -> str:
         if self._text[self.place] in _QUOTES:
@@ -141,12 +163,13 @@ class _Lenient:
         return bare.group() if bare else ""
 
     def _after_colon(self, depth: int) -> object:
-        following = _EMPTY.match(self._text, self.place)
-        return None if following else self.value(depth)
+        missing = _EMPTY.match(self._text, self.place) is not None
+        self._damages += missing
+        return None if missing else self.value(depth)
 
     def _array(self, depth: int) -> list[object]:
         values: list[object] = []
-        while not self._closed("]"):
+        while self._goes_on("]", started=bool(values)):
             before = self.place
             value = self.value(depth)
             if self.place == before:
@@ -160,11 +183,14 @@ class _Lenient:
         begin = self.place + 1
         quote = _QUOTES[self._text[self.place]]
         end = self._text.find(quote, begin)
-        while end != -1 and (self._is_escaped(end) or not _CLOSES.match(self._text, end + 1)):
+        while end != -1:
+            if not self._is_escaped(end):
+                if _CLOSES.match(self._text, end + 1):
+                    break
+                self._damages += quote not in "'’"  # an apostrophe may be one
             end = self._text.find(quote, end + 1)
-        if end == -1:
-            self.cut_off = True
-            end = len(self._text)
+        self.cut_off |= end == -1
+        end = len(self._text) if end == -1 else end
         self.place = min(end + 1, len(self._text))
         return _unescaped(self._text[begin:end])
 

@@ -7,17 +7,18 @@ or replies.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model import Description, Mention
+from ..sentences import sentence_spans
 from .candidates import is_name
 from .labels import looks_like, open_type
 from .model_places import FoldedText, fold, key_of
 from .model_records import SaidEntity
 from .model_schema import ExtractionSchema
-from .segments import Layout
 
 NOT_IN_TEXT = "name that is not in the text"
 NO_NAME = "word that names nothing"
@@ -55,15 +56,31 @@ class Found:
         return keys
 
 
+class Sentences:
+    """A text and its sentences, which can be found by an offset."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spans = sentence_spans(text)
+        self._starts = [start for start, _ in self.spans]
+
+    def at(self, offset: int) -> int:
+        """The sentence that holds a character, or that begins next behind it."""
+        place = max(bisect_right(self._starts, offset) - 1, 0)
+        inside = offset < self.spans[place][1]
+        return place if inside else min(place + 1, len(self.spans) - 1)
+
+
 class NamesInText:
     """The names that were said of a text and stand in it; `dropped` counts the others by why."""
 
     def __init__(
-        self, layout: Layout, schema: ExtractionSchema, said: Iterable[SaidEntity]
+        self, sentences: Sentences, schema: ExtractionSchema, said: Iterable[SaidEntity]
     ) -> None:
-        self._layout = layout
+        self._sentences = sentences
+        self._text = sentences.text
         self._schema = schema
-        self._folded = FoldedText(layout.text)
+        self._folded = FoldedText(sentences.text)
         self._said = list(said)
         self._found: dict[str, Found | None] = {}
         self.dropped: Counter[str] = Counter()
@@ -95,11 +112,10 @@ class NamesInText:
 
     def _placed(self, spans: Iterable[tuple[int, int]]) -> Iterator[Place]:
         for begin, end in spans:
-            start = _without_article(self._layout.text, begin, end)
-            sentence = self._layout.sentence_at(start)
-            key = key_of(self._layout.text[start:end])
-            if key and sentence is not None:
-                yield Place(start, end, sentence, key)
+            start = _without_article(self._text, begin, end)
+            key = key_of(self._text[start:end])
+            if key:
+                yield Place(start, end, self._sentences.at(start), key)
 
     def _surname_places(self, name: str, kind: str) -> tuple[Place, ...]:
         """Where a person's surname stands, for models that complete names from other texts."""
@@ -109,11 +125,11 @@ class NamesInText:
         return tuple(
             place
             for place in self._places(words[-1])
-            if self._layout.text[place.start : place.start + 1].isupper()
+            if self._text[place.start : place.start + 1].isupper()
         )
 
     def _names_something(self, place: Place) -> bool:
-        return is_name(self._layout.text[place.start : place.end], place.key)
+        return is_name(self._text[place.start : place.end], place.key)
 
     def end(self, name: str) -> Found | None:
         """A relation's end: one of the names, or what stands in the text as a name all the same."""
@@ -129,7 +145,7 @@ class NamesInText:
         for known in self._found.values():
             if known and known.key == places[0].key:
                 return known
-        surface = self._layout.text[places[0].start : places[0].end]
+        surface = self._text[places[0].start : places[0].end]
         if self._schema.strict or looks_like(surface) != "NAME":
             return None
         return Found("NAME", places) if self._names_something(places[0]) else None
@@ -151,7 +167,7 @@ class NamesInText:
                 Mention(
                     start=place.start,
                     end=place.end,
-                    surface=self._layout.text[place.start : place.end],
+                    surface=self._text[place.start : place.end],
                     key=place.key,
                     type=types[place.key],
                 )

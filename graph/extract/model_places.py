@@ -83,7 +83,7 @@ def _folded(character: str) -> str:
 
 
 _ARTICLE = re.compile(r"(?:the|an?) ")
-_BRACKETS = re.compile(r" ?[(\[][^()\[\]]*[)\]]$")
+_BRACKETS = re.compile(r" ?[(\[]([^()\[\]]*)[)\]]$")
 
 
 def _forms(folded: str) -> Iterator[str]:
@@ -105,6 +105,11 @@ def _forms(folded: str) -> Iterator[str]:
             yield owned[:-3] + "y"
     if "-" in owned:
         yield owned.replace("-", " ")
+    if owned.count(", ") == 1:  # Brine, Ada
+        yield " ".join(reversed(owned.split(", ")))
+    bracketed = _BRACKETS.search(bare)
+    if bracketed and bracketed[1].strip(_EDGES):  # United Nations (UN)
+        yield bracketed[1].strip(_EDGES)
 
 
 def fold(name: str) -> str:

@@ -97,10 +97,15 @@ def _fenced(pack: Pack, said_before: Gleaning | None) -> str:
     mark = hashlib.sha256("\x1f".join(pack.texts).encode("utf8", "surrogatepass")).hexdigest()[:8]
     lines = [f"<<<texts {mark}>>>"]
     for number, (key, text) in enumerate(zip(pack.keys, pack.texts, strict=True), start=1):
-        lines += [f"[{mark} {number}]", text.strip()]
+        lines += [f"[{mark} {number}]", _sendable(text)]
         if said_before is not None:
             lines += [f"[{mark} {number} listed]", "; ".join(said_before.names.get(key, ()))]
     return "\n".join([*lines, f"<<<end texts {mark}>>>"])
+
+
+def _sendable(text: str) -> str:
+    """Half surrogates cannot be sent; the rest of the text is as it is."""
+    return text.strip().encode("utf8", "replace").decode("utf8")
 
 
 def _numbers(count: int) -> str:

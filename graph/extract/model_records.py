@@ -95,7 +95,7 @@ def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> Said | 
         return "the reply names it and says nothing of it"
     given = first(fields, _ENTITIES)
     if isinstance(given, bool | int | float) or (isinstance(given, str) and not _is_empty(given)):
-        return f"its entities are {type(given).__name__}, not a list"
+        return f"its entities are {'text' if isinstance(given, str) else 'a number'}, not a list"
     entities = [_entity(record) for record in _records(given, dropped)]
     names = frozenset(entity.name.casefold() for entity in entities if entity)
     relations = [

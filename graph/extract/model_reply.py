@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from .model_json import FoundJson, Unfinished, find_json
+from .model_json import Damaged, FoundJson, Unfinished, find_json
 from .model_packs import Pack
 from .model_records import LISTS, Said, first, read_records
 
 UNKNOWN_CHUNK = "chunk that was not asked for"
 LEFT_OUT = "the model left it out"
 CUT_OFF = "the reply was cut off"
+DAMAGED = "its JSON is not well-formed"
 _NUMBERS = ("n", "number", "no", "id", "index", "chunk", "text", "编号", "序号")
 _MAX_ITEMS = 200
 _MAX_LEVELS = 4
@@ -27,10 +28,12 @@ _MAX_LEVELS = 4
 class ParsedReply:
     """What a reply says by chunk id, and chunks of which it says nothing usable, with the reason.
 
+    `doubtful` are the chunks among the former of which something may be lost in broken JSON.
     `dropped` counts what could not be read; `cut_off`: the reply stopped before its end.
     """
 
     said: Mapping[str, Said] = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
     unusable: Mapping[str, str] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     cut_off: bool = False
@@ -43,6 +46,7 @@ class _Item:
     fields: Mapping[str, object]
     number: int | None
     whole: bool
+    damaged: bool
 
 
 def parse_reply(reply: str, pack: Pack) -> ParsedReply:
@@ -56,6 +60,7 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
     dropped: Counter[str] = Counter()
     said: dict[str, Said] = {}
     unusable: dict[str, str] = {}
+    doubtful: set[str] = set()
     for item in _numbered(found, len(pack.keys)):
         if item.number is None or not 1 <= item.number <= len(pack.keys):
             dropped[UNKNOWN_CHUNK] += 1
@@ -66,10 +71,17 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
             unusable.setdefault(key, read)
         else:
             said[key] = said.get(key, Said()).with_more(read)
+            doubtful |= {key} if item.damaged else set()
     for key in pack.keys:
         unusable.setdefault(key, CUT_OFF if found.cut_off else LEFT_OUT)
     left = {key: reason for key, reason in unusable.items() if key not in said}
-    return ParsedReply(said=said, unusable=left, dropped=+dropped, cut_off=CUT_OFF in left.values())
+    return ParsedReply(
+        said=said,
+        doubtful=frozenset(doubtful),
+        unusable=left,
+        dropped=+dropped,
+        cut_off=CUT_OFF in left.values(),
+    )
 
 
 def _numbered(found: FoundJson, count: int) -> list[_Item]:
@@ -98,21 +110,25 @@ def _items(value: object, depth: int) -> Iterator[_Item]:
         number = _number(first(fields, _NUMBERS))
         flat = not any(isinstance(one, dict | list) for one in fields.values())
         if LISTS & fields.keys() or (number is not None and flat):
-            yield _Item(fields, number, not isinstance(value, Unfinished))
+            whole, damaged = not isinstance(value, Unfinished), isinstance(value, Damaged)
+            yield _Item(fields, number, whole=whole, damaged=damaged)
             return
         for key, one in fields.items():
             for item in _items(one, depth + 1):
                 yield item if item.number is not None else replace(item, number=_number(key))
 
 
-_DIGITS = re.compile(r"(?<![\d.])\d{1,4}(?![\d.])")
+_NUMBER = re.compile(r"(?<![\w.])\d{1,4}(?![\w.])")
+_JOINED_NUMBER = re.compile(r"\D*(\d{1,4})\D*")
+_MAX_LABEL = 30
 
 
 def _number(value: object) -> int | None:
-    """A chunk's number, also from "3", "[3]" or "text 3"."""
-    if isinstance(value, str):
-        match = _DIGITS.search(value) if len(value) <= 20 else None
-        return int(match.group()) if match else None
+    """A chunk's number, also from "3", "[3f2a91c0 3]" or "text3"."""
+    if isinstance(value, str) and len(value) <= _MAX_LABEL:
+        alone = _NUMBER.findall(value)
+        joined = _JOINED_NUMBER.fullmatch(value)
+        return int(alone[-1]) if alone else int(joined[1]) if joined else None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10_000:
         return int(value)
     return None

@@ -75,8 +75,9 @@ PARTS: Mapping[str, tuple[str, str]] = {
     "score fusion over RRF": ("fusion", "fusion (RRF)"),
     "weighted RRF over RRF": ("weighted RRF", "fusion (RRF)"),
     "score fusion over RRF, with the walk": (WHOLE, "walk from RRF"),
-    "walk": (WHOLE, "fusion"),
+    "walk alone": (WITHOUT_ALIASES, "fusion"),
     "search by aliases": (WHOLE, WITHOUT_ALIASES),
+    "walk and aliases": (WHOLE, "fusion"),
     "feedback (off)": ("walk, feedback", WHOLE),
     "sub-questions by grammar (off)": ("walk, parts by grammar", WHOLE),
     "late interaction, half the say (off)": (RERANKED, WHOLE),
@@ -217,8 +218,10 @@ def searched(
         for label, settings in METHODS.items():
             searcher = method(library, model, settings)
             found[label] = report(engine, asked, searcher, label)
-        whole = method(library, model, METHODS[WHOLE])
+        plain = method(library, model, METHODS[WHOLE], aliases=False)
+        found[WITHOUT_ALIASES] = report(engine, asked, plain, WITHOUT_ALIASES)
         if encoder is not None:
+            whole = method(library, model, METHODS[WHOLE])
             judge = VectorReranker(encoder, late_interaction(asked.queries, encoder))
             reranked = Reranked(whole, Judge(reranker=judge, weight=0.5))
             found[RERANKED] = report(engine, asked, reranked, RERANKED)
@@ -226,10 +229,21 @@ def searched(
     return found
 
 
-def method(library: Library, model: BaseEmbedding, settings: Mapping[str, object]) -> Searcher:
+def method(
+    library: Library,
+    model: BaseEmbedding,
+    settings: Mapping[str, object],
+    *,
+    aliases: bool = True,
+) -> Searcher:
     """The retriever of these settings over an open library."""
     given = Settings.model_validate({"retrieve": settings})
-    return assemble(library, settings=given, llm=None, embed_model=model).retriever
+    parts = assemble(library, settings=given, llm=None, embed_model=model)
+    if not aliases:
+        by_words = parts.keyword.field_scores
+        # No setting turns this off: things are then searched by the name in the question alone.
+        parts.keyword.field_scores = lambda question, _names=None: by_words(question)
+    return parts.retriever
 
 
 def report(

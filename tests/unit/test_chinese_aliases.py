@@ -66,6 +66,33 @@ def entities(names: list[Name], *aliases: tuple[str, str]) -> set[tuple[str, ...
         ),
         pytest.param("有颍川林川，字伯海。", (), [("林川", "伯海")], id="behind a place"),
         pytest.param("林川江，字伯海。", (), [("林川江", "伯海")], id="a whole clause"),
+        pytest.param(
+            "司徒林海之子：名川，字伯海。", (), [("林川", "伯海")], id="a father in office"
+        ),
+        pytest.param(
+            "先见友人法川。川字伯海，海东人。",
+            ("法川",),
+            [("法川", "伯海")],
+            id="named just before, a rare surname",
+        ),
+        pytest.param(
+            "先见友人法川。川字伯海，海东人。",
+            (),
+            [("法川", "伯海")],
+            id="a friend named just before",
+        ),
+        pytest.param(
+            "海东林氏，兄弟二人：幼者名川，字伯海；其长者，有须，名涛，字仲海。",
+            (),
+            [("林川", "伯海"), ("林涛", "仲海")],
+            id="brothers of a family",
+        ),
+        pytest.param(
+            "林川，字伯海；为因逃难，更名单涛。",
+            ("林川",),
+            [("林川", "伯海"), ("林川", "单涛")],
+            id="a new name, and why",
+        ),
         pytest.param("其姓林，單名川，表字伯海。", (), [("林川", "伯海")], id="traditional"),
     ],
 )
@@ -157,6 +184,12 @@ def test_surname_and_second_name_tell_two_owners_apart() -> None:
     assert {("林伯海", "林川"), ("陈涛",)} <= {
         tuple(k for k in some if k != "伯海") for some in merged
     }
+
+
+def test_two_names_of_one_person_may_both_have_a_third() -> None:
+    names = [a_name(key, "PERSON", "ab") for key in ("林川", "伯海", "白鹭")]
+    stated = (("林川", "伯海"), ("林川", "白鹭"), ("伯海", "白鹭"))
+    assert {("伯海", "林川", "白鹭")} == entities(names, *stated)
 
 
 def test_two_persons_of_one_surname_and_second_name_stay_apart() -> None:

@@ -296,6 +296,15 @@ def test_reopening_takes_the_kept_block_with_its_tail_and_what_is_gone(
         assert again.cosines(query, ids) == index.cosines(query, ids)
 
 
+def test_a_kept_graph_names_no_chunk(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 50)
+    _put(library, {f"secret/{number}": _matrix(1, seed=number) for number in range(60)})
+    _merged(DenseIndex(library, model=MODEL))
+    (folder,) = _kept(library)
+    for file in sorted(folder.iterdir()):
+        assert b"secret" not in file.read_bytes(), file.name
+
+
 def test_a_graph_whose_half_is_gone_still_leads_to_the_rest(library: Library, many) -> None:
     _merged(DenseIndex(library, model=MODEL))
     gone = sorted(many)[::2]

@@ -183,6 +183,12 @@ def test_a_further_round_names_what_is_listed_already() -> None:
     assert " 1 listed]\nAda Brine\n" in user
 
 
+def test_what_cannot_be_sent_is_replaced() -> None:
+    prompt = prompt_of(Pack(texts=("Ada \ud800 Brine",), keys=("a",)), SCHEMA)
+    assert "Ada ? Brine" in prompt.user
+    prompt.user.encode("utf8")
+
+
 def test_examples_of_the_user_stand_in_the_instructions_as_they_are() -> None:
     system = prompt_of(PACK, ExtractionSchema.of(examples="Text {types} “…”")).system
     assert "Text {types} “…”" in system
@@ -217,6 +223,26 @@ def test_what_was_found_before_stands_when_nobody_answers_again() -> None:
     assert set(result.unusable) == {"a", "c"}
 
 
+DOUBTFUL = '{"chunks": [{"n": 1, "entities": [{"name" "Tom Reed"}, {"name": "Ada Brine"}]}]}'
+
+
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [
+        pytest.param(reply(n1=["Ada Brine", "Tom Reed"]), {"ada brine", "tom reed"}, id="good"),
+        pytest.param("no", {"ada brine"}, id="none"),
+    ],
+)
+def test_a_reply_in_broken_json_is_asked_for_again_and_stands_where_none_comes(
+    again: str, expected: set[str]
+) -> None:
+    ask = Scripted(DOUBTFUL, again)
+    result = extract_pack(PACK.only(["a"]), SCHEMA, ask)
+    assert {mention.key for mention in result.found["a"].mentions} == expected
+    assert result.unusable == {}
+    assert "not well-formed" in ask.asked[1].user
+
+
 def test_two_replies_without_json_leave_the_pack_unusable() -> None:
     result = extract_pack(PACK, SCHEMA, Scripted("No.", "I will not."))
     assert result.found == {}
@@ -232,7 +258,8 @@ def test_gleaning_stops_when_nothing_new_comes() -> None:
     pack, schema = PACK.only(["a"]), ExtractionSchema.of(gleanings=5)
     relation = {"source": "Ada Brine", "target": "Tom Reed", "predicate": "met"}
     more = json.dumps({"n": 1, "entities": ["Tom Reed"], "relations": [relation]})
-    ask = Scripted(reply(n1=["Ada Brine"]), more, more)
+    worded = more.replace('"predicate"', '"description": "x", "predicate"')
+    ask = Scripted(reply(n1=["Ada Brine"]), more, worded)
     found = extract_pack(pack, schema, ask).found["a"]
     assert {mention.key for mention in found.mentions} == {"ada brine", "tom reed"}
     assert [statement.predicate for statement in found.statements] == ["met"]
@@ -292,7 +319,29 @@ def test_without_a_stand_in_a_warning_counts_what_is_empty(
     assert "1 texts left empty: the reply is empty" in caplog.text
 
 
-def test_it_works_as_a_llama_index_transformation() -> None:
-    extractor = ModelExtractor(Scripted(reply(n1=["Ada Brine"])), SCHEMA, model="tiny")
+def test_nothing_is_lost_through_llama_index() -> None:
+    answer = json.dumps(
+        {
+            "n": 1,
+            "entities": [
+                {"name": "Ada Brine", "type": "PERSON", "description": "engineer"},
+                {"name": "Tom Reed", "type": "PERSON", "description": ""},
+            ],
+            "relations": [
+                {
+                    "source": "Ada Brine",
+                    "target": "Tom Reed",
+                    "predicate": "met",
+                    "description": "once",
+                    "strength": "4/10",
+                }
+            ],
+            "claims": [{"subject": "Ada Brine", "status": "TRUE", "text": "They met."}],
+        }
+    )
+    extractor = ModelExtractor(Scripted(answer, answer), SCHEMA, model="tiny")
     (node,) = ExtractionTransform(extractor=extractor)([TextNode(text=PACK.texts[0])])
-    assert [mention.key for mention in extraction_of(node).mentions] == ["ada brine"]
+    (found,) = extractor.extract([PACK.texts[0]])
+    assert extraction_of(node) == found
+    assert (found.descriptions[0].text, found.claims[0].text) == ("engineer", "They met.")
+    assert (found.statements[0].description, found.statements[0].strength) == ("once", 0.4)

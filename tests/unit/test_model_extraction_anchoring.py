@@ -51,6 +51,11 @@ def surfaces(text: str, name: str) -> list[str]:
         pytest.param("海鸥\n码头开放", "海鸥码头", ["海鸥\n码头"], id="line break inside Chinese"),
         pytest.param("读红楼梦", "《红楼梦》", ["红楼梦"], id="title marks"),
         pytest.param("of Kestrel", "Kestrel (company)", ["Kestrel"], id="brackets"),
+        pytest.param(
+            "埃比尼泽•斯克鲁奇", "埃比尼泽·斯克鲁奇", ["埃比尼泽•斯克鲁奇"], id="middle dot"
+        ),
+        pytest.param("Ada Brine", "Brine, Ada", ["Ada Brine"], id="surname first"),
+        pytest.param("the UN met", "United Nations (UN)", ["UN"], id="short form in brackets"),
         pytest.param("Ada", "", [], id="no name"),
         pytest.param("Ada", "...", [], id="marks alone"),
         pytest.param("", "Ada", [], id="no text"),
@@ -131,6 +136,13 @@ def test_articles_are_no_part_of_a_name_unless_nothing_else_is() -> None:
     text = "The Kestrel sails. He heard The X."
     found = anchored(said("The Kestrel", "The X"), text, OPEN).extraction
     assert [mention.key for mention in found.mentions] == ["kestrel", "the x"]
+
+
+def test_a_person_completed_from_another_text_is_found_by_the_surname() -> None:
+    text = "Brine lit the lamp. The brine froze."
+    found = anchored(said(("Ada Brine", "PERSON"), ("Ann Lamp", "PERSON")), text, OPEN)
+    assert [(m.start, m.surface) for m in found.extraction.mentions] == [(0, "Brine")]
+    assert found.dropped == {"name that is not in the text": 1}
 
 
 TEXT = "Ada Brine met Tom Reed. The Kestrel sank. Tom Reed rebuilt it for Ada Brine."

@@ -65,6 +65,10 @@ def keys_of(result: PackResult) -> dict[str, set[str]]:
             json.dumps([{"entities": one["entities"]} for one in BOTH]), id="no numbers at all"
         ),
         pytest.param(json.dumps([{**one, "n": f"[{one['n']}]"} for one in BOTH]), id="bracketed"),
+        pytest.param(
+            json.dumps([{**one, "n": f"[ad9dbeda {one['n']}]"} for one in BOTH]), id="with the mark"
+        ),
+        pytest.param(json.dumps([{**one, "n": f"text{one['n']}"} for one in BOTH]), id="joined"),
         pytest.param(json.dumps([{**one, "n": one["n"] - 1} for one in BOTH]), id="from zero"),
         pytest.param(GOOD.replace('"', "'"), id="single quotes"),
         pytest.param(GOOD.replace("]", ",]").replace("}", ",}"), id="trailing commas"),
@@ -119,9 +123,11 @@ def test_a_reply_is_read_however_it_is_written(reply: str) -> None:
         pytest.param('{"chunks": []}', LEFT_OUT, id="no chunks"),
         pytest.param('{"chunks": [{"n": 1, "entities": [{"name": "Ada', CUT_OFF, id="cut off"),
         pytest.param('{"n": 1}', "the reply names it and says nothing of it", id="number alone"),
-        pytest.param('{"n": 1, "entities": 5}', "its entities are int, not a list", id="a number"),
         pytest.param(
-            '{"n": 1, "entities": "many names"}', "its entities are str, not a list", id="text"
+            '{"n": 1, "entities": 5}', "its entities are a number, not a list", id="a number"
+        ),
+        pytest.param(
+            '{"n": 1, "entities": "many names"}', "its entities are text, not a list", id="text"
         ),
         pytest.param('{"n": 7, "entities": []}', LEFT_OUT, id="a number nobody gave"),
         pytest.param('{"n": 1e999, "entities": ["Ada Brine"]}', None, id="an infinite number"),
@@ -143,16 +149,51 @@ def test_empty_lists_are_an_answer() -> None:
     assert result.unusable == {"b": LEFT_OUT}
 
 
-@pytest.mark.parametrize("end", range(1, len(GOOD)))
-def test_of_a_reply_that_was_cut_off_the_whole_chunks_are_kept(end: int) -> None:
+def test_of_a_reply_that_was_cut_off_the_whole_chunks_are_kept() -> None:
     """Wherever it stops, a chunk is either as in the whole reply or unusable."""
     whole = read_reply(GOOD, PACK, SCHEMA)
-    result = read_reply(GOOD[:end], PACK, SCHEMA)
-    assert set(result.found) | set(result.unusable) == {"a", "b"}
-    for key, found in result.found.items():
-        assert found == whole.found[key]
-    second = GOOD.index('"n": 2')
-    assert ("a" in result.found) == (end >= second - len(", {"))
+    second = GOOD.index(', {"n": 2')
+    for end in range(1, len(GOOD)):
+        result = read_reply(GOOD[:end], PACK, SCHEMA)
+        assert set(result.found) | set(result.unusable) == {"a", "b"}
+        assert all(found == whole.found[key] for key, found in result.found.items())
+        assert ("a" in result.found) == (end >= second)
+
+
+HARMLESS = [
+    pytest.param(GOOD, id="compact"),
+    pytest.param(f"```json\n{GOOD}\n```", id="fenced"),
+    pytest.param(GOOD.replace('"', "'"), id="single quotes"),
+    pytest.param(GOOD.replace("]", ",]").replace("}", ", }"), id="trailing commas"),
+    pytest.param(GOOD.replace('"n"', "n").replace('"name"', "name"), id="bare keys"),
+    pytest.param(GOOD.replace("[", "[ // a list\n"), id="comments"),
+    pytest.param(
+        re.sub('"([^"]*)"', "“\\1”", GOOD).replace(": ", "：").replace(", ", "，"), id="Chinese"
+    ),
+    pytest.param(GOOD[:-2], id="closing brackets missing"),
+]
+
+
+@pytest.mark.parametrize("answer", HARMLESS)
+def test_another_dialect_is_no_damage(answer: str) -> None:
+    parsed = parse_reply(answer, PACK)
+    assert (set(parsed.said), parsed.doubtful) == ({"a", "b"}, frozenset())
+
+
+def test_whatever_is_missing_from_the_form_of_a_reply_is_noticed() -> None:
+    """A smaller graph is never taken for the whole one because a bracket or a quote was lost."""
+    whole = parse_reply(GOOD, PACK).said
+    inside = False
+    for place, character in enumerate(GOOD):
+        inside ^= character == '"'
+        if inside and character != '"':
+            continue
+        for damage in ("", " oops " if not inside and character != '"' else ""):
+            parsed = parse_reply(GOOD[:place] + damage + GOOD[place + 1 :], PACK)
+            sure = {key: said for key, said in parsed.said.items() if key not in parsed.doubtful}
+            assert all(said == whole[key] for key, said in sure.items()), GOOD[
+                place - 9 : place + 9
+            ]
 
 
 def test_numbers_nobody_gave_and_records_that_are_none_are_counted() -> None:
@@ -249,6 +290,22 @@ def test_no_reply_raises_and_every_span_is_its_surface(reply: str) -> None:
     result = read_reply(reply, PACK, SCHEMA)
     assert_sound(result, PACK)
     assert result == read_reply(reply, PACK, SCHEMA)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text("Aa éß Ｂ½刘劉备備.。'’s-\n\u0301\u200b", max_size=40), st.data())
+def test_whatever_the_text_its_names_lie_where_they_are_said_to(
+    text: str, data: st.DataObject
+) -> None:
+    names = [
+        text[start : start + data.draw(st.integers(1, 6))]
+        for start in data.draw(st.lists(st.integers(0, len(text)), max_size=5))
+    ]
+    relations = [{"source": one, "target": other} for one in names for other in names]
+    claims = [{"subject": one, "text": "x"} for one in names]
+    answer = json.dumps({"n": 1, "entities": names, "relations": relations, "claims": claims})
+    pack = Pack(texts=(text,), keys=("a",))
+    assert_sound(read_reply(answer, pack, SCHEMA), pack)
 
 
 @settings(max_examples=150, deadline=None)

@@ -56,6 +56,40 @@ def test_asking_words_of_chinese_do_not_count() -> None:
     assert "哪两" not in question_tokens("由哪两个公司开发的？")
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        pytest.param("雷电的锣鼓", ["雷电", "锣鼓"], id="a pair across 的"),
+        pytest.param("他是在1998年被捕的", ["1998"], id="what is left alone"),
+        pytest.param("是的", ["是的"], id="nothing else"),
+        pytest.param("Who wrote 红楼梦的续书", ["wrote", "红楼", "楼梦", "续书"], id="mixed"),
+    ],
+)
+def test_characters_that_bind_words_make_no_words(question: str, words: list[str]) -> None:
+    assert sorted(question_tokens(question)) == sorted(words)
+
+
+@pytest.mark.parametrize(
+    ("passage", "share"),
+    [
+        pytest.param("记录了高水位", 1.0, id="as asked"),
+        pytest.param("水位很高", 0.75, id="in another order"),
+        pytest.param("水的高度、位置", 0.5, id="apart"),
+        pytest.param("高度和水", 0.25, id="one pair of two, apart"),
+        pytest.param("一座灯塔", 0.0, id="not at all"),
+        pytest.param("high water", 0.0, id="in another language"),
+    ],
+)
+def test_a_chinese_word_whose_characters_stand_scattered_counts_in_part(
+    passage: str, share: float
+) -> None:
+    assert covered("高水位", passage) == [pytest.approx(share)]
+
+
+def test_scattered_letters_do_not_count() -> None:
+    assert covered("Lotharingia", "l o t h a r i n g i a") == [0.0]
+
+
 @given(st.lists(EVIDENCES, max_size=6))
 def test_relevance_is_a_probability_for_each_passage(evidences: list[Evidence]) -> None:
     judged = relevance(evidences)

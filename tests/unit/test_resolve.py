@@ -84,6 +84,10 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
             id="hyphen",
         ),
         pytest.param([name("林若溪"), name("林博士")], ("林博士", "林若溪"), id="chinese-title"),
+        pytest.param([name("伯海"), name("伯海公", "NAME")], ("伯海", "伯海公"), id="honoured"),
+        pytest.param(
+            [name("林若溪"), name("林若溪教授")], ("林若溪", "林若溪教授"), id="full-name-and-title"
+        ),
         pytest.param(
             [name("苏妮娃·布雷"), name("布雷")],
             ("布雷", "苏妮娃·布雷"),
@@ -123,6 +127,10 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
         ),
         pytest.param([name("prince of wales"), name("princess of wales")], id="title-with-of"),
         pytest.param([name("林若溪"), name("林海"), name("林博士")], id="two-chinese-surnames"),
+        pytest.param([name("林若溪"), name("林若溪夫人")], id="a-chinese-wife"),
+        pytest.param([name("海鸥", "PRODUCT"), name("海鸥总", "PERSON")], id="no-person-titled"),
+        pytest.param([name("雷小川"), name("雷公")], id="an-old-title"),
+        pytest.param([name("林川", count=90), name("林海"), name("林丞相")], id="in-one-document"),
         pytest.param(
             [
                 name("kestrel marine institute", "ORGANISATION"),
@@ -135,6 +143,27 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
 )
 def test_names_that_may_be_different_things_stay_apart(names: list[Name]) -> None:
     assert groups(names) == set()
+
+
+SEVERAL = "a b c d e f"
+
+
+@pytest.mark.parametrize(
+    ("foremost", "other", "title", "expected"),
+    [
+        pytest.param(name("林川", count=50, documents=SEVERAL), 9, "林丞相", True, id="by far"),
+        pytest.param(name("林川", count=50, documents=SEVERAL), 9, "林公", True, id="old title"),
+        pytest.param(name("林川", count=50, documents=SEVERAL), 11, "林丞相", False, id="not so"),
+        pytest.param(name("林川", count=50, documents="a b c"), 9, "林丞相", False, id="elsewhere"),
+        pytest.param(name("林川", count=50, documents=SEVERAL), 9, "林夫人", False, id="a wife"),
+    ],
+)
+def test_a_chinese_title_means_the_foremost_of_a_surname_alone(
+    foremost: Name, other: int, title: str, expected: bool
+) -> None:
+    others = name("林海", count=other, documents=SEVERAL)
+    merged = groups([foremost, others, name(title, documents="a b c d e")])
+    assert merged == ({tuple(sorted(("林川", title)))} if expected else set())
 
 
 def test_a_surname_shared_elsewhere_is_merged_only_where_its_owner_is_at_hand() -> None:

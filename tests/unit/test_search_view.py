@@ -198,3 +198,31 @@ def test_what_is_dirty_is_left_out(connection: Connection) -> None:
     assert view.titles == ("", "", "", "")
     assert view.labels[2] == ("e-tides of merrow",)
     assert "e-st. louis" not in view.display
+
+
+def test_a_thing_with_a_second_name_is_told_with_all_of_them() -> None:
+    database = Database("sqlite://")
+    with database.write() as opened:
+        metadata.create_all(opened)
+        kinds = {"刘备": "title", "玄德": "name", "先主": "concept", "曹操": "name"}
+        for key, kind in kinds.items():
+            label = "e-曹操" if key == "曹操" else "e-刘备"
+            row = {"key": key, "entity_id": label, "reason": "", "kind": kind, "dirty": False}
+            opened.execute(insert(names).values(**row))
+        view = GraphView((), (), (), (), {})
+        found = view.names_in(opened, "劉備和曹操來了，刘备先到。")
+        dirty = update(names).where(names.c.key == "玄德").values(dirty=True)
+        opened.execute(dirty)
+        alone = view.names_in(opened, "刘备先到。")
+    assert [(thing.spans, thing.keys) for thing in found.things] == [
+        (((0, 2), (8, 10)), ("刘备", "玄德"))
+    ]
+    assert found.labels == {"e-刘备", "e-曹操"}
+    assert alone.things == ()
+
+
+def test_a_thing_that_no_row_of_a_part_names_is_not_searched(
+    view: GraphView, connection: Connection
+) -> None:
+    assert view.names_in(connection, "Ada Brine").things == ()
+    assert view.only([]).names_in(connection, "Ada Brine").things == ()

@@ -28,13 +28,22 @@ def test_a_linked_passage_comes_before_an_unlinked_one_of_equal_score() -> None:
     assert order.index(2) < order.index(3)
 
 
-def test_the_weights_are_those_of_the_recipe() -> None:
+def test_a_mention_weighs_less_the_more_passages_have_it() -> None:
     row = graph().transitions.todense()[0]
+    mention = 4.0 / math.log(math.e + 1)
     name = 0.5 / math.sqrt(math.log(math.e + 2))
     names = dict(zip(graph().names, row[len(TITLES) :], strict=True))
     assert graph().names == ("ermengarde", "lothair ii", "lotharingia", "tours")
-    assert row[1] == pytest.approx(4.0 / (4.0 + 2 * name))
-    assert names["lotharingia"] == pytest.approx(name / (4.0 + 2 * name))
+    assert row[1] == pytest.approx(mention / (mention + 2 * name))
+    assert names["lotharingia"] == pytest.approx(name / (mention + 2 * name))
+
+
+def test_a_rare_name_leads_further_than_one_that_stands_everywhere() -> None:
+    titles = ["france", "hank snow", *[""] * 20]
+    built = WalkGraph.build(titles, [[], [], ["france", "hank snow"], *[["france"]] * 19])
+    scores = np.zeros(22)
+    scores[2] = 1.0
+    assert rank(built, scores).order.tolist()[:3] == [2, 1, 0]
 
 
 def test_of_many_homes_the_one_that_answers_gets_most() -> None:

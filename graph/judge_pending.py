@@ -1,0 +1,174 @@
+"""The pairs of names that are in doubt, put to a language model, and its verdicts kept.
+
+Each call's verdicts are committed as they arrive: a crash pays the call in flight twice and no
+other. Which model answers, and what it costs, others know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select
+
+from .asking import Ask
+from .curation import decided
+from .curation_store import raise_generation, read_curations
+from .database import Database
+from .facts import batches
+from .judge_names import (
+    DIFFERENT,
+    SAME,
+    UNKNOWN,
+    Judgement,
+    NamedThing,
+    NameQuestion,
+    judge,
+    packed,
+)
+from .judgement_store import put_judgements, read_judgements
+from .model import Entity, Name
+from .name_facts import read_neighbours, resolution
+from .resolve import best_surface
+from .resolve_rules import profile_of
+from .schema import chunks, descriptions, mentions
+from .sentences import sentence_spans
+from .similar_names import Embed, SimilarPair, similar_pairs
+
+PAIRS = 200
+"""How many pairs a run asks about if nobody says otherwise: those that look most alike."""
+
+
+@dataclass(slots=True)
+class JudgedNames:
+    """What a run asked and heard; `unusable` says by pair why there is no verdict."""
+
+    asked: int = 0
+    same: int = 0
+    different: int = 0
+    unknown: int = 0
+    unusable: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+def judge_pending(
+    database: Database,
+    ask: Ask,
+    *,
+    model: str,
+    limit: int = PAIRS,
+    embed: Embed | None = None,
+) -> JudgedNames:
+    """Ask about the pairs in doubt that nobody judged, and keep the verdicts.
+
+    A verdict that joins two names raises the generation: what is derived is to be derived anew.
+    What `ask` raises passes through; what was answered until then is kept.
+    """
+    with database.read() as connection:
+        questions = pending_questions(connection, limit=limit, embed=embed)
+    done = JudgedNames()
+    for some in packed(questions):
+        answer = judge(some, ask, model=model)
+        with database.write() as connection:
+            put_judgements(connection, answer.judgements)
+            if any(each.verdict == SAME for each in answer.judgements):
+                raise_generation(connection)
+        _count(done, answer.judgements, asked=len(some))
+        done.unusable.update(answer.unusable)
+    return done
+
+
+def _count(done: JudgedNames, judgements: Iterable[Judgement], *, asked: int) -> None:
+    verdicts = Counter(each.verdict for each in judgements)
+    done.asked += asked
+    done.same += verdicts[SAME]
+    done.different += verdicts[DIFFERENT]
+    done.unknown += verdicts[UNKNOWN]
+
+
+def pending_questions(
+    connection: Connection, *, limit: int, embed: Embed | None = None
+) -> list[NameQuestion]:
+    """The pairs in doubt, the most alike first; of two entities only one pair of their names."""
+    now = resolution(connection)
+    profiles = {name.key: profile_of(name) for name in now.names}
+    pairs = similar_pairs(profiles, neighbours=read_neighbours(connection), embed=embed)
+    entity_of = {key: entity for entity in now.entities for key in entity.keys}
+    settled = _settled(connection, entity_of)
+    apart = _split_off(connection, entity_of)
+    chosen: list[SimilarPair] = []
+    for pair in sorted(pairs, key=lambda one: (-one.score, one)):
+        if len(chosen) >= limit:
+            break
+        ends = _ends(entity_of, pair.first, pair.second)
+        if len(ends) == 2 and ends not in settled and ends.isdisjoint(apart):
+            settled.add(ends)
+            chosen.append(pair)
+    names = {name.key: name for name in now.names}
+    context = _contexts(connection, {key for p in chosen for key in (p.first, p.second)})
+    return [
+        NameQuestion(
+            first=_thing(names[pair.first], entity_of[pair.first], context),
+            second=_thing(names[pair.second], entity_of[pair.second], context),
+        )
+        for pair in chosen
+    ]
+
+
+def _ends(entity_of: Mapping[str, Entity], first: str, second: str) -> frozenset[str]:
+    return frozenset(entity_of[key].id for key in (first, second))
+
+
+def _settled(connection: Connection, entity_of: Mapping[str, Entity]) -> set[frozenset[str]]:
+    """Pairs of entities about which a model has said something."""
+    return {
+        _ends(entity_of, each.first_key, each.second_key)
+        for each in read_judgements(connection)
+        if each.first_key in entity_of and each.second_key in entity_of
+    }
+
+
+def _split_off(connection: Connection, entity_of: Mapping[str, Entity]) -> set[str]:
+    """Ids of the entities that a user keeps apart from others: nothing is asked about them."""
+    apart = decided(read_curations(connection)).apart
+    return {entity_of[key].id for key in apart if key in entity_of}
+
+
+def _thing(name: Name, entity: Entity, context: Mapping[str, str]) -> NamedThing:
+    return NamedThing(
+        key=name.key,
+        name=best_surface(name.surfaces) or name.key,
+        type=entity.type if entity.type != "NAME" else "",
+        context=context.get(name.key, ""),
+    )
+
+
+def _contexts(connection: Connection, keys: Collection[str]) -> dict[str, str]:
+    """A line about each name: what a model said of it, else the first sentence that names it."""
+    found: dict[str, str] = {}
+    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    placed_keys: set[str] = set()
+    for batch in batches(keys):
+        said = select(descriptions).where(descriptions.c.key.in_(batch))
+        for row in connection.execute(said.order_by(descriptions.c.key, descriptions.c.chunk_id)):
+            found.setdefault(row.key, row.text)
+        placed = select(mentions.c.key, mentions.c.chunk_id, mentions.c.start)
+        order = (mentions.c.key, mentions.c.chunk_id, mentions.c.start)
+        for row in connection.execute(placed.where(mentions.c.key.in_(batch)).order_by(*order)):
+            if row.key not in found and row.key not in placed_keys:
+                placed_keys.add(row.key)
+                places[row.chunk_id][row.key] = row.start
+    for batch in batches(places):
+        texts = select(chunks.c.id, chunks.c.text).where(chunks.c.id.in_(batch))
+        for row in connection.execute(texts):
+            for key, start in sorted(places[row.id].items()):
+                found[key] = _sentence_at(row.text, start)
+    return found
+
+
+def _sentence_at(text: str, offset: int) -> str:
+    """The sentence around an offset."""
+    for start, end in sentence_spans(text):
+        if start <= offset < end:
+            return text[start:end]
+    return ""

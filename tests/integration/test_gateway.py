@@ -1,0 +1,700 @@
+"""The gateway against a real server that misbehaves in every way that servers do."""
+
+from __future__ import annotations
+
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_server import DEFAULT_TEXT, TOO_LONG, OpenAIServer, Reply, Request
+
+from engine.errors import (
+    BudgetExceeded,
+    ModelError,
+    ModelInputTooLong,
+    ModelOutputError,
+    ModelUnavailable,
+    SettingsError,
+)
+from engine.index.door import Prompt, write_state
+from engine.index.ledger import Ledger
+from engine.index.library import Library
+from engine.models.budget import Budget, utc_day
+from engine.models.build import build_llm
+from engine.models.gateway import Gateway
+from engine.models.prices import Price
+from engine.models.tokeniser import SimpleTokeniser
+from engine.settings import LlmSettings
+from engine.types import Usage
+
+_SOON = {"retry-after-ms": "10"}
+_SCHEMA = {"type": "object", "properties": {"names": {"type": "array"}}}
+
+Make = Callable[..., Gateway]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    library = Library(tmp_path / "library")
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def ledger(library: Library) -> Iterator[Ledger]:
+    ledger = Ledger(library)
+    yield ledger
+    ledger.close()
+
+
+def _llm(url: str, **changes: Any) -> Any:
+    values: dict[str, Any] = {
+        "kind": "openai_like",
+        "model": "test-model",
+        "base_url": url,
+        "timeout_seconds": 5.0,
+    }
+    return build_llm(LlmSettings(**(values | changes)), {})
+
+
+@pytest.fixture
+def make(openai_server: OpenAIServer, ledger: Ledger) -> Make:
+    """A gateway to the server, with other arguments where these are given."""
+
+    def gateway(*, timeout_seconds: float = 5.0, **changes: Any) -> Gateway:
+        arguments = {
+            "budget": Budget(),
+            "ledger": ledger,
+            "tokeniser": SimpleTokeniser(),
+            "timeout_seconds": timeout_seconds,
+            "retries": 2,
+        }
+        llm = _llm(openai_server.base_url, timeout_seconds=timeout_seconds)
+        return Gateway(llm, **(arguments | changes))
+
+    return gateway
+
+
+def _prompt(user: str = "Who?", *, longest: int = 64, schema: Any = None) -> Prompt:
+    return Prompt(system="Be brief.", user=user, max_output_tokens=longest, schema=schema)
+
+
+def _messages(text: str = "Who?") -> list[Any]:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    return [ChatMessage(role="user", content=text)]
+
+
+def _booked(ledger: Ledger) -> dict[str, tuple[int, int, int, int]]:
+    return {
+        row.stage: (row.calls, row.failed, row.prompt_tokens, row.completion_tokens)
+        for row in ledger.rows()
+    }
+
+
+# --- one call -----------------------------------------------------------------------------------
+
+
+def test_an_answer_comes_with_what_it_cost_and_is_booked(
+    openai_server: OpenAIServer, make: Make, ledger: Ledger
+) -> None:
+    gateway = make(price=Price(prompt=1_000.0, completion=10_000.0))
+    openai_server.script("Maeve Tolland, 1974.")
+    reply = gateway.ask(_prompt("Who founded it?"), stage="answers")
+    expected = Usage(calls=1, prompt_tokens=5, completion_tokens=3, cost=0.035)
+    assert (reply.text, reply.kept, reply.cut_short) == ("Maeve Tolland, 1974.", False, False)
+    assert reply.usage == gateway.total == expected
+    (row,) = ledger.rows()
+    assert (row.day, row.stage, row.model) == (utc_day(), "answers", "test-model")
+    assert row.cost == pytest.approx(0.035)
+
+
+def test_the_request_holds_the_prompt_and_its_longest_answer(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    make().ask(_prompt("谁?", longest=77), stage="map")
+    (request,) = openai_server.requests
+    assert request.body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "谁?"},
+    ]
+    assert (request.body["max_tokens"], request.body["temperature"]) == (77, 0.0)
+    assert "response_format" not in request.body
+
+
+def test_messages_are_answered_within_the_usual_length(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    assert make(max_output_tokens=99).chat(_messages(), stage="answers").text == DEFAULT_TEXT
+    assert openai_server.requests[0].body["max_tokens"] == 99
+
+
+def test_without_the_servers_counts_tokens_are_counted_here(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.script(Reply("four more tiny ones", usage=False))
+    usage = make().chat(_messages("海缆 in what year"), stage="answers").usage
+    assert usage.completion_tokens == 4
+    assert usage.prompt_tokens >= 5
+
+
+def test_thoughts_are_paid_for_and_left_out(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.script("<think>I wonder who</think>\nMaeve.", "<think>and so on for ever")
+    gateway = make()
+    assert gateway.ask(_prompt(), stage="map").text == "Maeve."
+    assert gateway.total.completion_tokens == 4
+    with pytest.raises(ModelOutputError, match="empty"):
+        gateway.ask(_prompt(), stage="map")
+    openai_server.script("<think>so</think> Maeve Tolland.")
+    assert "".join(gateway.stream(_messages(), stage="answers")).strip() == "Maeve Tolland."
+
+
+def test_an_answer_that_ends_at_the_limit_says_so(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.script(Reply('{"names": ["Maeve', finish_reason="length"))
+    assert make().ask(_prompt(), stage="map").cut_short
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "words", "calls"),
+    [
+        pytest.param(Reply("no", status=400), ModelUnavailable, "400", 0, id="refused"),
+        pytest.param(Reply("no", status=401), ModelUnavailable, "401.*key", 0, id="wrong key"),
+        pytest.param(Reply("no", status=403), ModelUnavailable, "403", 0, id="forbidden"),
+        pytest.param(Reply("no", status=404), ModelUnavailable, "404", 0, id="not found"),
+        pytest.param(Reply("no", status=413), ModelInputTooLong, "413", 0, id="too large"),
+        pytest.param(TOO_LONG, ModelInputTooLong, "less at a time", 0, id="too long"),
+        pytest.param(
+            Reply("you are out of money", status=429, code="insufficient_quota"),
+            ModelUnavailable,
+            "out of money",
+            0,
+            id="quota used up",
+        ),
+        pytest.param(Reply(raw=b'{"choices": ['), ModelOutputError, "not a reply", 1, id="JSON"),
+        pytest.param(Reply(raw=b"[]"), ModelOutputError, "not a reply", 1, id="another reply"),
+        pytest.param(Reply(""), ModelOutputError, "empty", 1, id="empty"),
+        pytest.param(
+            Reply("", finish_reason="length"), ModelOutputError, "max_output", 1, id="no room"
+        ),
+        pytest.param(Reply("x" * 9_000), ModelOutputError, "limits", 1, id="no end of it"),
+    ],
+)
+def test_what_does_not_pass_is_asked_once_and_told_in_one_line(
+    reply: Reply,
+    error: type[ModelError],
+    words: str,
+    calls: int,
+    openai_server: OpenAIServer,
+    make: Make,
+    ledger: Ledger,
+) -> None:
+    openai_server.answer_with(lambda request: reply)
+    gateway = make()
+    with pytest.raises(error, match=words) as caught:
+        gateway.ask(_prompt(), stage="map")
+    assert "\n" not in str(caught.value)
+    assert len(openai_server.requests) == 1
+    assert gateway.total.calls == calls
+    assert [row.failed for row in ledger.rows()] == [1] * calls
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Reply("slow down", status=429, headers=_SOON), id="rate limit"),
+        pytest.param(Reply("down", status=500, headers=_SOON), id="500"),
+        pytest.param(Reply("down", status=503, headers=_SOON), id="503"),
+        pytest.param(Reply(cut=True), id="cut in the middle of the body"),
+    ],
+)
+def test_what_passes_is_waited_for(reply: Reply, openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.script(reply, reply, "fine")
+    assert make().ask(_prompt(), stage="map").text == "fine"
+    assert len(openai_server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_stream_that_is_refused_is_opened_again(
+    status: int, openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.script(Reply("down", status=status, headers=_SOON), "fine")
+    assert "".join(make().stream(_messages(), stage="map")) == "fine"
+    assert len(openai_server.requests) == 2
+
+
+def test_what_does_not_pass_in_time_is_given_up(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.answer_with(lambda request: Reply("down", status=502, headers=_SOON))
+    gateway = make(retries=3)
+    with pytest.raises(ModelUnavailable, match=r"502.*down"):
+        gateway.ask(_prompt(), stage="map")
+    assert len(openai_server.requests) == 4
+    assert gateway.total == Usage()
+
+
+def test_retry_after_is_waited_out_by_everybody(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.script(Reply(status=429, headers={"Retry-After": "0.5"}))
+    gateway = make()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(gateway.ask, _prompt("first"), stage="map")
+        while not openai_server.requests:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        second = pool.submit(gateway.ask, _prompt("second"), stage="map")
+        first.result()
+        second.result()
+    begin, *others = [request.at for request in openai_server.requests]
+    assert len(others) == 2
+    assert all(at - begin >= 0.45 for at in others)
+
+
+def test_retry_after_is_never_longer_than_the_timeout(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.storm(1, 429, retry_after="3600")
+    began = time.monotonic()
+    assert make(timeout_seconds=0.4).ask(_prompt(), stage="map").text == DEFAULT_TEXT
+    assert time.monotonic() - began < 5
+
+
+def test_a_server_that_is_not_there_costs_nothing(ledger: Ledger) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    gateway = Gateway(_llm(url), budget=Budget(max_tokens=1_000), ledger=ledger, retries=1)
+    with pytest.raises(ModelUnavailable, match=url):
+        gateway.ask(_prompt(), stage="map")
+    assert gateway.total == Usage()
+    assert ledger.rows() == []
+
+
+# --- time and size ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Reply(stall=True), id="silence"),
+        pytest.param(Reply(drip_seconds=0.05), id="a slow drip"),
+        pytest.param(Reply(drip_headers=True, drip_seconds=0.05), id="a slow drip of headers"),
+        pytest.param(Reply(wait_seconds=3), id="late"),
+    ],
+)
+def test_a_whole_call_is_bounded_and_booked_at_its_worst(
+    reply: Reply, openai_server: OpenAIServer, make: Make, ledger: Ledger
+) -> None:
+    openai_server.answer_with(lambda request: reply)
+    budget = Budget(max_tokens=10_000)
+    gateway = make(timeout_seconds=0.4, retries=0, budget=budget)
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailable, match="in time"):
+        gateway.ask(_prompt(longest=50), stage="map")
+    assert time.monotonic() - began < 2
+    ((calls, failed, prompt_tokens, completion_tokens),) = _booked(ledger).values()
+    assert (calls, failed, completion_tokens) == (1, 1, 50)
+    assert prompt_tokens >= 4
+    assert budget.spent == gateway.total
+
+
+def test_a_slow_drip_of_a_stream_is_bounded(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.answer_with(lambda request: Reply("word " * 500, drip_seconds=0.05))
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailable, match="in time"):
+        list(make(timeout_seconds=0.1, retries=0).stream(_messages(), stage="answers"))
+    assert time.monotonic() - began < 4
+
+
+def test_a_body_without_end_is_not_read_to_its_end(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.answer_with(lambda request: Reply(raw=b" " * 33_000_000))
+    with pytest.raises(ModelOutputError, match="longer than"):
+        make().ask(_prompt(), stage="map")
+    assert len(openai_server.requests) == 1
+
+
+def test_a_body_that_unpacks_to_much_more_is_not_unpacked(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    import gzip
+
+    packed = gzip.compress(random.Random(0).randbytes(400_000))  # noqa: S311  # keeps no secret
+    bomb = Reply(raw=packed, headers={"Content-Encoding": "gzip"})
+    openai_server.answer_with(lambda request: bomb)
+    with pytest.raises(ModelOutputError, match="longer than"):
+        make().ask(_prompt(), stage="map")
+
+
+# --- streams ------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_counted_when_it_ends(
+    openai_server: OpenAIServer, make: Make, ledger: Ledger
+) -> None:
+    openai_server.script("Maeve Tolland founded 托兰海洋站.")
+    gateway = make()
+    assert list(gateway.stream(_messages(), stage="answers")) == [
+        "Maeve ",
+        "Tolland ",
+        "founded ",
+        "托兰海洋站.",
+    ]
+    assert gateway.total == Usage(calls=1, prompt_tokens=1, completion_tokens=4)
+    assert _booked(ledger) == {"answers": (1, 0, 1, 4)}
+
+
+def test_an_abandoned_stream_is_counted_and_gives_back_the_rest(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.script("one two three")
+    budget = Budget(max_tokens=120)
+    gateway = make(budget=budget, max_output_tokens=64)
+    stream = gateway.stream(_messages(), stage="answers")
+    next(stream)
+    with pytest.raises(BudgetExceeded):
+        gateway.chat(_messages(), stage="answers")
+    stream.close()  # type: ignore[attr-defined]
+    assert gateway.total.calls == 1
+    assert gateway.chat(_messages(), stage="answers").text == DEFAULT_TEXT
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "words"),
+    [
+        pytest.param(Reply("half of an", finished=False), ModelOutputError, "middle", id="no end"),
+        pytest.param(Reply("half of it all", cut=True), ModelUnavailable, "cut", id="cut"),
+        pytest.param(Reply(" "), ModelOutputError, "empty", id="empty"),
+        pytest.param(
+            Reply(raw=b"", content_type="text/event-stream"),
+            ModelOutputError,
+            "nothing",
+            id="nothing",
+        ),
+    ],
+)
+def test_a_stream_that_breaks_off_is_no_answer(
+    reply: Reply, error: type[ModelError], words: str, openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda request: reply)
+    with pytest.raises(error, match=words):
+        list(make(retries=0).stream(_messages(), stage="answers"))
+
+
+# --- structured answers -------------------------------------------------------------------------
+
+
+def _forms(server: OpenAIServer) -> list[Any]:
+    return [(request.body.get("response_format") or {}).get("type") for request in server.requests]
+
+
+def _only(*allowed: str | None) -> Callable[[Request], Reply]:
+    def answer(request: Request) -> Reply:
+        form = (request.body.get("response_format") or {}).get("type")
+        if form in allowed:
+            return Reply('{"names": []}')
+        return Reply(f"'response_format' of type {form} is not supported", status=400)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("allowed", "forms"),
+    [
+        pytest.param(["json_schema"], ["json_schema"] * 2, id="a schema"),
+        pytest.param(["json_object"], ["json_schema", *["json_object"] * 2], id="JSON"),
+        pytest.param([None], ["json_schema", "json_object", None, None], id="words alone"),
+    ],
+)
+def test_what_a_server_takes_is_found_out_once(
+    allowed: list[str | None], forms: list[str | None], openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(_only(*allowed))
+    gateway = make()
+    for _ in range(2):
+        assert gateway.ask(_prompt(schema=_SCHEMA), stage="map").text == '{"names": []}'
+    assert _forms(openai_server) == forms
+    assert gateway.total.calls == 2
+
+
+def test_a_level_that_settings_name_is_kept(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.answer_with(_only(None))
+    with pytest.raises(ModelUnavailable, match="response_format"):
+        make(structured="schema").ask(_prompt(schema=_SCHEMA), stage="map")
+    assert make(structured="none").ask(_prompt(schema=_SCHEMA), stage="map").text
+    assert _forms(openai_server) == ["json_schema", None]
+
+
+def test_a_model_with_newer_names_and_its_own_temperature_is_asked_so(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    def answer(request: Request) -> Reply:
+        if "max_tokens" in request.body:
+            return Reply("Unsupported: 'max_tokens'. Use 'max_completion_tokens'.", status=400)
+        if request.body["temperature"] != 1.0:
+            return Reply("Unsupported value: 'temperature' does not support 0.0", status=400)
+        return Reply("fine")
+
+    openai_server.answer_with(answer)
+    gateway = make()
+    assert gateway.ask(_prompt(longest=33), stage="map").text == "fine"
+    assert "".join(gateway.stream(_messages(), stage="map")) == "fine"
+    assert len(openai_server.requests) == 4
+    assert openai_server.requests[2].body["max_completion_tokens"] == 33
+
+
+# --- many ---------------------------------------------------------------------------------------
+
+
+def test_each_prompt_gets_its_answer_with_a_few_in_flight(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda request: Reply(request.question, wait_seconds=0.02))
+    gateway = make(concurrency=3)
+    taken = threading.Event()
+
+    def prompts() -> Iterator[tuple[int, Prompt]]:
+        for number in range(20):
+            if number > 5:
+                taken.set()
+            yield number, _prompt(f"number {number}")
+
+    results = gateway.each(prompts(), stage="map")
+    next(results)
+    assert not taken.is_set()
+    answers = dict(results)
+    assert all(reply.text == f"number {key}" for key, reply in answers.items())  # type: ignore[union-attr]
+    assert len(answers) == 19
+    assert 2 <= openai_server.most_at_once <= 3
+
+
+def test_one_failure_of_many_is_told_and_the_others_go_on(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda r: TOO_LONG if r.question == "3" else Reply(r.question))
+    results = dict(make().each(((n, _prompt(str(n))) for n in range(6)), stage="map"))
+    assert sorted(results) == [0, 1, 2, 3, 4, 5]
+    assert [key for key, result in results.items() if isinstance(result, ModelError)] == [3]
+    assert isinstance(results[3], ModelInputTooLong)
+
+
+def test_nobody_is_asked_after_the_budget_has_come_to_its_end(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    budget = Budget(max_tokens=1_000)
+    gateway = make(budget=budget, concurrency=4)
+    prompts = [(number, _prompt(longest=200)) for number in range(200)]
+    results = list(gateway.each(prompts, stage="map"))
+    refused = [result for _, result in results if isinstance(result, BudgetExceeded)]
+    assert sorted(key for key, _ in results) == list(range(200))
+    assert len(openai_server.requests) + len(refused) == 200
+    assert refused
+    spent = budget.spent
+    assert spent.prompt_tokens + spent.completion_tokens <= 1_000
+    assert spent == gateway.total
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_in_a_storm_everything_is_answered_and_nothing_is_exceeded(
+    seed: int, openai_server: OpenAIServer, make: Make
+) -> None:
+    chance, lock = random.Random(seed), threading.Lock()  # noqa: S311  # keeps no secret
+    failures = [
+        Reply("down", status=500, headers=_SOON),
+        Reply("slow down", status=429, headers=_SOON),
+        Reply(cut=True),
+    ]
+
+    def answer(request: Request) -> Reply:
+        with lock:
+            return chance.choice(failures) if chance.random() < 0.2 else Reply(request.question)
+
+    openai_server.answer_with(answer)
+    budget = Budget(max_tokens=20_000)
+    gateway = make(budget=budget, retries=8, concurrency=4)
+    prompts = [(number, _prompt(f"n {number}", longest=50)) for number in range(30)]
+    results = dict(gateway.each(prompts, stage="map"))
+    assert {key: getattr(result, "text", "") for key, result in results.items()} == {
+        number: f"n {number}" for number in range(30)
+    }
+    spent = budget.spent
+    assert spent.prompt_tokens + spent.completion_tokens <= 20_000
+    assert spent == gateway.total
+
+
+def test_requests_are_spaced_over_the_minute(openai_server: OpenAIServer, make: Make) -> None:
+    gateway = make(requests_per_minute=600, concurrency=4)
+    list(gateway.each([(number, _prompt()) for number in range(6)], stage="map"))
+    begins = sorted(request.at for request in openai_server.requests)
+    assert begins[-1] - begins[0] >= 0.45
+
+
+def test_what_one_thing_cost_is_known_beside_the_whole(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    gateway = make()
+    gateway.ask(_prompt(), stage="map")
+    part = gateway.apart()
+    part.ask(_prompt(), stage="answers")
+    list(part.stream(_messages(), stage="answers"))
+    assert (part.total.calls, gateway.total.calls) == (2, 3)
+
+
+def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: Ledger) -> None:
+    gateway = make()
+    gateway.ask(_prompt(), stage="map")
+    gateway.usable("map", True)
+    gateway.usable("map", False)
+    assert _booked(ledger)["map"][:2] == (1, 1)
+
+
+# --- budget by day ------------------------------------------------------------------------------
+
+
+def test_a_day_counts_what_was_spent_before_the_library_was_opened(
+    openai_server: OpenAIServer, make: Make, library: Library, ledger: Ledger
+) -> None:
+    make().ask(_prompt(), stage="map")  # three words and five
+    budget = Budget(max_tokens=100, per="day", spent_on=Ledger(library).spent_on)
+    assert budget.spent == Usage(calls=1, prompt_tokens=3, completion_tokens=5)
+    with pytest.raises(BudgetExceeded, match="8 of 100 tokens are spent today"):
+        make(budget=budget).ask(_prompt(longest=80), stage="map")
+    assert len(openai_server.requests) == 1
+
+
+def test_a_limit_of_cost_without_a_price_is_refused_before_any_call(make: Make) -> None:
+    with pytest.raises(SettingsError, match="test-model"):
+        make(budget=Budget(max_cost=1.0))
+
+
+def test_a_server_that_counts_more_than_we_do_is_believed(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    words = " ".join(["a"] * 400)
+    reply = Reply("x", usage=True)
+    openai_server.answer_with(lambda request: reply)
+    budget = Budget(max_tokens=3_000)
+
+    class HalfCounter:
+        def count(self, text: str) -> int:
+            return len(text.split()) // 2
+
+    gateway = make(budget=budget, tokeniser=HalfCounter())
+    results = [gateway.ask(_prompt(words, longest=10), stage="map") for _ in range(7)]
+    assert len(results) == 7
+    with pytest.raises(BudgetExceeded):
+        gateway.ask(_prompt(words, longest=10), stage="map")
+    assert budget.spent.prompt_tokens + budget.spent.completion_tokens <= 3_000
+
+
+# --- kept answers -------------------------------------------------------------------------------
+
+
+def test_an_answer_is_paid_for_once_also_after_reopening(
+    openai_server: OpenAIServer, make: Make, library: Library, tmp_path: Path
+) -> None:
+    first = make().ask(_prompt(), stage="answers", keep=True)
+    again = Library(tmp_path / "library")
+    gateway = make(ledger=Ledger(again))
+    second = gateway.ask(_prompt(), stage="answers", keep=True)
+    assert (first.kept, second.kept, second.text) == (False, True, first.text)
+    assert second.usage == gateway.total == Usage(kept=1)
+    assert len(openai_server.requests) == 1
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "prompt"),
+    [
+        pytest.param({}, _prompt("Who else?"), id="another question"),
+        pytest.param({}, _prompt(longest=65), id="a longer answer"),
+        pytest.param({}, _prompt(schema=_SCHEMA), id="a schema"),
+        pytest.param({"temperature": 0.7}, _prompt(), id="another temperature"),
+        pytest.param({"model": "other-model"}, _prompt(), id="another model"),
+    ],
+)
+def test_another_request_is_another_answer(
+    changes: dict[str, Any], prompt: Prompt, openai_server: OpenAIServer, ledger: Ledger
+) -> None:
+    llm = _llm(openai_server.base_url)
+    Gateway(llm, budget=Budget(), ledger=ledger).ask(_prompt(), stage="answers", keep=True)
+    other = Gateway(llm.model_copy(update=changes), budget=Budget(), ledger=ledger)
+    assert not other.ask(prompt, stage="answers", keep=True).kept
+    assert len(openai_server.requests) == 2
+
+
+def test_an_answer_from_other_documents_is_gone(
+    openai_server: OpenAIServer, make: Make, library: Library
+) -> None:
+    gateway = make()
+    gateway.ask(_prompt(), stage="answers", keep=True)
+    with library.write() as connection:
+        write_state(connection, "generation", "7")
+    assert not gateway.ask(_prompt(), stage="answers", keep=True).kept
+    assert library.counts()["replies"] == 1
+
+
+def test_half_an_answer_is_not_kept_and_nothing_is_that_nobody_asked_for(
+    openai_server: OpenAIServer, make: Make, library: Library
+) -> None:
+    openai_server.script(Reply("half", finish_reason="length"))
+    make().ask(_prompt(), stage="answers", keep=True)
+    make().ask(_prompt(), stage="answers")
+    assert library.counts()["replies"] == 0
+
+
+def test_a_library_that_is_being_written_to_answers_all_the_same(
+    openai_server: OpenAIServer, make: Make, library: Library, ledger: Ledger
+) -> None:
+    gateway = make()
+    holding, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with library.write():
+            holding.set()
+            done.wait(20)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    holding.wait()
+    began = time.monotonic()
+    assert gateway.ask(_prompt(), stage="answers", keep=True).text == DEFAULT_TEXT
+    assert time.monotonic() - began < 5
+    done.set()
+    writer.join()
+    gateway.ask(_prompt(), stage="answers")
+    ledger.close()
+    assert _booked(Ledger(library))["answers"][0] == 2
+    assert library.counts()["replies"] == 0
+
+
+_KILLED = """
+import os, sys
+sys.path.insert(0, sys.argv[3])
+from engine.index.ledger import Ledger
+from engine.index.library import Library
+from engine.models import Budget, Gateway, build_llm
+from engine.settings import LlmSettings
+from llama_index.core.base.llms.types import ChatMessage
+
+llm = build_llm(LlmSettings(kind="openai_like", model="m", base_url=sys.argv[1]), {})
+gateway = Gateway(llm, budget=Budget(), ledger=Ledger(Library(sys.argv[2])))
+gateway.chat([ChatMessage(content="Who?")], stage="answers")
+os._exit(9)
+"""
+
+
+def test_a_killed_process_leaves_its_calls_in_the_book(
+    openai_server: OpenAIServer, library: Library, tmp_path: Path
+) -> None:
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-c", _KILLED, openai_server.base_url]
+    run = subprocess.run(
+        [*command, str(tmp_path / "library"), root], capture_output=True, text=True
+    )
+    assert run.returncode == 9, run.stderr
+    assert Ledger(library).spent_on(utc_day()).calls == 1

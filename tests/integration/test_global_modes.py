@@ -1,0 +1,244 @@
+"""Four ways through a library for a question about the whole, without a model and with one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from openai_server import OpenAIServer, Reply, Request
+
+from engine import Answer, KnowledgeEngine
+from engine.answer.global_answers import GlobalAnswers
+from engine.answer.global_plan import Effort, Selection
+from engine.errors import ModelUnavailable
+from engine.index.filters import document_filter
+from engine.models.tokeniser import load_tokeniser
+
+WAYS: tuple[Selection, ...] = ("fixed", "dynamic", "lazy", "drift")
+QUESTION = "What conflicts were there over the cable and its repair fund?"
+GENERIC = "What are the main themes across these documents?"
+CHINESE = "这些文件反映了海底电缆的哪些主要问题？"
+
+EveryWay = pytest.mark.parametrize("way", WAYS)
+
+
+@pytest.fixture(scope="module")
+def library(open_engine, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("global") / "library"
+    with open_engine(path) as engine:
+        assert engine.add(corpus).failed == ()
+    return path
+
+
+@pytest.fixture(scope="module")
+def free(open_engine, library: Path) -> Iterator[KnowledgeEngine]:
+    with open_engine(library) as engine:
+        yield engine
+
+
+@pytest.fixture
+def written(open_engine, openai_server, library: Path) -> Iterator[KnowledgeEngine]:
+    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    with open_engine(library, llm=llm, graph={"spacy_model": "none", "reports": "extractive"}) as e:
+        openai_server.answer_with(Model())
+        yield e
+
+
+def overview(engine: KnowledgeEngine, way: Selection, effort: Effort = "medium") -> GlobalAnswers:
+    return engine._questions._parts.overview.with_selection(way, effort=effort)
+
+
+def check_quotes(engine: KnowledgeEngine, answer: Answer) -> None:
+    assert answer.citations
+    for citation in answer.citations:
+        text = engine.document_text(citation.document_id)
+        assert text[citation.start : citation.end] == citation.quote
+
+
+class Model:
+    """Plays every part: rates reports, makes points of lines, asks further, writes the overview.
+
+    `fails` says which requests are answered with an error.
+    """
+
+    def __init__(self, fails: Callable[[str, int], bool] = lambda stage, number: False) -> None:
+        self.fails = fails
+        self.stages: Counter[str] = Counter()
+
+    def __call__(self, request: Request) -> Reply:
+        system, user = (str(message["content"]) for message in request.body["messages"])
+        stage = next(
+            (
+                name
+                for name, mark in (
+                    ("rate", '{"ratings"'), ("explore", '"questions":'), ("map", '{"points"'),
+                )
+                if mark in system
+            ),
+            "reduce",
+        )  # fmt: skip
+        self.stages[stage] += 1
+        if self.fails(stage, self.stages[stage]):
+            return Reply(status=500)
+        numbers = [int(digits) for digits in re.findall(r"^\[(\d+)\]", user, re.MULTILINE)]
+        return Reply(self.reply(stage, numbers, user))
+
+    def reply(self, stage: str, numbers: list[int], user: str) -> str:
+        if stage == "rate":
+            rows = [{"report": n, "rating": 90 if n % 2 else 10} for n in numbers]
+            return json.dumps({"ratings": rows})
+        if stage == "reduce":
+            return " ".join(f"Point {n} matters. [{n}]" for n in numbers[:6])
+        rows = [
+            {"text": f"What line {n} says.", "score": 90 - n % 50, "sources": [n]}
+            for n in numbers[::3]
+        ]
+        questions = ["Who is Rosalind Achterberg?", "What is the Open Tide Charter?"]
+        return json.dumps({"points": rows, "questions": questions})
+
+
+def shown_tokens(server: OpenAIServer) -> int:
+    count = load_tokeniser().count
+    messages = [message for request in server.requests for message in request.body["messages"]]
+    return sum(count(str(message["content"])) for message in messages)
+
+
+@EveryWay
+@pytest.mark.parametrize("question", [QUESTION, GENERIC, CHINESE], ids=["en", "generic", "zh"])
+def test_without_a_model_every_way_answers_with_quotes_at_their_places(
+    free: KnowledgeEngine, way: Selection, question: str
+) -> None:
+    answer = overview(free, way).answer(question)
+
+    check_quotes(free, answer)
+    assert len({citation.document_id for citation in answer.citations}) >= 4
+    assert answer.usage.calls == 0
+    assert answer.trace[-1].stage == "reduce"
+    assert answer == _without_times(answer, overview(free, way).answer(question))
+
+
+def _without_times(first: Answer, second: Answer) -> Answer:
+    from dataclasses import replace
+
+    steps = tuple(
+        replace(step, seconds=before.seconds)
+        for step, before in zip(second.trace, first.trace, strict=True)
+    )
+    return replace(second, trace=steps)
+
+
+@EveryWay
+def test_nothing_is_told_of_documents_that_the_asker_may_not_see(
+    free: KnowledgeEngine, way: Selection
+) -> None:
+    # A title also names documents in other folders: only the citations' own ids are compared.
+    within = document_filter({"title": ["Open Tide Charter", "Emberweed", "Ballad of Jory Pell"]})
+    for question in (QUESTION, GENERIC):
+        answer = overview(free, way).answer(question, within=within)
+        titles = {citation.title for citation in answer.citations}
+        assert titles <= {"Open Tide Charter", "Emberweed", "Ballad of Jory Pell"}
+
+
+@EveryWay
+def test_an_empty_library_abstains(open_engine, tmp_path: Path, way: Selection) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        assert overview(engine, way).answer(GENERIC).abstained
+        assert overview(engine, way).answer(QUESTION).abstained
+
+
+def test_more_effort_looks_at_more(free: KnowledgeEngine) -> None:
+    def tested(effort: Effort) -> float:
+        steps = overview(free, "lazy", effort).answer(QUESTION).trace
+        return next(step.figures["tested"] for step in steps if step.stage == "test")
+
+    assert tested("low") <= tested("medium") <= tested("high")
+
+
+@EveryWay
+@pytest.mark.parametrize("question", [QUESTION, GENERIC, CHINESE], ids=["en", "generic", "zh"])
+def test_a_written_answer_cites_and_keeps_its_prompts_short(
+    written: KnowledgeEngine, openai_server, way: Selection, question: str
+) -> None:
+    answer = overview(written, way).answer(question)
+
+    check_quotes(written, answer)
+    assert answer.usage.calls == len(openai_server.requests) >= 2
+    limit = 60_000 if way == "drift" else 13_000
+    spent = shown_tokens(openai_server)
+    print(f"\n{way}: {spent} prompt tokens in {len(openai_server.requests)} calls")
+    assert 500 < spent <= limit
+
+
+@EveryWay
+def test_effort_bounds_what_is_shown(
+    written: KnowledgeEngine, openai_server, way: Selection
+) -> None:
+    spent = {}
+    for effort in ("low", "medium", "high"):
+        openai_server.requests.clear()
+        overview(written, way, effort).answer(QUESTION)
+        spent[effort] = shown_tokens(openai_server)
+
+    assert spent["low"] < spent["medium"] <= spent["high"]
+    assert spent["low"] <= 7_000
+
+
+def test_ratings_go_from_the_root_down_and_show_in_the_trace(
+    written: KnowledgeEngine,
+) -> None:
+    answer = overview(written, "dynamic").answer(QUESTION)
+    rounds = [step for step in answer.trace if step.stage == "rate"]
+
+    assert len(rounds) >= 2
+    assert all(0 < step.figures["relevant"] <= step.figures["rated"] for step in rounds)
+
+
+def test_drift_looks_up_what_the_model_asks_for(written: KnowledgeEngine, openai_server) -> None:
+    answer = overview(written, "drift").answer(QUESTION)
+    asked = [request.question for request in openai_server.requests]
+
+    assert any("Now look for: Who is Rosalind Achterberg?" in question for question in asked)
+    assert [step.stage for step in answer.trace].count("follow") == 2
+
+
+@EveryWay
+def test_one_failed_call_of_several_is_named_and_the_others_count(
+    written: KnowledgeEngine, openai_server, way: Selection
+) -> None:
+    fails = "explore" if way == "drift" else "map"
+    openai_server.answer_with(Model(lambda stage, number: stage == fails and number == 2))
+    answer = overview(written, way).answer(QUESTION)
+
+    check_quotes(written, answer)
+    assert sum(step.figures.get("failed", 0.0) for step in answer.trace) == 1
+    assert any("1 failed: " in step.detail for step in answer.trace)
+
+
+@EveryWay
+def test_where_every_call_fails_the_error_says_so(
+    written: KnowledgeEngine, openai_server, way: Selection
+) -> None:
+    openai_server.answer_with(lambda request: Reply(status=500))
+    with pytest.raises(ModelUnavailable):
+        overview(written, way).answer(QUESTION)
+
+
+@EveryWay
+@pytest.mark.parametrize("bad", ["", "I cannot.", "<think>hm</think>", "{" * 50], ids=range(4))
+def test_useless_replies_abstain_or_fail_and_never_make_an_answer(
+    written: KnowledgeEngine, openai_server, way: Selection, bad: str
+) -> None:
+    openai_server.answer_with(lambda request: bad)
+    try:
+        answer = overview(written, way).answer(QUESTION)
+    except ModelUnavailable:
+        return
+    except Exception as error:  # an empty reply is an error of its own kind
+        assert type(error).__name__ == "ModelOutputError"
+        return
+    assert answer.abstained
+    assert answer.citations == ()
