@@ -117,12 +117,17 @@ def assemble(
         tokeniser=tokeniser,
         page_starts=library.page_starts,
     )
+    reading = build_reading(library, settings, models=models, count=tokeniser.count)
     local = LocalAnswers(answers)
-    overview = GlobalAnswers(library, answers, ask_many=build_ask_many(models))
+    overview = GlobalAnswers(
+        library,
+        answers,
+        ask_many=build_ask_many(models),
+        reports_for=reading.lazy(library).now if reading.lazy is not None else None,
+    )
     selector = ScopeSelector(
         meaning, known_names=lambda question: len(retriever.labels_in(question))
     )
-    reading = build_reading(library, settings, models=models, count=tokeniser.count)
     options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
     graph = _graph(library, settings.graph, extractor=reading.language)
     return Parts(

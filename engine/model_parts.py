@@ -28,16 +28,17 @@ from .settings import GraphSettings, RerankSettings, RetrieveSettings, Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReading:
-    """Who reads chunks, and what writes reports as documents come.
+    """Who reads chunks, and what writes reports.
 
-    `enrichment` is None where no model reads; `eager` makes a writer for a library, and is None
-    where reports are extractive or wait for a question.
+    `enrichment` is None where no model reads. `eager` and `lazy` make a writer for a library, one
+    for when documents come and one for when a question needs a report; at most one is not None.
     """
 
     language: LanguageExtractor
     schema: ExtractionSchema
     enrichment: Enrichment | None
     eager: Callable[[Library], ReportWriter] | None
+    lazy: Callable[[Library], ReportWriter] | None
 
 
 def build_reading(
@@ -59,6 +60,7 @@ def build_reading(
             library, settings, models=models, schema=schema, language=language, count=count
         ),
         eager=writer if graph.reports == "eager" else None,
+        lazy=writer if graph.reports == "lazy" else None,
     )
 
 

@@ -70,8 +70,8 @@ def walk(
     return np.asarray(mass, dtype=np.float32)
 
 
-CHANCE = 0.1
-"""Up to this correlation neighbours are taken for strangers."""
+REACH = 3
+"""So many rows to each side may say something of a row."""
 LARGEST_SHARE = 0.5
 _SHRINK_PAIRS = 20
 
@@ -79,29 +79,45 @@ _SHRINK_PAIRS = 20
 def with_neighbours(
     scores: npt.NDArray[np.floating], adjacent: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    """Scores (n, 0–1), each with a share of those beside it, so far as these say the same.
+    """Scores (n, 0–1), each with a share of those near it, so far as these say the same.
 
-    `adjacent` (n − 1) tells which rows go on in the next one. The share is how much the scores of
-    adjacent rows correlate for this question beyond chance, at most a half, less where few are
-    adjacent: in a transcript what answers goes over many pieces, in a folder of notes the next
-    piece is about something else. The best stays 1.
+    `adjacent` (n − 1) tells which rows go on in the next one. The share of rows at a distance is
+    how much the scores of rows so far apart correlate for this question, at most a half and no
+    more than of those nearer, less where there are few such pairs: in a transcript what answers
+    goes over many pieces, in a folder of notes the next piece is about something else. The best
+    stays 1.
     """
     values = np.asarray(scores, dtype=np.float64)
-    first, second = values[:-1][adjacent], values[1:][adjacent]
+    lifted = values.copy()
+    share = LARGEST_SHARE
+    connected = np.asarray(adjacent, dtype=bool)
+    for distance in range(1, REACH + 1):
+        if distance > 1:
+            connected = connected[:-1] & adjacent[distance - 1 :]
+        share = min(share, _agreement(values, connected, distance=distance))
+        if share <= 0:
+            break
+        lifted[distance:] += share * values[:-distance] * connected
+        lifted[:-distance] += share * values[distance:] * connected
+    top = lifted.max(initial=0.0)
+    return np.asarray(lifted / top * values.max() if top > 0 else lifted)
+
+
+def _agreement(
+    values: npt.NDArray[np.float64], connected: npt.NDArray[np.bool_], *, distance: int
+) -> float:
+    """The correlation of scores `distance` rows apart, where `connected`; towards 0 for few."""
+    if values.size <= distance:
+        return 0.0
+    first, second = values[:-distance][connected], values[distance:][connected]
     if first.size < 3:
-        return values
+        return 0.0
     both = np.concatenate([first, second])
     mean, variance = both.mean(), both.var()
     if not variance > 0:
-        return values
+        return 0.0
     correlation = float(((first - mean) * (second - mean)).mean() / variance)
-    share = min((correlation - CHANCE) * first.size / (first.size + _SHRINK_PAIRS), LARGEST_SHARE)
-    if share <= 0:
-        return values
-    lifted = values.copy()
-    lifted[1:] += share * values[:-1] * adjacent
-    lifted[:-1] += share * values[1:] * adjacent
-    return np.asarray(lifted / lifted.max() * values.max())
+    return correlation * first.size / (first.size + _SHRINK_PAIRS)
 
 
 def k_hop(matrix: sparse.csr_array, rows: npt.ArrayLike, *, hops: int) -> npt.NDArray[np.int64]:

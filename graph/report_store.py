@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
-from .facts import read_state, write_state
+from .facts import batches, read_state, write_state
 from .model import Community, Relation, Report
 from .read import (
     derived_reports,
@@ -22,7 +22,7 @@ from .read import (
     write_findings,
 )
 from .report_prompt import ReportBasis, WrittenReport
-from .schema import reports, written_reports
+from .schema import members, reports, written_reports
 
 WRITTEN = "written reports"
 """Key of the state table: how often a model's reports were stored."""
@@ -84,6 +84,27 @@ class ReportDesk:
     def fingerprint(self, community_id: str) -> str:
         """Under which a community's written report is kept."""
         return self._derived[community_id].fingerprint
+
+
+def unwritten_among(
+    connection: Connection, community_ids: Collection[str], *, min_entities: int
+) -> list[str]:
+    """Those of these communities that are worth a model's report and have none, sorted."""
+    found: list[str] = []
+    for batch in batches(community_ids):
+        sizes = (
+            select(members.c.community_id)
+            .where(members.c.community_id.in_(batch))
+            .group_by(members.c.community_id)
+            .having(func.count() >= min_entities)
+        )
+        query = select(reports.c.community_id).where(
+            reports.c.community_id.in_(sizes),
+            reports.c.dirty.is_(False),
+            reports.c.fingerprint.not_in(select(written_reports.c.fingerprint)),
+        )
+        found += connection.execute(query).scalars()
+    return sorted(found)
 
 
 def put_written(

@@ -1,5 +1,7 @@
 """A real OpenAI-compatible server on 127.0.0.1, scripted by the test that uses it.
 
+It answers as Ollama does too, at `/api/chat`.
+
     server.script(Reply(status=429, headers={"Retry-After": "0.05"}), Reply("fine"))
     server.answer_with(lambda request: Reply(f"you said {request.question}"))
 
@@ -29,6 +31,7 @@ DIMENSION = 256
 DEFAULT_TEXT = "This is the default answer."
 _STALL_SECONDS = 20.0
 _JSON = "application/json"
+_OLLAMA_PATH = "/api/chat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,11 @@ class OpenAIServer:
         self._http = _QuietServer(("127.0.0.1", 0), _Handler)
         self._http.owner = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def ollama_url(self) -> str:
+        """Where it answers as Ollama does."""
+        return self.base_url.removesuffix("/v1")
 
     @property
     def base_url(self) -> str:
@@ -181,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in self.headers.items()},
             at=time.monotonic(),
         )
-        if self.path not in ("/v1/chat/completions", "/v1/embeddings"):
+        if self.path not in ("/v1/chat/completions", "/v1/embeddings", _OLLAMA_PATH):
             self._send_json({"error": {"message": "no such path"}}, status=404)
             return
         with self.server.owner.counted():
@@ -201,6 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(error, status=reply.status, headers=reply.headers)
         elif reply.raw is not None:
             self._send(reply.raw, content_type=reply.content_type, headers=reply.headers)
+        elif self.path == _OLLAMA_PATH:
+            lines = [json.dumps(line, ensure_ascii=False) for line in _ollama(reply, request)]
+            self._send("\n".join(lines).encode(), headers=reply.headers, cut=reply.cut)
         elif self.path == "/v1/embeddings":
             self._send_json(_embeddings(request.body), cut=reply.cut)
         elif request.body.get("stream"):
@@ -275,6 +286,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _ollama(reply: Reply, request: Request) -> list[dict[str, object]]:
+    """The lines of Ollama's own protocol: one, or of a stream one a word."""
+    words = re.findall(r"\S+\s*|\s+", reply.text) if request.body.get("stream") else [reply.text]
+    usage = _usage(reply, request)
+    frame = {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z"}
+    lines: list[dict[str, object]] = [
+        frame | {"message": {"role": "assistant", "content": word}, "done": False} for word in words
+    ]
+    ending: dict[str, object] = {"done": True, "done_reason": reply.finish_reason}
+    counts = {
+        "prompt_eval_count": usage["prompt_tokens"],
+        "eval_count": usage["completion_tokens"],
+    }
+    lines[-1] |= ending | (counts if reply.usage else {})
+    return lines
 
 
 def _completion(reply: Reply, request: Request) -> dict[str, object]:

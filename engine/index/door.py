@@ -80,7 +80,7 @@ from graph.model import Chunk, Community, Evidence, Extraction, Finding, GraphEx
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import derived_reports, read_chunks, read_communities, read_reports
 from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
-from graph.report_store import ReportDesk, put_written, reports_stamp
+from graph.report_store import ReportDesk, put_written, reports_stamp, unwritten_among
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
 from graph.search_view import GraphView, QuestionNames, read_view
@@ -188,6 +188,7 @@ __all__ = [
     "to_json",
     "token_similarity",
     "unread_chunks",
+    "unwritten_among",
     "view_stamp",
     "write_state",
 ]

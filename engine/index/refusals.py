@@ -91,7 +91,7 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
     if "locked" in text or "busy" in text:
         return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
     if "unable to open" in text and not os.access(path, os.W_OK):
-        return unfinished(path)
+        return unfinished(path) if database.exists() else read_only(path)
     if "readonly" in text and not os.access(database, os.W_OK):
         return read_only(path)
     if "disk I/O error" in text:

@@ -6,22 +6,29 @@ tried again by the next run. Knows nothing of prompts, or of how a call is paid 
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceeded, ModelError
+from ..errors import BudgetExceeded, LibraryBusy, ModelError
 from .door import (
     Ask,
     Material,
+    Report,
     ReportDesk,
     WrittenReport,
     material,
     put_written,
+    read_reports,
     read_written,
     report_prompt,
+    unwritten_among,
 )
 from .library import Library
 from .side_by_side import side_by_side
+
+_LOGGER = logging.getLogger("loregraph")
 
 REPORT_TOKENS = 900
 """How much is shown of one community."""
@@ -100,6 +107,24 @@ class ReportWriter:
         done.failed |= dict.fromkeys(sorted(left), calls.stopped)
         return done
 
+    def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
+        """The reports of these communities, written first where they are not; by community.
+
+        What cannot be written, or not while somebody else writes to the library, is extractive.
+        """
+        with self._library.read() as connection:
+            missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
+        if missing:
+            try:
+                failed = self.write(missing, progress=lambda _stage, _done, _total: None).failed
+                for reason, count in Counter(failed.values()).items():
+                    _LOGGER.warning("%d reports stay extractive: %s", count, reason)
+            except LibraryBusy as error:
+                _LOGGER.info("reports stay extractive for now: %s", error)
+        wanted = frozenset(community_ids)
+        with self._library.read() as connection:
+            return {r.community_id: r for r in read_reports(connection) if r.community_id in wanted}
+
     def _desk(self) -> ReportDesk:
         with self._library.read() as connection:
             return ReportDesk(connection, min_entities=self._min_entities)
@@ -169,11 +194,19 @@ class _Calls:
 
     def write(self, materials: Sequence[Material]) -> _Result:
         """What the model writes of these communities; those that fail are unusable, with why."""
+        found, unusable = self._asked(materials)
+        if unusable and found:  # once more, each with less beside it to be mixed up with
+            again = [one for one in materials if one.basis.community.id in unusable]
+            more, unusable = self._asked(again)
+            found |= more
+        return _Result(materials=materials, found=found, unusable=unusable)
+
+    def _asked(
+        self, materials: Sequence[Material]
+    ) -> tuple[dict[str, WrittenReport], dict[str, str]]:
         try:
-            found, unusable = read_written(self._ask(report_prompt(materials)), materials)
+            return read_written(self._ask(report_prompt(materials)), materials)
         except ModelError as error:
             if isinstance(error, BudgetExceeded):
                 self.stopped = str(error)
-            keys = [one.basis.community.id for one in materials]
-            return _Result(materials=materials, found={}, unusable=dict.fromkeys(keys, str(error)))
-        return _Result(materials=materials, found=found, unusable=unusable)
+            return {}, {one.basis.community.id: str(error) for one in materials}

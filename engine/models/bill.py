@@ -113,13 +113,15 @@ class Bill:
     def worst_on_failure(
         self, reservation: Reservation, *, stage: str, counted: int, max_output_tokens: int
     ) -> Iterator[None]:
-        """A call inside that fails, and may have reached the model, is booked at its worst."""
+        """A call inside that fails, and may have reached the model, is booked at its worst.
+
+        So is one that is interrupted, or fails in a way that is not known here.
+        """
         try:
             yield
-        except ModelError as error:
-            if nature_of(error).may_cost:
-                tokens = self._learned.tokens(counted)
-                usage = self.usage(tokens, max_output_tokens)
+        except BaseException as error:
+            if not isinstance(error, ModelError) or nature_of(error).may_cost:
+                usage = self.usage(self._learned.tokens(counted), max_output_tokens)
                 self.settle(reservation, usage, stage=stage, failed=1)
             raise
 

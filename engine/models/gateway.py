@@ -187,6 +187,13 @@ class Gateway:
         if ended is not None:
             yield from ((key, ended) for key, _ in waiting)
 
+    def stop(self) -> None:
+        """Let no further call begin, for good; those that wait to be tried again fail at once.
+
+        What is on its way already takes as long as it takes.
+        """
+        self._line.stop()
+
     def usable(self, stage: str, ok: bool) -> None:
         """Note whether a reply could be used; one that could not is booked as failed."""
         if not ok:

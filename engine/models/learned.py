@@ -66,7 +66,8 @@ class Learned:
     def tokens(self, counted: int) -> int:
         """How many of the model's tokens a text has at most, by our own count of it.
 
-        Every model has a tokeniser of its own; the highest ratio that was reported so far counts.
+        Every model has a tokeniser of its own; the highest ratio that was reported so far counts,
+        and before the first answer our own count does.
         """
         return -int(-counted * self._ratio // 1)
 

@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 _CHARACTERS_PER_TOKEN = 32
 """An answer with more of them is no answer of a model that keeps to its limit."""
 
+_MOST_SIZES = 64
+"""Of so many longest answers a copy of the model is held ready."""
+
 _STREAM_TIMES = 10
 """A stream may take so many times as long as a whole answer."""
 
-_FORMAT_STATUSES = (400, 415, 422, 501)
+_FORMAT_STATUSES = (400, 415, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +106,16 @@ class Line:
             retries=retries,
             longest_wait_seconds=timeout_seconds,
             hold=self._pace.hold,
+            sleep=self._pace.sleep,
             seed=seed,
         )
         self._learned = learned
         self._sized: dict[tuple[int, bool], LLM] = {}
         self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Let no further call begin; those that wait to be tried again fail at once."""
+        self._pace.stop()
 
     def whole(self, request: Request, *, bill: Bill) -> Reply:
         """The whole answer, without thoughts and never empty.
@@ -161,6 +169,8 @@ class Line:
     def _in_manner(self, max_output_tokens: int, manner: Manner) -> LLM:
         key = (max_output_tokens, manner.newer_limit)
         with self._lock:
+            if len(self._sized) > _MOST_SIZES:
+                self._sized.clear()
             if key not in self._sized:
                 self._sized[key] = with_longest_answer(
                     self._llm, max_output_tokens, newer_limit=manner.newer_limit
@@ -196,10 +206,11 @@ class Line:
     ) -> ModelOutputError | None:
         if not answer:
             return self._empty(finish)
-        if len(answer) <= (request.max_output_tokens + 32) * _CHARACTERS_PER_TOKEN:
-            return None
+        return self._without_limits(request) if len(answer) > _most_characters(request) else None
+
+    def _without_limits(self, request: Request) -> ModelOutputError:
         return ModelOutputError(
-            f"{self._name} sent {len(answer):,} characters where"
+            f"{self._name} sent more than {_most_characters(request):,} characters where"
             f" {request.max_output_tokens:,} tokens were asked for: it does not keep to limits"
         )
 
@@ -228,6 +239,7 @@ class Line:
             bill.book(request.stage, Usage(), failed=1)
             raise self._empty(finish)
         if finish == UNFINISHED:
+            bill.book(request.stage, Usage(), failed=1)
             raise ModelOutputError(f"{self._name} broke off in the middle of its answer: ask again")
 
     def _pieces(self, request: Request, ending: list[str | None], bill: Bill) -> Generator[str]:
@@ -235,7 +247,7 @@ class Line:
         pieces: list[str] = []
         reported: Usage | None = None
         finish: str | None = None
-        response, began = opened.first, time.monotonic()
+        size, response, began = 0, opened.first, time.monotonic()
         try:
             while response is not None:
                 reported = reported_usage(response) or reported
@@ -243,15 +255,16 @@ class Line:
                 if response.delta:
                     pieces.append(response.delta)
                     yield response.delta
+                    size += len(response.delta)
+                if size > _most_characters(request):
+                    raise self._without_limits(request)
                 with translated(self._name):
                     self._still_in_time(began)
                     response = next(opened.rest, None)
         finally:
-            if pieces or reported or finish:
-                text = "".join(pieces)
-                usage = bill.usage_of_answer(text, counted=request.counted, reported=reported)
-                bill.settle(opened.reservation, usage, stage=request.stage)
-            opened.reservation.settle(Usage())
+            text = "".join(pieces)
+            usage = bill.usage_of_answer(text, counted=request.counted, reported=reported)
+            bill.settle(opened.reservation, usage, stage=request.stage)
         ending.append(finish)
         if finish is None and reported is None and not pieces:
             raise ModelOutputError(
@@ -286,6 +299,10 @@ class Line:
     def _still_in_time(self, began: float) -> None:
         if self._timeout is not None and time.monotonic() - began > self._timeout * _STREAM_TIMES:
             raise TimeoutError
+
+
+def _most_characters(request: Request) -> int:
+    return (request.max_output_tokens + 32) * _CHARACTERS_PER_TOKEN
 
 
 def _reserve(request: Request, bill: Bill, *, waits: bool) -> Reservation:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..errors import ModelUnavailable
+
 
 class Pace:
     """Safe to share by threads.
@@ -19,7 +21,7 @@ class Pace:
         concurrency: calls at a time.
         requests_per_minute: calls begin evenly spaced, so many a minute; None is no limit.
         now: seconds on a clock that never goes back.
-        sleep: waits so many seconds.
+        pause: waits so many seconds; None waits until `stop` at the longest.
     """
 
     def __init__(
@@ -28,15 +30,33 @@ class Pace:
         concurrency: int,
         requests_per_minute: float | None = None,
         now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] | None = None,
     ) -> None:
         self._slots = threading.BoundedSemaphore(concurrency)
         self._spacing = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._now = now
-        self._sleep = sleep
+        self._stopped = threading.Event()
+        self._pause = self._stopped.wait if pause is None else pause
         self._lock = threading.Lock()
         self._next = float("-inf")
         self._held_until = float("-inf")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait so many seconds.
+
+        Raises:
+            ModelUnavailable: after `stop`.
+        """
+        self._pause(seconds)
+        self._go_on()
+
+    def stop(self) -> None:
+        """Let no further call begin."""
+        self._stopped.set()
+
+    def _go_on(self) -> None:
+        if self._stopped.is_set():
+            raise ModelUnavailable("no language model is called any more: the work was stopped")
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -45,12 +65,17 @@ class Pace:
             yield
 
     def wait(self) -> None:
-        """Wait until it is this call's turn to begin."""
+        """Wait until it is this call's turn to begin.
+
+        Raises:
+            ModelUnavailable: after `stop`.
+        """
         with self._lock:
             begin = max(self._now(), self._next)
             self._next = begin + self._spacing
-        while (pause := max(begin, self._held_until) - self._now()) > 0:
-            self._sleep(pause)
+        self._go_on()
+        while (seconds := max(begin, self._held_until) - self._now()) > 0:
+            self.sleep(seconds)
 
     def hold(self, seconds: float) -> None:
         """Let no call begin for so many seconds from now."""

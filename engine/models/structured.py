@@ -25,6 +25,7 @@ _REFUSED_WORDS = (
     "json_schema",
     "json_object",
     "json mode",
+    "json schema",
     "structured output",
     "guided",
     "grammar",

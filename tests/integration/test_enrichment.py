@@ -293,3 +293,30 @@ def test_an_estimate_counts_calls_and_tokens_and_asks_nothing(
     assert stage.prompt_tokens > 0
     assert stage.completion_tokens > 0
     assert engine.estimate(folder).stages[0].calls == 0
+
+
+def test_a_report_is_written_when_a_question_first_needs_it(
+    opened, openai_server: OpenAIServer
+) -> None:
+    engine = opened(graph={"reports": "lazy", "report_min_entities": 2})
+    _fill(engine)
+    assert engine.stats()["written_reports"] == 0
+    first = engine.ask("What are the main themes?", mode="global")
+    written = engine.stats()["written_reports"]
+    assert written > 0
+    assert first.usage.calls >= 2
+    engine.ask("What do all the notes have in common?", mode="global")
+    assert engine.stats()["written_reports"] == written
+    asked = [request for request in openai_server.requests if "<quoted " in request.question]
+    assert len(asked) == 1
+
+
+def test_the_same_question_of_an_unchanged_library_costs_nothing(opened) -> None:
+    engine = opened()
+    _fill(engine)
+    first = engine.ask("Who lit the lamp?", mode="local")
+    again = engine.ask("Who lit the lamp?", mode="local")
+    assert (first.usage.calls, again.usage.calls, again.usage.kept) == (1, 0, 1)
+    assert again.text == first.text
+    engine.add_text("Another note by Ines Falk.", document_id="new", title="")
+    assert engine.ask("Who lit the lamp?", mode="local").usage.calls == 1

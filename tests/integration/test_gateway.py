@@ -30,7 +30,7 @@ from engine.index.library import Library
 from engine.models.budget import Budget, utc_day
 from engine.models.build import build_llm
 from engine.models.gateway import Gateway
-from engine.models.prices import Price
+from engine.models.prices import FREE, Price
 from engine.models.tokeniser import SimpleTokeniser
 from engine.settings import LlmSettings
 from engine.types import Usage
@@ -369,6 +369,7 @@ def test_an_abandoned_stream_is_counted_and_gives_back_the_rest(
         pytest.param(Reply("half of an", finished=False), ModelOutputError, "middle", id="no end"),
         pytest.param(Reply("half of it all", cut=True), ModelUnavailable, "cut", id="cut"),
         pytest.param(Reply(" "), ModelOutputError, "empty", id="empty"),
+        pytest.param(Reply("word " * 9_000), ModelOutputError, "limits", id="no end of it"),
         pytest.param(
             Reply(raw=b"", content_type="text/event-stream"),
             ModelOutputError,
@@ -544,6 +545,35 @@ def test_what_one_thing_cost_is_known_beside_the_whole(
     assert (part.total.calls, gateway.total.calls) == (2, 3)
 
 
+def test_a_gateway_that_is_stopped_gives_up_waiting(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda r: Reply(status=503, headers={"Retry-After": "4"}))
+    gateway = make()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gateway.ask, _prompt(), stage="map")
+        while not openai_server.requests:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        began = time.monotonic()
+        gateway.stop()
+        with pytest.raises(ModelUnavailable, match="stopped"):
+            waiting.result(timeout=5)
+    assert time.monotonic() - began < 2
+    assert len(openai_server.requests) == 1
+
+
+def test_an_interrupted_call_is_booked_at_its_worst(make: Make, monkeypatch: Any) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.models.line.within", interrupted)
+    gateway = make()
+    with pytest.raises(KeyboardInterrupt):
+        gateway.ask(_prompt(longest=50), stage="map")
+    assert gateway.total.completion_tokens == 50
+
+
 def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: Ledger) -> None:
     gateway = make()
     gateway.ask(_prompt(), stage="map")
@@ -589,6 +619,110 @@ def test_a_server_that_counts_more_than_we_do_is_believed(
     with pytest.raises(BudgetExceeded):
         gateway.ask(_prompt(words, longest=10), stage="map")
     assert budget.spent.prompt_tokens + budget.spent.completion_tokens <= 3_000
+
+
+# --- other kinds --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ollama(openai_server: OpenAIServer, ledger: Ledger) -> Gateway:
+    pytest.importorskip("llama_index.llms.ollama", reason="the extra `ollama` is not installed")
+    llm = build_llm(
+        LlmSettings(
+            kind="ollama",
+            model="small",
+            base_url=openai_server.ollama_url,
+            context_window_tokens=2_000,
+            timeout_seconds=5,
+        ),
+        {},
+    )
+    assert llm is not None
+    return Gateway(llm, budget=Budget(), ledger=ledger, retries=1, timeout_seconds=5)
+
+
+def test_ollama_is_told_its_window_the_longest_answer_and_the_schema(
+    openai_server: OpenAIServer, ollama: Gateway
+) -> None:
+    openai_server.script('<think>so</think>{"names": []}', "Maeve Tolland")
+    reply = ollama.ask(_prompt(longest=77, schema=_SCHEMA), stage="map")
+    assert (reply.text, reply.usage.prompt_tokens) == ('{"names": []}', 3)
+    assert "".join(ollama.stream(_messages(), stage="answers")) == "Maeve Tolland"
+    body = openai_server.requests[0].body
+    assert body["options"] == {"temperature": 0.0, "num_ctx": 2_000, "num_predict": 77}
+    assert body["format"] == _SCHEMA
+    assert ollama.total == Usage(calls=2, prompt_tokens=4, completion_tokens=4)
+
+
+def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: Gateway) -> None:
+    openai_server.script(Reply("busy", status=503), "fine")
+    assert ollama.ask(_prompt(), stage="map").text == "fine"
+    openai_server.script(Reply("no such model", status=404))
+    with pytest.raises(ModelUnavailable, match="404.*no such model"):
+        ollama.ask(_prompt(), stage="map")
+    openai_server.script(TOO_LONG)
+    with pytest.raises(ModelInputTooLong):
+        ollama.ask(_prompt(), stage="map")
+    assert len(openai_server.requests) == 4
+
+
+def test_ollama_is_not_asked_what_it_would_cut(
+    openai_server: OpenAIServer, ollama: Gateway
+) -> None:
+    with pytest.raises(ModelInputTooLong, match="2,000 tokens.*context_window_tokens"):
+        ollama.ask(_prompt("word " * 2_000), stage="map")
+    assert openai_server.requests == []
+
+
+class _FakeLlama:
+    """What `llama_cpp.Llama` does, as far as it is used."""
+
+    loaded = 0
+
+    def __init__(self, **arguments: Any) -> None:
+        type(self).loaded += 1
+        self.arguments = arguments
+
+    def create_chat_completion(self, **asked: Any) -> Any:
+        self.asked = asked
+        question = asked["messages"][-1]["content"]
+        if question == "too long":
+            raise ValueError("Requested tokens (9) exceed context window of 8")
+        if asked.get("stream"):
+            return iter(
+                {"choices": [{"delta": {"content": word}, "finish_reason": end}]}
+                for word, end in (("", None), ("one ", None), ("two", None), ("", "stop"))
+            )
+        said = f"{question} {asked.get('response_format')} {asked['max_tokens']}"
+        return {
+            "choices": [{"message": {"content": said}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 3},
+        }
+
+
+def test_a_model_file_is_loaded_once_and_asked_like_any_other(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import types
+
+    module = types.ModuleType("llama_cpp")
+    module.Llama = _FakeLlama  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "llama_cpp", module)
+    monkeypatch.setattr("engine.models.vendors.find_spec", lambda name: object())
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    llm = build_llm(LlmSettings(kind="gguf", path=str(file)), {})
+    assert llm is not None
+    gateway = Gateway(llm, budget=Budget(max_cost=0.0), ledger=ledger, price=FREE)
+    assert gateway.identity == "GgufModel/tiny"
+    reply = gateway.ask(_prompt("Who?", longest=9, schema=_SCHEMA), stage="map")
+    form = {"type": "json_object", "schema": _SCHEMA}
+    assert reply.text == f"Who? {form} 9"
+    assert reply.usage == Usage(calls=1, prompt_tokens=5, completion_tokens=3)
+    assert list(gateway.stream(_messages(), stage="answers")) == ["one ", "two"]
+    with pytest.raises(ModelInputTooLong):
+        gateway.ask(_prompt("too long"), stage="map")
+    assert (_FakeLlama.loaded, gateway.total.calls) == (1, 2)
 
 
 # --- kept answers -------------------------------------------------------------------------------

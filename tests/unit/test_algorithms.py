@@ -90,6 +90,16 @@ def test_a_passage_between_two_good_ones_gains_where_neighbours_agree() -> None:
     assert lifted.max() == pytest.approx(scores.max())
 
 
+def test_rows_further_off_count_while_scores_agree_over_that_distance() -> None:
+    scores = np.zeros(60)
+    scores[10:20] = 0.6
+    together = with_neighbours(scores, np.ones(59, dtype=bool))
+    assert together[9] > together[8] > together[7] > together[6] == 0
+    parted = np.ones(59, dtype=bool)
+    parted[8] = False
+    assert with_neighbours(scores, parted)[:9].tolist() == [0.0] * 9
+
+
 @pytest.mark.parametrize(
     ("scores", "adjacent"),
     [

@@ -66,6 +66,13 @@ def test_what_writes_is_refused_with_what_to_do(read_only: Path) -> None:
     library.close()
 
 
+def test_where_nothing_can_be_written_no_library_is_made(read_only: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LibraryUnusable, match="'.*empty' is read-only: make its folder writable"):
+        Library(tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
 def test_a_library_that_can_be_written_is_opened_as_ever(sound: Path) -> None:
     library = Library(sound, create=False)
     assert not library.is_read_only

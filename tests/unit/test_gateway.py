@@ -271,7 +271,7 @@ def _pace(clock: _Clock, *, requests_per_minute: float | None = None) -> Pace:
         concurrency=2,
         requests_per_minute=requests_per_minute,
         now=lambda: clock.now,
-        sleep=clock.sleep,
+        pause=clock.sleep,
     )
 
 
@@ -317,6 +317,19 @@ def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
         for _ in range(24):
             pool.submit(call)
     assert most == 3
+
+
+def test_after_a_stop_nobody_begins_and_nobody_goes_on_waiting() -> None:
+    pace = Pace(concurrency=1)
+    pace.hold(60.0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(pace.wait)
+        time.sleep(0.02)
+        pace.stop()
+        with pytest.raises(ModelUnavailable, match="stopped"):
+            waiting.result(timeout=5)
+    with pytest.raises(ModelUnavailable, match="stopped"):
+        pace.wait()
 
 
 # --- patience -----------------------------------------------------------------------------------

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.model import Name
+from graph.database import Database
+from graph.derive import DeriveOptions, derive
+from graph.facts import delete_document, put_chunks, put_extractions
+from graph.model import OCCURS_WITH, Chunk, Extraction, Mention, Name, Statement
 from graph.name_parts import parts_of
+from graph.read import read_entities, read_merges, read_relations
 from graph.resolve import resolve
 from graph.resolve_rules import profile_of
+from graph.schema import metadata
 from graph.similar_blocks import BLOCK, far_pairs, near_pairs
 from graph.similar_names import DOUBTFUL, SURE, SimilarPair, similar_links, similar_pairs
 from graph.spelling import Likeness, Spelling, compare, spelling_of
@@ -233,15 +238,45 @@ def test_order_changes_nothing(
     assert expected == resolve(shuffled, neighbours=dict(mixed))
 
 
-@settings(max_examples=120, deadline=None)
-@given(st.lists(_NAMES, max_size=10), _NAMES)
-def test_removing_a_name_is_never_having_added_it(names: list[Name], other: Name) -> None:
-    without = [each for each in names if each.key != other.key]
-    added_first = [other, *without]
-    assert resolve([each for each in added_first if each.key != other.key]) == resolve(without)
-    keys = {each.key for each in without}
-    assert all({pair.first, pair.second} <= keys for pair in pairs(_unique(without)))
+_DOCUMENTS = st.lists(st.lists(_KEYS, min_size=1, max_size=3, unique=True), min_size=2, max_size=5)
 
 
-def _unique(names: list[Name]) -> list[Name]:
-    return list({each.key: each for each in names}.values())
+@settings(max_examples=25, deadline=None)
+@given(_DOCUMENTS)
+def test_removing_a_document_is_never_having_added_it(documents: list[list[str]]) -> None:
+    held, fresh = _library(documents), _library(documents[1:], first=1)
+    with held.write() as connection:
+        delete_document(connection, "d0")
+    derive(held, options=DeriveOptions())
+    assert _derived(held) == _derived(fresh)
+    held.close()
+    fresh.close()
+
+
+def _library(documents: list[list[str]], *, first: int = 0) -> Database:
+    """A derived library; in each document every name stands in a sentence with the next one."""
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        for number, keys in enumerate(documents, start=first):
+            text = "; ".join(keys)
+            at = {key: text.index(key) for key in keys}
+            chunk = Chunk(id=f"c{number}", document_id=f"d{number}", title="", text=text)
+            mentions = [
+                Mention(start=at[k], end=at[k] + len(k), surface=k, key=k, type="PERSON")
+                for k in keys
+            ]
+            statements = [
+                Statement(start=0, end=len(text), subject=a, predicate=OCCURS_WITH, object=b)
+                for a, b in zip(keys, keys[1:], strict=False)
+            ]
+            found = Extraction(mentions=tuple(mentions), statements=tuple(statements))
+            put_chunks(connection, [chunk])
+            put_extractions(connection, {chunk.id: found}, extractor="test")
+    derive(database, options=DeriveOptions())
+    return database
+
+
+def _derived(database: Database) -> tuple[object, ...]:
+    with database.read() as connection:
+        return read_entities(connection), read_merges(connection), read_relations(connection)
