@@ -24,13 +24,13 @@ from .ingest.workers.pool import ReaderPool
 from .models.budget import Budget
 from .models.fallback import ChosenEmbedding, refuse_mixture
 from .models.spending import spending
+from .progress import Progress
 from .settings import IngestSettings
 from .types import Estimate, IngestReport, MetaValue, SourceFailure, SourceText
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-Progress = Callable[[str, int, int], None]
 Feed = Callable[[Intake], Iterable[SourceText]]
 T = TypeVar("T")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{0,64}")

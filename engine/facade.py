@@ -6,17 +6,17 @@ indexed, found and answered in the packages beside this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .assemble import assemble
+from .curate import Curation
 from .documents import Documents, chosen, listed
 from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
-from .index.indexer import silent
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
 from .index.soundness import held, problems, repaired
@@ -27,6 +27,7 @@ from .models.build import build_chain
 from .models.fallback import ChosenEmbedding, choose_embedding
 from .models.gateways import Stage, build_llms
 from .models.stages import build_models
+from .progress import Progress, silent
 from .questions import Questions, checked
 from .retrieve.local import LocalRetriever
 from .settings import Settings
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from llama_index.core.tools import QueryEngineTool
 
     from .index.filters import Filters
-
-Progress = Callable[[str, int, int], None]
 
 
 class KnowledgeEngine:
@@ -351,6 +350,11 @@ class KnowledgeEngine:
         self._indexer.catch_up()
         with graph_errors():
             return write_graph(self._graph.export(), Path(target), max_nodes=max_nodes)
+
+    @property
+    def entities(self) -> Curation:
+        """What the library takes for one thing, and your own word on it."""
+        return Curation(self._library, derive=self._indexer.derived)
 
     # --- LlamaIndex -------------------------------------------------------------------------
 

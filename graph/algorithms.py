@@ -72,7 +72,7 @@ def walk(
 
 REACH = 3
 """So many rows to each side may say something of a row."""
-LARGEST_SHARE = 0.5
+LARGEST_SHARE = 0.25
 _SHRINK_PAIRS = 20
 
 
@@ -82,7 +82,7 @@ def with_neighbours(
     """Scores (n, 0–1), each with a share of those near it, so far as these say the same.
 
     `adjacent` (n − 1) tells which rows go on in the next one. The share of rows at a distance is
-    how much the scores of rows so far apart correlate for this question, at most a half and no
+    how much the scores of rows so far apart correlate for this question, at most a quarter and no
     more than of those nearer, less where there are few such pairs: in a transcript what answers
     goes over many pieces, in a folder of notes the next piece is about something else. The best
     stays 1.

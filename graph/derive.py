@@ -33,7 +33,6 @@ from .facts import (
 from .linking import Progress, mark_unlinked, write_links
 from .model import (
     ALSO_KNOWN_AS,
-    NAMED_TYPES,
     OCCURS_WITH,
     Community,
     Entity,
@@ -257,7 +256,7 @@ def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence
 def _kind(name: Name) -> str:
     if name.titles:
         return "title"
-    return "name" if NAMED_TYPES & name.types.keys() else "concept"
+    return "name" if name.types.keys() - {"CONCEPT"} else "concept"
 
 
 def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Relation]:

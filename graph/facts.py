@@ -152,10 +152,10 @@ def unread_chunks(
 
     By document and position.
     """
-    unread = chunks.c.extractor.is_(None)
+    query = select(chunks).where(chunks.c.extractor.is_(None))
     if readers is not None:
-        unread = or_(unread, chunks.c.extractor.not_in(readers))
-    query = select(chunks).where(unread)
+        unread = or_(chunks.c.extractor.is_(None), chunks.c.extractor.not_in(readers))
+        query = select(chunks).where(unread)
     rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
     return [
         UnreadChunk(

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from .curation import Curation
 from .curation_store import read_curations
 from .judgement_store import read_judgements
-from .model import ALSO_KNOWN_AS, NAMED_TYPES, Entity, Merge, Name
+from .model import ALSO_KNOWN_AS, Entity, Merge, Name
 from .resolve import resolve
 from .schema import chunks, mentions, statements
 
@@ -84,7 +84,7 @@ def read_names(connection: Connection) -> list[Name]:
         # A noun phrase of one document of which nothing is said would only be noise.
         if key in spoken_of
         or len(documents[key]) > 1
-        or NAMED_TYPES & types[key].keys()
+        or types[key].keys() - {"CONCEPT"}
         or titles[key]
     ]
 

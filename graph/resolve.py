@@ -10,9 +10,12 @@ kind of thing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from .curation import MERGED_BY_HAND, Curation, Decisions, decided, latest
+from .judge_names import Judgement, judged_links
+from .known_names import known_links
 from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
 from .name_parts import NameParts
 from .person_rules import full_name_links, honorific_links, short_name_links
@@ -26,36 +29,51 @@ from .resolve_rules import (
     types_conflict,
     variant_links,
 )
+from .similar_names import Neighbours, similar_links
 
 _LONGEST_ACRONYM = 6
 OWN_NAME = "the entity's own name"
 
 
 def resolve(
-    names: Sequence[Name], aliases: Sequence[tuple[str, str]] = ()
+    names: Sequence[Name],
+    aliases: Sequence[tuple[str, str]] = (),
+    *,
+    neighbours: Neighbours | None = None,
+    judgements: Sequence[Judgement] = (),
+    curations: Sequence[Curation] = (),
 ) -> tuple[list[Entity], list[Merge]]:
     """Entities sorted by id, and for every key the entity it belongs to, sorted by key.
 
     `aliases` are pairs of keys `(name, second name)` that a text states; pairs with unknown keys
     are ignored. Names of one key are taken together. An entity's id comes from its canonical key.
+    `neighbours` (which keys stand beside a key) speak for names that are spelt much alike,
+    `judgements` are what a model said of such pairs; `curations`, the user's own decisions, come
+    last and beat everything.
     """
+    decisions = decided(curations)
     profiles = {name.key: profile_of(name) for name in _unique(names)}
     stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
-    clusters = _Clusters(profiles)
+    clusters = _Clusters(profiles, decisions.apart)
     clusters.carry_out(variant_links(profiles))
+    clusters.carry_out(similar_links(profiles, neighbours=neighbours))
+    clusters.carry_out(known_links(profiles))
     clusters.carry_out(honorific_links(profiles))
     clusters.carry_out(full_name_links(profiles, clusters.root))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
     clusters.carry_out(acronym_links(profiles, clusters.root))
-    clusters.carry_out(short_name_links(profiles, clusters.root))
+    short = short_name_links(profiles, clusters.root)
+    clusters.carry_out(link for link in short if not _is_beside(link, profiles, neighbours or {}))
+    clusters.carry_out(judged_links(judgements, profiles))
+    clusters.join_by_hand(decisions.groups)
     entities: list[Entity] = []
     merges: list[Merge] = []
     for keys in clusters.members():
         entity = _entity([profiles[key] for key in keys], clusters.demoted)
         canonical = _canonical([profiles[key] for key in keys], clusters.demoted).name.key
-        entities.append(entity)
+        entities.append(_as_decided(entity, decisions))
         merges.extend(
             Merge(
                 key=key,
@@ -65,6 +83,11 @@ def resolve(
             for key in keys
         )
     return sorted(entities, key=lambda e: e.id), sorted(merges, key=lambda m: m.key)
+
+
+def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
+    """Whether a short name is met once, and beside the full one: a wife's or a brother's, then."""
+    return profiles[link.key].count == 1 and link.other in neighbours.get(link.key, ())
 
 
 def _unique(names: Iterable[Name]) -> list[Name]:
@@ -101,6 +124,8 @@ class _Clusters:
     """Union-find over keys; joins what no member speaks against, and remembers why."""
 
     profiles: dict[str, Profile]
+    apart: frozenset[str] = frozenset()
+    """Keys that a user took out of what they belonged to: no rule joins them with others."""
     demoted: set[str] = field(default_factory=set)
     """Keys that a rule knows to be the lesser name of their entity."""
     _parent: dict[str, str] = field(default_factory=dict)
@@ -125,13 +150,29 @@ class _Clusters:
     def carry_out(self, links: Iterable[Link]) -> None:
         """Join the two ends of each link, in the links' sorted order, where nothing forbids it."""
         for link in sorted(links):
+            if not self.apart.isdisjoint((link.key, link.other)):
+                continue
             one, other = self.root(link.key), self.root(link.other)
             if one != other and not self._join(one, other, link):
                 continue
-            self._links.setdefault(link.key, []).append((link.other, link.reason))
-            self._links.setdefault(link.other, []).append((link.key, link.reason))
+            self._remember(link.key, link.other, link.reason)
             if link.lesser:
                 self.demoted.add(link.lesser)
+
+    def join_by_hand(self, groups: Iterable[Sequence[str]]) -> None:
+        """Join the keys of each group, whatever speaks against it; its first names the whole."""
+        for group in groups:
+            present = [key for key in group if key in self.profiles]
+            for key in present[1:]:
+                one, other = self.root(present[0]), self.root(key)
+                if one != other:
+                    self.demoted.update(self._facts[other].keys)
+                    self._unite(one, other)
+                self._remember(present[0], key, MERGED_BY_HAND)
+
+    def _remember(self, one: str, other: str, reason: str) -> None:
+        self._links.setdefault(one, []).append((other, reason))
+        self._links.setdefault(other, []).append((one, reason))
 
     def _join(self, one: str, other: str, link: Link) -> bool:
         first, second = self._facts[one], self._facts[other]
@@ -143,6 +184,10 @@ class _Clusters:
             return False
         if not link.any_type and types_conflict(first.types, second.types):
             return False
+        self._unite(one, other)
+        return True
+
+    def _unite(self, one: str, other: str) -> None:
         keep, gone = sorted((one, other))
         facts, lost = self._facts[keep], self._facts.pop(gone)
         facts.genders |= lost.genders
@@ -150,7 +195,6 @@ class _Clusters:
         facts.types += lost.types
         facts.keys += lost.keys
         self._parent[gone] = keep
-        return True
 
     def members(self) -> list[list[str]]:
         """The clusters, each sorted, sorted by their first key."""
@@ -200,6 +244,19 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
         aliases=tuple(sorted(surfaces - {name})),
         mention_count=sum(p.count for p in profiles),
         document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
+    )
+
+
+def _as_decided(entity: Entity, decisions: Decisions) -> Entity:
+    """The entity under the name and the type that a user gave it."""
+    if not decisions.names and not decisions.types:
+        return entity
+    name = latest(decisions.names, entity.keys) or entity.name
+    return replace(
+        entity,
+        name=name,
+        type=latest(decisions.types, entity.keys) or entity.type,
+        aliases=tuple(sorted({*entity.aliases, entity.name} - {name})),
     )
 
 

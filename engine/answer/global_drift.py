@@ -7,7 +7,7 @@ the further questions are names of the best points that the question does not ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import ModelError
@@ -25,7 +25,7 @@ from ..retrieve.stopwatch import Stopwatch
 from ..retrieve.tokens import tokens
 from ..types import Usage
 from .asking import AskMany
-from .global_parts import Gathered, document_of, found_sentences, said_locally
+from .global_parts import Gathered, Said, document_of, found_sentences, said_locally
 from .global_reports import best_reports, fitting
 from .global_scene import Scene
 from .language import language_of
@@ -39,8 +39,8 @@ from .overview_map import (
 from .overview_replies import read_questions
 from .pack import pack
 
-FOLLOW_SCORE = 0.7
-"""A sentence found by a further search counts this share of what the search before counts."""
+_FREE_PRIMER = 4
+"""Reading costs nothing without a model: so many times as many reports are the primer then."""
 
 _SENTENCES, _PASSAGES = 4, 6
 """Of a further search without a model, so many sentences of so many passages are taken."""
@@ -50,7 +50,9 @@ _FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
 
 def from_drift(scene: Scene, watch: Stopwatch) -> Gathered:
     """Points of the best reports and of what was looked up from there on."""
-    reports = best_reports(scene, limit=scene.plan.primer_reports)
+    free = scene.ask_many is None
+    limit = scene.plan.primer_reports * (_FREE_PRIMER if free else 1)
+    reports = best_reports(scene, limit=limit)
     watch.lap("select", f"the {len(reports)} best report(s)", reports=len(reports))
     if scene.ask_many is None:
         return _by_names(scene, reports, watch)
@@ -62,20 +64,14 @@ def from_drift(scene: Scene, watch: Stopwatch) -> Gathered:
 
 
 def _by_names(scene: Scene, reports: Sequence[Report], watch: Stopwatch) -> Gathered:
+    """Without a model: sentences of the best reports, and of searches for the names in them."""
     chunks = scene.chunks_of(reports)
-    limit = scene.parts.settings.global_points // 2
-    given = said_locally(scene, reports, chunks, limit=limit)
+    given = said_locally(scene, reports, chunks, limit=scene.parts.settings.global_points)
     chunks = {**chunks, **given.chunks}
-    points = map_points(
-        scene.question,
-        reports,
-        match=scene.match(reports, chunks),
-        tokens=tokens,
-        document_of=document_of(chunks),
-    )
-    watch.lap("primer", f"{len(points)} finding(s) bear on the question", points=len(points))
-    found, looked_up = list(points), list[str]()
-    newest: Sequence[Point] = [*given.points, *points]
+    read = list(reports)
+    newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
+    watch.lap("primer", f"{len(newest)} sentence(s) bear on the question", points=len(newest))
+    looked_up: list[str] = []
     for depth in range(scene.plan.depth):
         names = leads(
             scene.question,
@@ -88,20 +84,57 @@ def _by_names(scene: Scene, reports: Sequence[Report], watch: Stopwatch) -> Gath
         looked_up += names
         newest = []
         for name in names:
-            said = found_sentences(
-                scene,
-                _query(scene, name),
-                owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
-                passages=_PASSAGES,
-                limit=_SENTENCES,
-                score=100.0 * FOLLOW_SCORE ** (depth + 1),
-            )
+            said = _looked_up(scene, name)
             chunks = {**chunks, **said.chunks}
             newest = [*newest, *said.points]
-        found += newest
+        read += _as_sheets(newest)
         watch.lap("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
                   searches=len(names), points=len(newest))  # fmt: skip
-    return Gathered(points=found, chunks=chunks, given=given.points)
+    points = _mapped(scene, read, chunks)
+    watch.lap("map", f"{len(points)} sentence(s) bear on the question", points=len(points))
+    return Gathered(points=points, chunks=chunks, given=given.points)
+
+
+def _mapped(scene: Scene, read: Sequence[Report], chunks: Mapping[str, Chunk]) -> list[Point]:
+    return map_points(
+        scene.question,
+        read,
+        match=scene.match(read, chunks),
+        tokens=tokens,
+        document_of=document_of(chunks),
+    )
+
+
+def _looked_up(scene: Scene, name: str) -> Said:
+    """What local search says of a name in the light of the question."""
+    subject = " ".join(content_terms(scene.question, tokens=tokens))
+    return found_sentences(
+        scene,
+        f"{name} {subject}".strip(),
+        owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
+        passages=_PASSAGES,
+        limit=_SENTENCES,
+    )
+
+
+def _as_sheets(points: Sequence[Point]) -> list[Report]:
+    """Sentences found as reports are read, one a community."""
+    findings: dict[str, list[Finding]] = {}
+    for point in points:
+        found = findings.setdefault(point.community_id, [])
+        found.append(Finding(text=point.text, evidences=point.evidences))
+    return [
+        Report(
+            community_id=key,
+            level=0,
+            title="",
+            summary="",
+            rating=1.0,
+            findings=tuple(findings[key]),
+            fingerprint="",
+        )
+        for key in sorted(findings)
+    ]
 
 
 def _names_in(scene: Scene, text: str) -> list[str]:
@@ -110,12 +143,6 @@ def _names_in(scene: Scene, text: str) -> list[str]:
     return [
         names[label] for label in sorted(scene.parts.retriever.labels_in(text)) if label in names
     ]
-
-
-def _query(scene: Scene, name: str) -> str:
-    """A search for a name in the light of the question."""
-    subject = " ".join(content_terms(scene.question, tokens=tokens))
-    return f"{name} {subject}".strip()
 
 
 @dataclass(slots=True)

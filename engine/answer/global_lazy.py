@@ -1,4 +1,4 @@
-"""Points from chunks that were tested for relevance, community by community: no report is read.
+"""Points from chunks that were tested for relevance, community by community: no report is needed.
 
 Without a language model a test is a match of words and vectors. With one, a call shows the best
 sentences of several chunks and asks for points: a chunk is relevant where a point rests on it, so
@@ -31,6 +31,7 @@ from ..retrieve.tokens import tokens
 from ..types import Usage
 from .asking import AskMany
 from .global_parts import Gathered, document_of, said_locally
+from .global_reports import from_one_level
 from .global_scene import Scene
 from .overview_map import MAP_OUTPUT_TOKENS, Mapped, map_batches, map_reports
 
@@ -43,7 +44,13 @@ _FREE_PATIENCE = 6
 
 
 def from_tested_chunks(scene: Scene, watch: Stopwatch) -> Gathered:
-    """Points from the chunks that pass a test, spread over communities."""
+    """Points from the chunks that pass a test, spread over communities.
+
+    A question that names no subject tells no chunk from another: it is answered from one level's
+    reports as they are, and from the chunks that bring most names together where there are none.
+    """
+    if scene.generic and scene.reports:
+        return from_one_level(scene, watch, write=False)
     promising = _promising(scene)
     chunks = scene.chunks(promising)
     scores = {key: value for key, value in promising.items() if key in chunks}

@@ -67,12 +67,10 @@ def found_sentences(
     owner: Callable[[Mapping[str, Chunk]], Callable[[str], str]],
     passages: int,
     limit: int,
-    score: float = 100.0,
 ) -> Said:
     """What local search says to a query, at most `limit` sentences of so many passages.
 
-    `owner` makes a function from chunk ids to communities out of the chunks that were found; every
-    point gets `score`.
+    `owner` makes a function from chunk ids to communities out of the chunks that were found.
     """
     found = scene.parts.retriever.search(query, top_k=4 * passages, within=scene.within)
     best = _spread(found.passages)[:passages]
@@ -90,7 +88,7 @@ def found_sentences(
     points = [
         Point(
             text=" ".join(citation.quote.split()),
-            score=score,
+            score=100.0,
             evidences=(
                 Evidence(
                     chunk_id=citation.chunk_id,

@@ -36,8 +36,11 @@ _RATED_TOKENS = 120
 RATE_OUTPUT_TOKENS = 500
 
 
-def from_one_level(scene: Scene, watch: Stopwatch) -> Gathered:
-    """Points from the reports of the finest level that fits, else from the best rated ones."""
+def from_one_level(scene: Scene, watch: Stopwatch, *, write: bool = True) -> Gathered:
+    """Points from the reports of the finest level that fits, else from the best rated ones.
+
+    Without `write`, no report is written for it: they are read as they are.
+    """
     settings = scene.parts.settings
     free = scene.ask_many is None
     selection = select_reports(
@@ -47,7 +50,7 @@ def from_one_level(scene: Scene, watch: Stopwatch) -> Gathered:
         count=scene.count,
     )
     _tell_selection(watch, selection, rated=0)
-    return points_of(scene, selection.reports, watch)
+    return points_of(scene, selection.reports, watch, write=write)
 
 
 def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
@@ -84,7 +87,12 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
 
 
 def points_of(
-    scene: Scene, reports: Sequence[Report], watch: Stopwatch, *, usage: Usage | None = None
+    scene: Scene,
+    reports: Sequence[Report],
+    watch: Stopwatch,
+    *,
+    usage: Usage | None = None,
+    write: bool = True,
 ) -> Gathered:
     """The points that reports make: a model's where there is one, else matching findings."""
     usage = usage or Usage()
@@ -102,19 +110,16 @@ def points_of(
         )
         watch.lap("map", f"{len(points)} finding(s) bear on the question", points=len(points))
         return Gathered(points=points, chunks=held, given=given.points)
-    written = fitting(
-        scene.written(reports), budget_tokens=scene.plan.map_tokens, count=scene.count
-    )
+    asked = scene.written(reports) if write else reports
+    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.count)
     batches = map_batches(
-        written,
+        shown,
         budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
         count=scene.count,
     )
     mapped = map_reports(scene.question, batches, ask_many=scene.ask_many)
     watch.lap("map", mapped.detail, **mapped.figures)
-    return Gathered(
-        points=mapped.points, chunks=scene.chunks_of(written), usage=usage + mapped.usage
-    )
+    return Gathered(points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage)
 
 
 def fitting(

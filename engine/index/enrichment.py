@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ..errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
+from ..progress import Progress
 from ..types import PendingChunk
 from .door import (
     HAND_MADE,
@@ -47,7 +48,6 @@ OUTAGE = 3
 
 FILL_BATCH = 64
 
-Progress = Callable[[str, int, int], None]
 Waiting = dict[str, list[UnreadChunk]]
 """Chunks by the hash of their text, in the order in which they are read."""
 

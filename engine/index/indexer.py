@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
+from ..progress import Progress, silent
 from ..types import PendingChunk, SourceText
 from .before import before
 from .door import (
@@ -41,14 +42,9 @@ if TYPE_CHECKING:
 BATCH_CHUNKS = 64
 """How many chunks are embedded and extracted together; a batch ends with the document it is in."""
 
-Progress = Callable[[str, int, int], None]
 Chunker = Callable[[SourceText], list[TextNode]]
 
 _log = logging.getLogger("loregraph")
-
-
-def silent(_stage: str, _done: int, _total: int) -> None:
-    """The progress of what nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import BudgetExceeded, LibraryBusy, ModelError
+from ..progress import Progress, silent
 from .door import (
     Ask,
     Material,
@@ -36,8 +37,6 @@ REPORT_TOKENS = 900
 CALL_TOKENS = 3_600
 CALL_REPORTS = 6
 """How much is shown in one call, of how many communities."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
@@ -116,7 +115,7 @@ class ReportWriter:
             missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
         if missing:
             try:
-                failed = self.write(missing, progress=lambda _stage, _done, _total: None).failed
+                failed = self.write(missing, progress=silent).failed
                 for reason, count in Counter(failed.values()).items():
                     _LOGGER.warning("%d reports stay extractive: %s", count, reason)
             except LibraryBusy as error:

@@ -23,6 +23,7 @@ _QUOTED_CHARACTERS = 200
 _ADVICE = {
     400: "check the model's name and its context window",
     401: "check the key in the environment variable that the settings name",
+    402: "the account has no balance left",
     403: "check that the key may use this model",
     404: "check the model's name and that the base URL ends as the server expects, often in /v1",
     413: "the request is too long for this server",

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..errors import BudgetExceeded, ModelError
@@ -22,7 +22,7 @@ from .bill import Bill, Counter
 from .budget import Budget
 from .learned import Learned
 from .line import Line, Reply, Request
-from .naming import answering_identity
+from .naming import answering_identity, model_name_of
 from .prices import Price
 from .structured import Level, holds_to_schema
 
@@ -78,7 +78,7 @@ class Gateway:
         timeout_seconds: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.model = llm.metadata.model_name
+        self.model = model_name_of(llm)
         self.identity = answering_identity(llm)
         self.concurrency = concurrency
         self.price = price
@@ -104,6 +104,8 @@ class Gateway:
             price=price,
             learned=learned,
         )
+        # Instructions and schemas are the same in many requests.
+        self._count_again = lru_cache(maxsize=16)(self._bill.count)
 
     @property
     def total(self) -> Usage:
@@ -207,16 +209,20 @@ class Gateway:
         max_output_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
     ) -> Request:
-        texts = [message.content or "" for message in messages]
+        counted = sum(self._counted(message) for message in messages)
         if schema is not None:
-            texts.append(json.dumps(schema, ensure_ascii=False))
+            counted += self._count_again(json.dumps(schema, ensure_ascii=False)) + _MESSAGE_TOKENS
         return Request(
             messages=tuple(messages),
             stage=stage,
             max_output_tokens=max_output_tokens or self._max_output_tokens,
             schema=schema,
-            counted=sum(self._bill.count(text) + _MESSAGE_TOKENS for text in texts),
+            counted=counted,
         )
+
+    def _counted(self, message: ChatMessage) -> int:
+        count = self._count_again if message.role == "system" else self._bill.count
+        return count(message.content or "") + _MESSAGE_TOKENS
 
     # --- kept answers -----------------------------------------------------------------------
 

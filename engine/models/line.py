@@ -24,7 +24,7 @@ from .learned import Learned, Manner
 from .rate import Pace
 from .response import CUT_SHORT, UNFINISHED, finish_of, name_of, reported_usage
 from .retrying import patience
-from .structured import cuts_silently, format_arguments, with_longest_answer
+from .structured import silent_window, format_arguments, with_longest_answer
 from .thinking import stream_without_thoughts, without_thoughts
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ class Line:
 
     def _refuse_too_long(self, request: Request) -> None:
         """Ollama cuts what does not fit and says nothing, so it is not asked."""
-        window = self._llm.metadata.context_window
+        window = silent_window(self._llm)
         tokens = self._learned.tokens(request.counted)
-        if tokens >= window and cuts_silently(self._llm):
+        if window is not None and tokens >= window:
             raise ModelInputTooLong(
                 f"{self._name} has a window of {window:,} tokens and the request some {tokens:,}:"
                 " send less at a time, or raise context_window_tokens"

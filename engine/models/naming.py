@@ -43,6 +43,18 @@ def identity_of(model: BaseEmbedding | LLM) -> str:
     return f"{model.class_name()}/{name}"
 
 
+def model_name_of(llm: LLM) -> str:
+    """What a model is called.
+
+    Its own field, since `metadata` of some models asks their server for the window.
+    """
+    for field in ("model_name", "model"):
+        name = getattr(llm, field, None)
+        if isinstance(name, str) and name:
+            return name
+    return llm.metadata.model_name
+
+
 def answering_identity(llm: LLM) -> str:
     """`identity_of`, and a mark of the parameters that decide its answers where they are not usual.
 

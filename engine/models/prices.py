@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import SettingsError
 from .endpoint import is_loopback_url
+from .naming import model_name_of
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -126,7 +127,7 @@ def price_of(llm: LLM, table: PriceTable) -> Price | None:
 
     Models that run on this machine cost nothing, unless a table of the user's own names them.
     """
-    known = table.of_name(llm.metadata.model_name)
+    known = table.of_name(model_name_of(llm))
     if is_local(llm):
         return known if known is not None and table.own else FREE
     return known

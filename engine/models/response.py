@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..types import Usage
+from .naming import model_name_of
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatResponse
@@ -26,7 +27,7 @@ _COUNTS = (
 
 def name_of(llm: LLM) -> str:
     """How messages name a model: what it is called, and where it is served."""
-    name = f"language model {llm.metadata.model_name!r}"
+    name = f"language model {model_name_of(llm)!r}"
     url = getattr(llm, "api_base", None) or getattr(llm, "base_url", None)
     # A URL of the user's own making might carry a secret in front of an @ or behind a ?.
     return f"{name} at {url}" if isinstance(url, str) and not {"@", "?"} & set(url) else name

@@ -104,9 +104,15 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(value) for value in schema.values())
 
 
-def cuts_silently(llm: LLM) -> bool:
-    """Whether this kind of server cuts a prompt that is too long, and says nothing."""
-    return "Ollama" in families(llm)
+def silent_window(llm: LLM) -> int | None:
+    """The tokens that a server reads of a prompt before it cuts it and says nothing.
+
+    None where it does say something, or where the window is not known.
+    """
+    window = getattr(llm, "context_window", None)
+    if "Ollama" not in families(llm) or not isinstance(window, int) or window <= 0:
+        return None
+    return window
 
 
 def with_longest_answer(llm: LLM, max_output_tokens: int, *, newer_limit: bool = False) -> LLM:

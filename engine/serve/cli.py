@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, SourceError
+from .entities import entities_app
 from .evaluate import eval_app
 from .options import (
     DEFAULT_LIBRARY,
@@ -68,6 +69,7 @@ app = typer.Typer(
 graph_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(graph_app, name="graph", help="The knowledge graph as a page or a file.")
+app.add_typer(entities_app, name="entities", help="What is taken for one thing.")
 app.add_typer(eval_app, name="eval", help="How well documents are found.")
 app.add_typer(config_app, name="config", help="The settings in force.")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..model import Claim, Extraction, Statement
+from ..name_words import FUNCTION_WORDS
 from ..passages import tokens
 from .labels import normalised_type
 from .model_names import Found, NamesInText, Sentences
@@ -122,7 +123,7 @@ class _Reader:
         )
 
     def _shared(self, source: Found, target: Found, about: str) -> _Span | None:
-        """The sentence with both that shares most words with `about`, the first of equals."""
+        """The sentence with both that shares most with `about`, the first of equals."""
         keys, others = source.by_sentence(), target.by_sentence()
         shared = [place for place in keys if place in others and keys[place] != others[place]]
         if not shared:
@@ -131,7 +132,7 @@ class _Reader:
         return _Span(first=best, last=best, subject=keys[best], object=others[best])
 
     def _closest(self, sentences: Iterable[int], about: str) -> int:
-        words = tokens(about)
+        words = tokens(about) - FUNCTION_WORDS
         return min(sentences, key=lambda place: (-len(words & self._words[place]), place))
 
     def claims(self, claims: Iterable[SaidClaim]) -> tuple[Claim, ...]:

@@ -17,7 +17,7 @@ from .model_anchor import anchored
 from .model_packs import Pack, packs
 from .model_prompt import Correction, Gleaning, estimated_tokens, prompt_of
 from .model_records import Said
-from .model_reply import DAMAGED, ParsedReply, parse_reply
+from .model_reply import CUT_OFF, DAMAGED, ParsedReply, parse_reply
 from .model_schema import ExtractionSchema
 from .protocol import Extractor
 
@@ -48,7 +48,8 @@ def extract_pack(
 ) -> PackResult:
     """One call, and one more for the chunks of which the answer could not be used.
 
-    With gleanings, chunks that were read are asked about again until nothing new comes.
+    A reply that was cut off is gone on with as long as each call brings whole chunks. With
+    gleanings, chunks that were read are asked about again until nothing new comes.
 
     Args:
         pack: the chunks.
@@ -60,8 +61,12 @@ def extract_pack(
     further = ask_again or ask
     parsed = parse_reply(ask(prompt_of(pack, schema)), pack)
     result = _result(parsed, pack, schema)
-    if result.unusable or parsed.doubtful:
-        parsed, result = _corrected(parsed, result, pack, schema=schema, ask=further)
+    doubts = {**dict.fromkeys(parsed.doubtful, DAMAGED), **result.unusable}
+    while doubts:
+        found = len(result.found)
+        parsed, result = _corrected(parsed, result, pack, doubts, schema=schema, ask=further)
+        more = len(result.found) > found
+        doubts = {key: why for key, why in result.unusable.items() if more and why == CUT_OFF}
     for _ in range(schema.gleanings):
         said = _gleaned(parsed, result, pack, schema=schema, ask=further)
         parsed = ParsedReply(said=said, unusable=parsed.unusable, dropped=parsed.dropped)
@@ -96,15 +101,20 @@ def _size(result: PackResult) -> int:
 
 
 def _corrected(
-    parsed: ParsedReply, result: PackResult, pack: Pack, *, schema: ExtractionSchema, ask: Ask
+    parsed: ParsedReply,
+    result: PackResult,
+    pack: Pack,
+    doubts: Mapping[str, str],
+    *,
+    schema: ExtractionSchema,
+    ask: Ask,
 ) -> tuple[ParsedReply, PackResult]:
-    """Both replies as one: what the second says of the chunks that the first left in doubt.
+    """Both replies as one: what another says of the chunks in doubt, with why they are.
 
-    A doubtful answer stands where the second has none.
+    A doubtful answer stands where the other reply has none.
     """
-    reasons = {**dict.fromkeys(parsed.doubtful, DAMAGED), **result.unusable}
-    failed = pack.only(reasons)
-    counts = Counter(reasons.values())
+    failed = pack.only(doubts)
+    counts = Counter(doubts.values())
     correction = Correction(
         reason=min(counts, key=lambda reason: (-counts[reason], reason)),
         roomier=parsed.cut_off,
@@ -116,8 +126,12 @@ def _corrected(
     kept = {key: said for key, said in parsed.said.items() if key in result.found}
     both = ParsedReply(
         said={**kept, **second.said},
-        unusable={key: why for key, why in second.unusable.items() if key not in kept},
+        unusable={
+            **{key: why for key, why in result.unusable.items() if key not in doubts},
+            **{key: why for key, why in second.unusable.items() if key not in kept},
+        },
         dropped=parsed.dropped + second.dropped,
+        cut_off=second.cut_off,
     )
     return both, _result(both, pack, schema)
 

@@ -1,8 +1,8 @@
 """Where a name that somebody else wrote stands in a text.
 
 Case, accents, width, script variants of Chinese, curly quotes, dashes and white space do not
-count; where that finds nothing, an article, a possessive, a plural or brackets may differ. Offsets
-are those of the text as it is. Knows nothing of types or relations.
+count; where that finds nothing, an article, a possessive, a plural, brackets or spaces around
+marks may differ. Offsets are those of the text as it is. Knows nothing of types or relations.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ..han import simplified
 from ..names import WORD_CHARACTERS, name_key
@@ -20,6 +21,7 @@ MAX_PLACES = 50
 _ALIKE = str.maketrans("’‘ʼ`´“”„«»‐‑‒–—−•・‧", "'''''\"\"\"\"\"------···")
 _EDGES = " \t\n.,;:!?'\"《》「」『』【】〈〉()[]*#~|<>·、，。；：！？"
 _HAN_GAP = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
+_PARTS = re.compile(r"[^\W_]+|[^\w\s]|_")
 _WORD = re.compile(rf"[{WORD_CHARACTERS}]")
 
 
@@ -46,7 +48,23 @@ class FoldedText:
             found = self._places_of(form)
             if found:
                 return found
-        return []
+        return self._loosely(fold(name))
+
+    def _loosely(self, folded_name: str) -> list[tuple[int, int]]:
+        """Places where spaces around marks differ ("Hispano - Suiza"), as in tokenised texts."""
+        parts = _PARTS.findall(folded_name)
+        if not any(part.isalnum() for part in parts) or all(part.isalnum() for part in parts):
+            return []
+        pattern = re.escape(parts[0])
+        for before, part in pairwise(parts):
+            both = before.isalnum() and part.isalnum()
+            pattern += (" " if both else " ?") + re.escape(part)
+        found = [
+            self._span(*match.span())
+            for match in re.finditer(pattern, self.folded)
+            if not self._cuts_word(match.start()) and not self._cuts_word(match.end())
+        ]
+        return found[:MAX_PLACES]
 
     def _places_of(self, folded_name: str) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []

@@ -114,8 +114,8 @@ def _numbers(count: int) -> str:
 
 def _room(pack: Pack, *, roomier: bool) -> int:
     tokens = sum(map(estimated_tokens, pack.texts))
-    room = (_SPARE_TOKENS + _TOKENS_OUT * tokens) * (2 if roomier else 1)
-    return min(room, _MAX_OUTPUT_TOKENS)
+    room = min(_SPARE_TOKENS + _TOKENS_OUT * tokens, _MAX_OUTPUT_TOKENS)
+    return room * 2 if roomier else room
 
 
 def estimated_tokens(text: str) -> int:

@@ -5,10 +5,10 @@
     python tests/benchmarks/parts.py --no-rerank --json parts.json > parts.md
 
 A set is a plain one (see `retrieval.py`), a hard one as `KIND:SET` or a kind that has no set of its
-own (see `hard_sets.py`), or `alias_questions`. Each set's library is opened once and searched by
-every method; a part's gain is that of a method with it over the same method without it, question by
-question, with a 95 % paired bootstrap interval. Milliseconds are processor time a question, all
-threads together, the question's embedding included. Markdown goes to standard output.
+own (see `hard_sets.py`), or `alias_questions`. Every method searches one library with one model; a
+part's gain is that of a method with it over the same method without it, question by question, with
+a 95 % paired bootstrap interval. Milliseconds are processor time a question, all threads together,
+the question's embedding included. Markdown goes to standard output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from rerankers import TokenEncoder, VectorReranker, late_interaction
 from retrieval import LISTS, SETS
 
 from engine import KnowledgeEngine, Settings
-from engine.assemble import assemble
 from engine.evaluate import (
     EvaluationQuery,
     GoldSpan,
@@ -41,7 +40,6 @@ from engine.evaluate import (
     evaluate_retrieval,
     paired_bootstrap,
 )
-from engine.index.library import Library
 from engine.models.minilm import BundledEmbedding
 from engine.retrieve.local import Search
 from engine.retrieve.rerank import Judge
@@ -212,43 +210,35 @@ def searched(
     asked: AskedSet, model: BaseEmbedding, encoder: TokenEncoder | None
 ) -> dict[str, RetrievalReport]:
     """What each method finds of a set, by label."""
-    library = Library(asked.folder, create=False)
-    with KnowledgeEngine.open(asked.folder, embed_model=model, create=False) as engine:
-        found = {}
-        for label, settings in METHODS.items():
-            searcher = method(library, model, settings)
-            found[label] = report(engine, asked, searcher, label)
-        plain = method(library, model, METHODS[WHOLE], aliases=False)
-        found[WITHOUT_ALIASES] = report(engine, asked, plain, WITHOUT_ALIASES)
+    found = {}
+    for label, settings in METHODS.items():
+        with opened(asked, model, settings) as engine:
+            found[label] = report(engine, asked, label)
+    with opened(asked, model, METHODS[WHOLE]) as engine:
         if encoder is not None:
-            whole = method(library, model, METHODS[WHOLE])
             judge = VectorReranker(encoder, late_interaction(asked.queries, encoder))
-            reranked = Reranked(whole, Judge(reranker=judge, weight=0.5))
-            found[RERANKED] = report(engine, asked, reranked, RERANKED)
-    library.close()
+            searcher = Reranked(engine.as_retriever(), Judge(reranker=judge, weight=0.5))
+            found[RERANKED] = report(engine, asked, RERANKED, searcher)
+        keyword = engine._keyword
+        by_words = keyword.field_scores
+        # No setting turns this off: things are then searched by the name in the question alone.
+        keyword.field_scores = lambda question, _names=None: by_words(question)
+        found[WITHOUT_ALIASES] = report(engine, asked, WITHOUT_ALIASES)
     return found
 
 
-def method(
-    library: Library,
-    model: BaseEmbedding,
-    settings: Mapping[str, object],
-    *,
-    aliases: bool = True,
-) -> Searcher:
-    """The retriever of these settings over an open library."""
+def opened(
+    asked: AskedSet, model: BaseEmbedding, settings: Mapping[str, object]
+) -> KnowledgeEngine:
+    """The set's library, searched in this way; loading the model is what opening costs, once."""
     given = Settings.model_validate({"retrieve": settings})
-    parts = assemble(library, settings=given, llm=None, embed_model=model)
-    if not aliases:
-        by_words = parts.keyword.field_scores
-        # No setting turns this off: things are then searched by the name in the question alone.
-        parts.keyword.field_scores = lambda question, _names=None: by_words(question)
-    return parts.retriever
+    return KnowledgeEngine.open(asked.folder, settings=given, embed_model=model, create=False)
 
 
 def report(
-    engine: KnowledgeEngine, asked: AskedSet, searcher: Searcher, label: str
+    engine: KnowledgeEngine, asked: AskedSet, label: str, searcher: Searcher | None = None
 ) -> RetrievalReport:
+    """How a set is searched by an engine, or by what searches its library in place of it."""
     print(f"{asked.name}: {label}", file=sys.stderr)
     return evaluate_retrieval(engine, asked.queries, top=TOP, label=label, searcher=searcher)
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from engine import KnowledgeEngine, Settings
+from engine.index.migrations import SCHEMA
 from engine.serve.cli import main
 
 GIGABYTE = 10**9
@@ -282,7 +283,9 @@ def overwritten(library: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        pytest.param(newer, "has schema 99, this loregraph reads 3: upgrade loregraph", id="newer"),
+        pytest.param(
+            newer, f"has schema 99, this loregraph reads {SCHEMA}: upgrade loregraph", id="newer"
+        ),
         pytest.param(noise, "restore it from a copy, or build a new library", id="noise"),
         pytest.param(cut_short, "restore it from a copy, or build a new library", id="cut short"),
         pytest.param(

@@ -30,6 +30,7 @@ from engine.index.library import Library
 from engine.models.budget import Budget, utc_day
 from engine.models.build import build_llm
 from engine.models.gateway import Gateway
+from engine.models.gateways import build_gateways
 from engine.models.prices import FREE, Price
 from engine.models.tokeniser import SimpleTokeniser
 from engine.settings import LlmSettings
@@ -284,7 +285,7 @@ def test_a_server_that_is_not_there_costs_nothing(ledger: Ledger) -> None:
         pytest.param(Reply(stall=True), id="silence"),
         pytest.param(Reply(drip_seconds=0.05), id="a slow drip"),
         pytest.param(Reply(drip_headers=True, drip_seconds=0.05), id="a slow drip of headers"),
-        pytest.param(Reply(wait_seconds=3), id="late"),
+        pytest.param(Reply(wait_seconds=9), id="late"),
     ],
 )
 def test_a_whole_call_is_bounded_and_booked_at_its_worst(
@@ -296,7 +297,7 @@ def test_a_whole_call_is_bounded_and_booked_at_its_worst(
     began = time.monotonic()
     with pytest.raises(ModelUnavailable, match="in time"):
         gateway.ask(_prompt(longest=50), stage="map")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
     ((calls, failed, prompt_tokens, completion_tokens),) = _booked(ledger).values()
     assert (calls, failed, completion_tokens) == (1, 1, 50)
     assert prompt_tokens >= 4
@@ -308,7 +309,7 @@ def test_a_slow_drip_of_a_stream_is_bounded(openai_server: OpenAIServer, make: M
     began = time.monotonic()
     with pytest.raises(ModelUnavailable, match="in time"):
         list(make(timeout_seconds=0.1, retries=0).stream(_messages(), stage="answers"))
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 8
 
 
 def test_a_body_without_end_is_not_read_to_its_end(openai_server: OpenAIServer, make: Make) -> None:
@@ -454,7 +455,7 @@ def test_a_model_with_newer_names_and_its_own_temperature_is_asked_so(
 def test_each_prompt_gets_its_answer_with_a_few_in_flight(
     openai_server: OpenAIServer, make: Make
 ) -> None:
-    openai_server.answer_with(lambda request: Reply(request.question, wait_seconds=0.02))
+    openai_server.answer_with(lambda request: Reply(request.question, wait_seconds=0.05))
     gateway = make(concurrency=3)
     taken = threading.Event()
 
@@ -548,7 +549,7 @@ def test_what_one_thing_cost_is_known_beside_the_whole(
 def test_a_gateway_that_is_stopped_gives_up_waiting(
     openai_server: OpenAIServer, make: Make
 ) -> None:
-    openai_server.answer_with(lambda r: Reply(status=503, headers={"Retry-After": "4"}))
+    openai_server.answer_with(lambda r: Reply(status=503, headers={"Retry-After": "5"}))
     gateway = make()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(gateway.ask, _prompt(), stage="map")
@@ -658,7 +659,7 @@ def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: Ga
     openai_server.script(Reply("busy", status=503), "fine")
     assert ollama.ask(_prompt(), stage="map").text == "fine"
     openai_server.script(Reply("no such model", status=404))
-    with pytest.raises(ModelUnavailable, match="404.*no such model"):
+    with pytest.raises(ModelUnavailable, match=r"404.*no such model"):
         ollama.ask(_prompt(), stage="map")
     openai_server.script(TOO_LONG)
     with pytest.raises(ModelInputTooLong):
@@ -669,8 +670,20 @@ def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: Ga
 def test_ollama_is_not_asked_what_it_would_cut(
     openai_server: OpenAIServer, ollama: Gateway
 ) -> None:
-    with pytest.raises(ModelInputTooLong, match="2,000 tokens.*context_window_tokens"):
+    with pytest.raises(ModelInputTooLong, match=r"2,000 tokens.*context_window_tokens"):
         ollama.ask(_prompt("word " * 2_000), stage="map")
+    assert openai_server.requests == []
+
+
+def test_a_gateway_to_a_model_that_is_given_asks_nobody_before_the_first_question(
+    openai_server: OpenAIServer,
+) -> None:
+    pytest.importorskip("llama_index.llms.ollama", reason="the extra `ollama` is not installed")
+    from llama_index.llms.ollama import Ollama
+
+    llm = Ollama(model="small", base_url=openai_server.ollama_url)
+    gateway = build_gateways(LlmSettings(), budget=Budget(max_cost=0.0), llm=llm)["answers"]
+    assert gateway.model == "small"
     assert openai_server.requests == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,9 +42,11 @@ def free(open_engine, library: Path) -> Iterator[KnowledgeEngine]:
 
 
 @pytest.fixture
-def written(open_engine, openai_server, library: Path) -> Iterator[KnowledgeEngine]:
+def written(open_engine, openai_server, library: Path, tmp_path: Path) -> Iterator[KnowledgeEngine]:
+    """On a copy of the library: what a model answered is kept in it."""
+    own = Path(shutil.copytree(library, tmp_path / "library"))
     llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
-    with open_engine(library, llm=llm, graph={"spacy_model": "none", "reports": "extractive"}) as e:
+    with open_engine(own, llm=llm, graph={"spacy_model": "none", "reports": "extractive"}) as e:
         openai_server.answer_with(Model())
         yield e
 
@@ -205,17 +208,24 @@ def test_drift_looks_up_what_the_model_asks_for(written: KnowledgeEngine, openai
     assert [step.stage for step in answer.trace].count("follow") == 2
 
 
-@EveryWay
+@pytest.mark.parametrize(
+    ("way", "stage", "said"),
+    [
+        pytest.param("fixed", "map", "1 failed: ", id="fixed"),
+        pytest.param("dynamic", "rate", "level 1 not rated: ", id="dynamic"),
+        pytest.param("lazy", "map", "1 failed: ", id="lazy"),
+        pytest.param("drift", "explore", "1 failed: ", id="drift"),
+    ],
+)
 def test_one_failed_call_of_several_is_named_and_the_others_count(
-    written: KnowledgeEngine, openai_server, way: Selection
+    written: KnowledgeEngine, openai_server, way: Selection, stage: str, said: str
 ) -> None:
-    fails = "explore" if way == "drift" else "map"
-    openai_server.answer_with(Model(lambda stage, number: stage == fails and number == 2))
+    openai_server.answer_with(Model(lambda asked, number: asked == stage and number == 2))
     answer = overview(written, way).answer(QUESTION)
 
     check_quotes(written, answer)
     assert sum(step.figures.get("failed", 0.0) for step in answer.trace) == 1
-    assert any("1 failed: " in step.detail for step in answer.trace)
+    assert any(said in step.detail for step in answer.trace)
 
 
 @EveryWay
@@ -227,8 +237,18 @@ def test_where_every_call_fails_the_error_says_so(
         overview(written, way).answer(QUESTION)
 
 
-@EveryWay
-@pytest.mark.parametrize("bad", ["", "I cannot.", "<think>hm</think>", "{" * 50], ids=range(4))
+@pytest.mark.parametrize(
+    ("way", "bad"),
+    [
+        pytest.param("fixed", "I cannot.", id="fixed-refusal"),
+        pytest.param("dynamic", "I cannot.", id="dynamic-refusal"),
+        pytest.param("drift", "I cannot.", id="drift-refusal"),
+        pytest.param("lazy", "I cannot.", id="lazy-refusal"),
+        pytest.param("lazy", "", id="lazy-empty"),
+        pytest.param("lazy", "<think>hm</think>", id="lazy-only-thoughts"),
+        pytest.param("dynamic", "{" * 50, id="dynamic-repeated"),
+    ],
+)
 def test_useless_replies_abstain_or_fail_and_never_make_an_answer(
     written: KnowledgeEngine, openai_server, way: Selection, bad: str
 ) -> None:

@@ -68,7 +68,7 @@ def test_what_writes_is_refused_with_what_to_do(read_only: Path) -> None:
 
 def test_where_nothing_can_be_written_no_library_is_made(read_only: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(LibraryUnusable, match="'.*empty' is read-only: make its folder writable"):
+    with pytest.raises(LibraryUnusable, match="empty' is read-only: make its folder"):
         Library(tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
 

@@ -217,6 +217,22 @@ def test_chunks_without_a_usable_answer_are_asked_about_once_more_alone() -> Non
     assert PACK.texts[1] not in second.user
 
 
+def test_a_reply_that_is_cut_off_again_is_gone_on_with_while_chunks_come() -> None:
+    last = reply(n1=["Port Avel"])
+    ask = Scripted(ALL[: ALL.index(', {"n": 2') + 20], reply(n1=["刘备"], n2=["Port"])[:-20], last)
+    result = extract_pack(PACK, SCHEMA, ask)
+    assert (set(result.found), result.unusable) == ({"a", "b", "c"}, {})
+    assert [prompt.user.count("]\n") for prompt in ask.asked] == [3, 2, 1]
+
+
+def test_a_reply_that_is_always_cut_off_ends_all_the_same() -> None:
+    ask = Scripted(ALL[:30], ALL[:30])
+    result = extract_pack(PACK, SCHEMA, ask)
+    assert set(result.unusable.values()) == {"the reply was cut off"}
+    first, second = ask.asked
+    assert second.max_output_tokens == 2 * first.max_output_tokens
+
+
 def test_what_was_found_before_stands_when_nobody_answers_again() -> None:
     result = extract_pack(PACK, SCHEMA, Scripted(reply(n2=["刘备"])), ask_again=lambda _: "")
     assert set(result.found) == {"b"}

@@ -56,6 +56,8 @@ def surfaces(text: str, name: str) -> list[str]:
         ),
         pytest.param("Ada Brine", "Brine, Ada", ["Ada Brine"], id="surname first"),
         pytest.param("the UN met", "United Nations (UN)", ["UN"], id="short form in brackets"),
+        pytest.param("a Hispano - Suiza .", "Hispano-Suiza", ["Hispano - Suiza"], id="split marks"),
+        pytest.param("People's Daily", "People 's Daily", ["People's Daily"], id="joined marks"),
         pytest.param("Ada", "", [], id="no name"),
         pytest.param("Ada", "...", [], id="marks alone"),
         pytest.param("", "Ada", [], id="no text"),
