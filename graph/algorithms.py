@@ -99,8 +99,8 @@ def with_neighbours(
             break
         lifted[distance:] += share * values[:-distance] * connected
         lifted[:-distance] += share * values[distance:] * connected
-    top = lifted.max(initial=0.0)
-    return np.asarray(lifted / top * values.max() if top > 0 else lifted)
+    best, top = values.max(initial=0.0), lifted.max(initial=0.0)
+    return np.asarray(lifted / top * best if top > best else lifted)
 
 
 def _agreement(

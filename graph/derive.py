@@ -8,7 +8,7 @@ Interrupted anywhere, the old rows stay, dirty ones unread, and the next call do
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,6 @@ from sqlalchemy import (
     Connection,
     Row,
     delete,
-    func,
     select,
 )
 
@@ -43,9 +42,9 @@ from .model import (
     Report,
     content_id,
 )
+from .name_facts import resolution
 from .read import derived_reports, write_findings
 from .reports import EntityMention, ReportInput, write_reports
-from .resolve import resolve
 from .rows import replace_rows
 from .schema import (
     chunks,
@@ -113,12 +112,11 @@ def derive(
         if derived_generation(connection) == current:
             return Derived()
         report("resolve", 0, 1)
-        known = _all_names(connection)
-        found, merges = resolve(known, _stated_aliases(connection))
-        entity_of = {merge.key: merge.entity_id for merge in merges}
-        found = _described(connection, found, entity_of)
+        named = resolution(connection)
+        entity_of = {merge.key: merge.entity_id for merge in named.merges}
+        found = _described(connection, named.entities, entity_of)
         written = _write_entities(connection, found)
-        written += _write_names(connection, known, merges)
+        written += _write_names(connection, named.names, named.merges)
         report("link", 0, 1)
         write_links(connection, report)
         edges = _relations(connection, entity_of)
@@ -148,62 +146,6 @@ def derive(
         reports_written=sum(value.fingerprint not in previous for value in values),
         rows_written=written,
     )
-
-
-def _all_names(connection: Connection) -> list[Name]:
-    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
-    types: dict[str, Counter[str]] = defaultdict(Counter)
-    documents: dict[str, set[str]] = defaultdict(set)
-    titles: dict[str, set[str]] = defaultdict(set)
-    counted = (
-        select(
-            mentions.c.key,
-            mentions.c.surface,
-            mentions.c.type,
-            chunks.c.document_id,
-            func.count().label("times"),
-        )
-        .join(chunks, chunks.c.id == mentions.c.chunk_id)
-        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
-    )
-    for row in connection.execute(counted):
-        surfaces[row.key][row.surface] += row.times
-        types[row.key][row.type] += row.times
-        documents[row.key].add(row.document_id)
-    titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
-    titled = titled.where(chunks.c.title_key != "").order_by(chunks.c.title, chunks.c.document_id)
-    for row in connection.execute(titled):
-        surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
-        titles[row.title_key].add(row.document_id)
-        documents[row.title_key].add(row.document_id)
-    spoken_of = _keys_of_statements(connection)
-    return [
-        Name(
-            key=key,
-            surfaces=dict(sorted(surfaces[key].items())),
-            types=dict(sorted(types[key].items())),
-            documents=frozenset(documents[key]),
-            titles=frozenset(titles[key]),
-        )
-        for key in sorted(surfaces)
-        # A noun phrase of one document of which nothing is said would only be noise.
-        if key in spoken_of
-        or len(documents[key]) > 1
-        or NAMED_TYPES & types[key].keys()
-        or titles[key]
-    ]
-
-
-def _keys_of_statements(connection: Connection) -> set[str]:
-    subjects = connection.execute(select(statements.c.subject).distinct()).scalars()
-    objects = connection.execute(select(statements.c.object).distinct()).scalars()
-    return {*subjects, *objects}
-
-
-def _stated_aliases(connection: Connection) -> list[tuple[str, str]]:
-    query = select(statements.c.subject, statements.c.object).distinct()
-    rows = connection.execute(query.where(statements.c.predicate == ALSO_KNOWN_AS))
-    return sorted((row.subject, row.object) for row in rows)
 
 
 def _described(

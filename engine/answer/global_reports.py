@@ -112,6 +112,8 @@ def points_of(
         return Gathered(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
     shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.count)
+    by_model = sum(1 for report in shown if report.written_by)
+    watch.lap("read", f"{len(shown)} report(s), {by_model} by a model", by_model=by_model)
     batches = map_batches(
         shown,
         budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),

@@ -82,7 +82,6 @@ class Gateway:
         self.identity = answering_identity(llm)
         self.concurrency = concurrency
         self.price = price
-        self.context_window = llm.metadata.context_window
         self._ledger = ledger
         self._max_output_tokens = max_output_tokens
         level: Level = "schema" if structured == "auto" else structured
@@ -106,6 +105,15 @@ class Gateway:
         )
         # Instructions and schemas are the same in many requests.
         self._count_again = lru_cache(maxsize=16)(self._bill.count)
+
+    @property
+    def context_window(self) -> int:
+        """How many tokens the model reads at a time, by its own account.
+
+        Raises:
+            ModelUnavailable: it has to ask its server for that, which does not answer.
+        """
+        return self._line.context_window()
 
     @property
     def total(self) -> Usage:

@@ -24,7 +24,7 @@ from .learned import Learned, Manner
 from .rate import Pace
 from .response import CUT_SHORT, UNFINISHED, finish_of, name_of, reported_usage
 from .retrying import patience
-from .structured import silent_window, format_arguments, with_longest_answer
+from .structured import format_arguments, silent_window, with_longest_answer
 from .thinking import stream_without_thoughts, without_thoughts
 
 if TYPE_CHECKING:
@@ -112,6 +112,15 @@ class Line:
         self._learned = learned
         self._sized: dict[tuple[int, bool], LLM] = {}
         self._lock = threading.Lock()
+
+    def context_window(self) -> int:
+        """How many tokens the model reads at a time, by its own account.
+
+        Raises:
+            ModelUnavailable: it has to ask its server for that, which does not answer.
+        """
+        with translated(self._name):
+            return self._llm.metadata.context_window
 
     def stop(self) -> None:
         """Let no further call begin; those that wait to be tried again fail at once."""
