@@ -239,7 +239,13 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
     return ExternalDense(
         library,
         lambda name, dimension: open_store(
-            kind, name, dimension=dimension, url=settings.url, path=settings.path, api_key=key
+            kind,
+            name,
+            dimension=dimension,
+            url=settings.url,
+            path=settings.path,
+            api_key=key,
+            timeout_seconds=settings.timeout_seconds,
         ),
         model=model,
         prefix=settings.collection,

@@ -20,7 +20,6 @@ from .index.filters import document_filter
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
 from .index.soundness import held, problems, repaired
-from .index.store_dense import ExternalDense
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
 from .models.build import build_chain
@@ -141,7 +140,7 @@ class KnowledgeEngine:
 
     def close(self) -> None:
         """Close the library, and the vector store where there is one."""
-        if self._vectors is not None and isinstance(self._vectors.store.dense, ExternalDense):
+        if self._vectors is not None:
             self._vectors.store.dense.close()
         self._ledger.close()
         self._library.close()

@@ -103,6 +103,7 @@ class VectorSettings(_Section):
     path: str = ""
     collection: str = "loregraph"
     api_key_variable: str = ""
+    timeout_seconds: float = Field(30.0, gt=0)
 
 
 class LlmSettings(_Section):
