@@ -14,7 +14,7 @@ from .answer.parts import AnswerParts, embedder
 from .answer.route import ScopeSelector
 from .answer.router import build_router
 from .chunk import chunk
-from .chunk.choose import ChunkOptions
+from .chunk.choose import CHUNKS_VERSION, ChunkOptions
 from .estimate import Forecasts
 from .index.door import (
     DeriveOptions,
@@ -186,6 +186,7 @@ def _recipe(
     """What decides how a document is cut, counted and embedded."""
     return [
         settings.chunk.model_dump_json(),
+        CHUNKS_VERSION,
         TOKENS_VERSION,
         " ".join(_dictionary(settings.retrieve)),
         models.extraction.identity if models.extraction and options.complete is not None else "",

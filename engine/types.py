@@ -19,6 +19,7 @@ Strategy = Literal[
     "faq",
     "transcript",
     "legal",
+    "entries",
     "page",
     "semantic",
     "agentic",

@@ -18,7 +18,7 @@ from .curation import MERGE, RENAME, RETYPE, SPLIT, Curation
 from .curation_store import next_number, read_curations
 from .errors import GraphInputError
 from .facts import batches
-from .model import ENTITY_TYPES, Entity, Merge
+from .model import ENTITY_TYPES, Entity, Merge, content_id
 from .name_facts import Resolution, resolution
 from .names import name_key
 from .schema import entities as entity_table
@@ -172,15 +172,21 @@ def find_key(text: str, entities: Iterable[Entity]) -> str:
     folded = " ".join(text.split()).casefold()
     called = [each for each in known if folded in {each.id, each.name.casefold()}]
     if len(called) == 1:
-        return called[0].keys[0]
+        return _own_key(called[0])
     if called:
-        choice = ", ".join(f"{each.id} ({each.keys[0]!r})" for each in called[:SUGGESTIONS])
+        choice = ", ".join(f"{each.id} ({_own_key(each)!r})" for each in called[:SUGGESTIONS])
         raise GraphInputError(
             f"{text!r} is the name of several things: name one by its id: {choice}"
         )
     near = ", ".join(repr(name) for name in _suggestions(key or folded, owners))
     advice = f"; near it are {near}" if near else ""
     raise GraphInputError(f"no document has the name {text!r}{advice}")
+
+
+def _own_key(entity: Entity) -> str:
+    """The key that an entity is known by: of all its keys the likeliest to stay its own."""
+    own = (key for key in entity.keys if content_id("e", key) == entity.id)
+    return next(own, entity.keys[0])
 
 
 def _suggestions(key: str, owners: dict[str, Entity]) -> list[str]:

@@ -29,6 +29,7 @@ from .facts import (
     generation,
     write_state,
 )
+from .judgement_store import forget_judgements
 from .linking import Progress, mark_unlinked, write_links
 from .model import (
     ALSO_KNOWN_AS,
@@ -113,6 +114,7 @@ def derive(
             return Derived()
         report("resolve", 0, 1)
         named = resolution(connection)
+        forget_judgements(connection, {name.key for name in named.names})
         entity_of = {merge.key: merge.entity_id for merge in named.merges}
         found = _described(connection, named.entities, entity_of)
         written = _write_entities(connection, found)

@@ -32,7 +32,7 @@ from .model import Entity, Name
 from .name_facts import read_neighbours, resolution
 from .resolve import best_surface
 from .resolve_rules import profile_of
-from .schema import chunks, descriptions, mentions
+from .schema import chunks, descriptions, mentions, names
 from .sentences import sentence_spans
 from .similar_names import Embed, SimilarPair, similar_pairs
 
@@ -70,12 +70,25 @@ def judge_pending(
     for some in packed(questions):
         answer = judge(some, ask, model=model)
         with database.write() as connection:
-            put_judgements(connection, answer.judgements)
-            if any(each.verdict == SAME for each in answer.judgements):
+            kept = _of_names_still_there(connection, answer.judgements)
+            put_judgements(connection, kept)
+            if any(each.verdict == SAME for each in kept):
                 raise_generation(connection)
         _count(done, answer.judgements, asked=len(some))
         done.unusable.update(answer.unusable)
     return done
+
+
+def _of_names_still_there(
+    connection: Connection, judgements: Iterable[Judgement]
+) -> list[Judgement]:
+    """Without those about names that went while the model was thinking."""
+    values = list(judgements)
+    known: set[str] = set()
+    for batch in batches(key for each in values for key in (each.first_key, each.second_key)):
+        query = select(names.c.key).where(names.c.key.in_(batch))
+        known.update(connection.execute(query).scalars())
+    return [each for each in values if {each.first_key, each.second_key} <= known]
 
 
 def _count(done: JudgedNames, judgements: Iterable[Judgement], *, asked: int) -> None:
@@ -104,12 +117,12 @@ def pending_questions(
         if len(ends) == 2 and ends not in settled and ends.isdisjoint(apart):
             settled.add(ends)
             chosen.append(pair)
-    names = {name.key: name for name in now.names}
+    known = {name.key: name for name in now.names}
     context = _contexts(connection, {key for p in chosen for key in (p.first, p.second)})
     return [
         NameQuestion(
-            first=_thing(names[pair.first], entity_of[pair.first], context),
-            second=_thing(names[pair.second], entity_of[pair.second], context),
+            first=_thing(known[pair.first], entity_of[pair.first], context),
+            second=_thing(known[pair.second], entity_of[pair.second], context),
         )
         for pair in chosen
     ]

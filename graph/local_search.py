@@ -131,6 +131,7 @@ class WalkGraph:
 
 
 Edge = tuple[int, int, float]
+_EDGE = np.dtype([("source", np.int64), ("target", np.int64), ("weight", np.float32)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +204,9 @@ def _name_edges(
 
 
 def _matrix(edges: Sequence[Edge], shape: tuple[int, int]) -> sparse.csr_array:
-    sources, targets, weights = zip(*edges, strict=True) if edges else ((), (), ())
-    places = (np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64))
-    matrix = sparse.coo_array((np.array(weights, np.float32), places), shape=shape).tocsr()
+    found = np.fromiter(edges, dtype=_EDGE, count=len(edges))
+    places = (found["source"], found["target"])
+    matrix = sparse.coo_array((found["weight"], places), shape=shape).tocsr()
     matrix.sum_duplicates()
     return matrix
 

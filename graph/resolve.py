@@ -86,8 +86,13 @@ def resolve(
 
 
 def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
-    """Whether a short name is met once, and beside the full one: a wife's or a brother's, then."""
-    return profiles[link.key].count == 1 and link.other in neighbours.get(link.key, ())
+    """Whether a short name is met once, and beside the full one: a wife's or a brother's, then.
+
+    In Chinese the given name alone often follows the full one in a sentence.
+    """
+    profile = profiles[link.key]
+    once = profile.count == 1 and not profile.is_han
+    return once and link.other in neighbours.get(link.key, ())
 
 
 def _unique(names: Iterable[Name]) -> list[Name]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .spelling import BORROWED, LONG, Spelling, consonants, romanised
 
-BLOCK = 24
+BLOCK = 12
 """Names of a block that are compared each with each; in a larger one, with so many next ones."""
 
 _RAREST = 3

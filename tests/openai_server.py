@@ -58,7 +58,8 @@ class Reply:
     token counts out, as many local servers do; `finished=False` ends a stream without saying so.
     `wait_seconds` passes before anything is sent; with `drip_seconds` so much passes after each
     byte (of a stream: each event), and with `drip_headers` it does from the first header on.
-    `code` is what an error says of itself beside its message.
+    `code` is what an error says of itself beside its message; `tokens` are the counts of prompt and
+    answer, words where they are not given.
     """
 
     text: str = DEFAULT_TEXT
@@ -75,6 +76,7 @@ class Reply:
     drip_seconds: float = 0.0
     drip_headers: bool = False
     code: str | int | None = None
+    tokens: tuple[int, int] | None = None
 
 
 TOO_LONG = Reply(
@@ -338,9 +340,9 @@ def _chunks(reply: Reply, request: Request) -> list[dict[str, object] | str]:
 
 
 def _usage(reply: Reply, request: Request) -> dict[str, int]:
-    """Words, so that a test can tell the server's count from a tokeniser's."""
-    prompt = sum(len(str(message["content"]).split()) for message in request.body["messages"])
-    answer = len(reply.text.split())
+    """Words unless the reply counts: a test can tell the server's count from a tokeniser's."""
+    words = sum(len(str(message["content"]).split()) for message in request.body["messages"])
+    prompt, answer = reply.tokens or (words, len(reply.text.split()))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": answer,

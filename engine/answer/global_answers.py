@@ -25,7 +25,7 @@ from .global_plan import PLANS, Effort, Selection
 from .global_reports import from_one_level, from_rated_reports
 from .global_scene import ReportsFor, Scene, Shelves, visible_reports
 from .overview import overview
-from .overview_model import reduce_with_model
+from .overview_model import REDUCE_OUTPUT_TOKENS, reduce_with_model
 from .parts import AnswerParts
 
 _WAYS: dict[Selection, Callable[[Scene, Stopwatch], Gathered]] = {
@@ -54,7 +54,7 @@ class GlobalAnswers:
         library: Library,
         parts: AnswerParts,
         *,
-        selection: Selection = "fixed",
+        selection: Selection = "lazy",
         effort: Effort = "medium",
         ask_many: AskMany | None = None,
         reports_for: ReportsFor | None = None,
@@ -146,7 +146,7 @@ def _written(scene: Scene, gathered: Gathered, *, ask_many: AskMany) -> Draft:
         gathered.points,
         ask_many=ask_many,
         chunks=gathered.chunks,
-        budget_tokens=scene.plan.reduce_tokens,
+        budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
         count=scene.count,
         limit=scene.parts.settings.global_points * 2,
         tokens=tokens,

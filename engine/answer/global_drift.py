@@ -217,7 +217,8 @@ class _Drift:
         """The passages for a question, each a numbered line that rests on its chunk."""
         scene = self.scene
         search = scene.parts.retriever.search(question, within=scene.within)
-        packed = pack(search.passages, budget_tokens=scene.plan.follow_tokens, count=scene.count)
+        budget = scene.follow_tokens(output_tokens=MAP_OUTPUT_TOKENS)
+        packed = pack(search.passages, budget_tokens=budget, count=scene.count)
         held = scene.chunks(passage.chunk_id for passage in packed.passages)
         self.chunks.update(held)
         findings: dict[int, tuple[str, Finding]] = {}

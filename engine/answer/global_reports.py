@@ -27,8 +27,8 @@ from .overview_map import MAP_OUTPUT_TOKENS, map_batches, map_reports
 from .overview_replies import RATINGS_SCHEMA, read_ratings
 from .prompts import stage_prompt
 
-RELEVANT = 0.4
-"""From this rating on a community is looked into."""
+RELEVANT, FREE_RELEVANT = 0.4, 0.1
+"""From this rating on a community is looked into: a model's, or a match, which costs nothing."""
 
 _RATED_TOKENS = 120
 """Of a report, at most so much is shown for a rating."""
@@ -47,7 +47,7 @@ def from_one_level(scene: Scene, watch: Stopwatch, *, write: bool = True) -> Gat
         scene.shelf.communities,
         scene.reports,
         budget_tokens=settings.global_scan_tokens if free else scene.plan.map_tokens,
-        count=scene.count,
+        count=scene.report_size,
     )
     _tell_selection(watch, selection, rated=0)
     return points_of(scene, selection.reports, watch, write=write)
@@ -70,11 +70,15 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
         scene.report_of,
         prior=prior,
         rate=prior if judge is None else judge.rate,
-        depth=Depth(levels=plan.levels, per_level=plan.per_level, relevant=RELEVANT),
+        depth=Depth(
+            levels=plan.levels,
+            per_level=plan.per_level,
+            relevant=FREE_RELEVANT if scene.ask_many is None else RELEVANT,
+        ),
         budget_tokens=settings.global_scan_tokens
         if scene.ask_many is None
         else plan.map_tokens - plan.rate_tokens,
-        count=scene.count,
+        count=scene.report_size,
     )
     usage = Usage() if judge is None else judge.usage
     for level, (rated, relevant) in enumerate(descent.rounds):
@@ -111,7 +115,7 @@ def points_of(
         watch.lap("map", f"{len(points)} finding(s) bear on the question", points=len(points))
         return Gathered(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
-    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.count)
+    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
     by_model = sum(1 for report in shown if report.written_by)
     watch.lap("read", f"{len(shown)} report(s), {by_model} by a model", by_model=by_model)
     batches = map_batches(

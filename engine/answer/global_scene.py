@@ -35,6 +35,7 @@ from ..index.door import (
 from ..index.filters import DocumentFilter
 from ..index.held_view import opened_view
 from ..index.library import Library
+from ..models.gateway import Gateway
 from ..retrieve.tokens import tokens
 from .admitted import admitted_reports
 from .asking import AskMany
@@ -67,6 +68,7 @@ class Shelf:
     reports: Sequence[Report]
     extractive: Sequence[Report]
     words: dict[str, frozenset[str]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def tree(self) -> CommunityTree:
@@ -174,6 +176,13 @@ class Scene:
         """Tokens of a text."""
         return self.parts.tokeniser.count(text)
 
+    def report_size(self, text: str) -> int:
+        """Tokens of a report's text, counted once for all questions."""
+        sizes = self.shelf.sizes
+        if text not in sizes:
+            sizes[text] = self.count(text)
+        return sizes[text]
+
     def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
         """Chunks by id."""
         with self.library.read() as connection, graph_errors():
@@ -215,14 +224,30 @@ class Scene:
         return [found.get(report.community_id, report) for report in reports]
 
     def call_tokens(self, *, output_tokens: int) -> int:
-        """How much of sources is shown in one call: the plan's share, or what the window holds."""
-        window = self.plan.call_tokens
-        if self.parts.models.map is not None:
-            room = self.parts.models.map.context_window - output_tokens - INSTRUCTION_TOKENS
-            window = min(window, self.parts.settings.global_budget_tokens, max(room, 200))
-        return window
+        """How much of sources is shown in one call of the map round."""
+        most = min(self.plan.call_tokens, self.parts.settings.global_budget_tokens)
+        return _fitting(most, self.parts.models.map, output_tokens=output_tokens)
+
+    def follow_tokens(self, *, output_tokens: int) -> int:
+        """How much of passages is shown for a further question."""
+        return _fitting(self.plan.follow_tokens, self.parts.models.map, output_tokens=output_tokens)
+
+    def reduce_tokens(self, *, output_tokens: int) -> int:
+        """How much of points is shown to whoever writes the answer."""
+        return _fitting(
+            self.plan.reduce_tokens, self.parts.models.answers, output_tokens=output_tokens
+        )
 
 
+def _fitting(tokens: int, gateway: Gateway | None, *, output_tokens: int) -> int:
+    """So many tokens, or as many as a model's window holds beside instructions and answer."""
+    if gateway is None:
+        return tokens
+    room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
+    return min(tokens, max(room, _LEAST_TOKENS))
+
+
+_LEAST_TOKENS = 200
 INSTRUCTION_TOKENS = 800
 """What is kept free in a window for the instructions and the question; they take half of it."""
 

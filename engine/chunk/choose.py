@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Embed = Callable[[Sequence[str]], list[list[float]]]
 Complete = Callable[[str], str]
 
+CHUNKS_VERSION = "chunks-2"
+"""Raised when the same text is cut in other places: documents are then indexed anew."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkOptions:
@@ -92,6 +95,7 @@ def chunk(
 def suited(text: str, shape: Shape) -> Strategy:
     """The strategy for a text of this shape: what its reader knows counts first, then its look."""
     from .detect import looks_like_faq, looks_like_legal, looks_like_transcript
+    from .entries import looks_like_entries
 
     match shape:
         case "code":
@@ -104,6 +108,8 @@ def suited(text: str, shape: Shape) -> Strategy:
             return "faq"
         case _ if looks_like_legal(text):
             return "legal"
+        case _ if looks_like_entries(text, markdown=shape == "markdown"):
+            return "entries"
         case _:
             return "recursive"
 
@@ -180,6 +186,7 @@ def _semantic_vectors(options: ChunkOptions) -> Embed:
 
 def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
     from .code import CodeNodeParser
+    from .entries import EntriesNodeParser
     from .faq import FaqNodeParser
     from .fixed import FixedNodeParser
     from .legal import LegalNodeParser
@@ -191,6 +198,7 @@ def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
 
     kinds: dict[str, type[SpanNodeParser]] = {
         "code": CodeNodeParser,
+        "entries": EntriesNodeParser,
         "faq": FaqNodeParser,
         "fixed": FixedNodeParser,
         "legal": LegalNodeParser,

@@ -76,6 +76,7 @@ from graph.global_search import (
 )
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
+from graph.judge_pending import JudgedNames, judge_pending
 from graph.model import Chunk, Community, Evidence, Extraction, Finding, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import derived_reports, read_chunks, read_communities, read_reports
@@ -110,6 +111,7 @@ __all__ = [
     "GraphError",
     "GraphExport",
     "GraphView",
+    "JudgedNames",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Material",
@@ -146,6 +148,7 @@ __all__ = [
     "informativeness",
     "is_fresh",
     "joined",
+    "judge_pending",
     "leads",
     "load_view",
     "map_points",

@@ -1,7 +1,8 @@
 """Which failures of a call pass by themselves, how long to wait for that, and what they cost.
 
 There is this one loop: clients' own are switched off. Waits grow from half a second, doubled and
-jittered ("equal jitter": Brooker, AWS Architecture Blog 2015), unless the server says how long. Knows nothing of models, budgets or prompts.
+jittered ("equal jitter": Brooker, AWS Architecture Blog 2015), unless the server says how long.
+Knows nothing of models, budgets or prompts.
 """
 
 from __future__ import annotations

@@ -98,12 +98,12 @@ def on_meetings(
         with KnowledgeEngine.open(path) as engine:
             title = texts[meeting]["title"]
             engine.add_text(texts[meeting]["text"], document_id=meeting, title=title)
-        for row in [row for row in asked if row["gold_ids"] == [meeting]][:3]:
-            for name, answer in answered(path, row["text"], ways=ways, efforts=efforts):
-                text = answer.text[:OF_A_MEETING]
-                rows.setdefault(name, []).append(
-                    (*share(text, row["answers"][0]), redundancy(text))
-                )
+        with asking(path, ways=ways, efforts=efforts) as ask:
+            for row in [row for row in asked if row["gold_ids"] == [meeting]][:3]:
+                for name, answer in ask(row["text"]).items():
+                    text = answer.text[:OF_A_MEETING]
+                    found = (*share(text, row["answers"][0]), redundancy(text))
+                    rows.setdefault(name, []).append(found)
     return rows
 
 

@@ -57,6 +57,7 @@ STRATEGIES: list[Strategy] = [
     "agentic",
     "parent_child",
     "sentence_window",
+    "entries",
 ]
 
 

@@ -528,6 +528,34 @@ def test_in_a_storm_everything_is_answered_and_nothing_is_exceeded(
     assert spent == gateway.total
 
 
+@pytest.mark.parametrize("seed", [4, 5])
+def test_in_a_storm_a_tight_budget_holds_whatever_the_server_did(
+    seed: int, openai_server: OpenAIServer, make: Make
+) -> None:
+    chance, lock = random.Random(seed), threading.Lock()  # noqa: S311  # keeps no secret
+    computed = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal computed
+        with lock:
+            kind, words = chance.random(), chance.randint(1, 40)
+            if kind < 0.2:
+                return Reply("down", status=503, headers=_SOON)
+            computed += 4 + words  # what it was asked, and what it answers
+            return Reply("w " * words, cut=kind < 0.3, stall=kind > 0.97)
+
+    openai_server.answer_with(answer)
+    budget = Budget(max_tokens=1_500)
+    gateway = make(budget=budget, timeout_seconds=1.0)
+    results = list(
+        gateway.each(((n, _prompt("one two", longest=40)) for n in range(80)), stage="x")
+    )
+    spent = budget.spent.prompt_tokens + budget.spent.completion_tokens
+    assert computed <= spent <= 1_500
+    assert any(isinstance(result, BudgetExceeded) for _, result in results)
+    assert len(results) == 80
+
+
 def test_requests_are_spaced_over_the_minute(openai_server: OpenAIServer, make: Make) -> None:
     gateway = make(requests_per_minute=600, concurrency=4)
     list(gateway.each([(number, _prompt()) for number in range(6)], stage="map"))

@@ -6,7 +6,8 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from engine import Answer, KnowledgeEngine
 from engine.answer.global_answers import GlobalAnswers
 from engine.answer.global_plan import Effort, Selection
 from engine.errors import ModelOutputError, ModelUnavailable
+from engine.index.door import Report, read_reports
 from engine.index.filters import document_filter
 from engine.models.tokeniser import load_tokeniser
 
@@ -125,8 +127,6 @@ def test_without_a_model_every_way_answers_with_quotes_at_their_places(
 
 
 def _without_times(first: Answer, second: Answer) -> Answer:
-    from dataclasses import replace
-
     steps = tuple(
         replace(step, seconds=before.seconds)
         for step, before in zip(second.trace, first.trace, strict=True)
@@ -260,3 +260,63 @@ def test_useless_replies_abstain_or_fail_and_never_make_an_answer(
     else:
         assert answer.abstained
         assert answer.citations == ()
+
+
+def test_reports_are_written_when_a_question_needs_them(
+    written: KnowledgeEngine, openai_server
+) -> None:
+    asked: list[str] = []
+
+    def reports_for(community_ids: Sequence[str]) -> dict[str, Report]:
+        asked.extend(community_ids)
+        with written._library.read() as connection:
+            held = {report.community_id: report for report in read_reports(connection)}
+        first = community_ids[0]
+        return {first: replace(held[first], title="A rewritten title", written_by="m")}
+
+    known = overview(written, "fixed")
+    answers = GlobalAnswers(
+        written._library, known._parts, selection="dynamic", ask_many=known._ask_many,
+        reports_for=reports_for,
+    )  # fmt: skip
+    answer = answers.answer(QUESTION)
+    shown = [request.question for request in openai_server.requests]
+
+    assert asked
+    assert any("# A rewritten title" in text for text in shown)
+    assert sum(step.figures.get("by_model", 0.0) for step in answer.trace) == 1
+    check_quotes(written, answer)
+
+
+def test_no_report_is_written_for_somebody_who_may_not_see_every_document(
+    written: KnowledgeEngine,
+) -> None:
+    def refuse(community_ids: Sequence[str]) -> dict[str, Report]:
+        raise AssertionError(f"reports of {community_ids} were asked for")
+
+    known = overview(written, "fixed")
+    answers = GlobalAnswers(
+        written._library, known._parts, selection="fixed", ask_many=known._ask_many,
+        reports_for=refuse,
+    )  # fmt: skip
+    answer = answers.answer(QUESTION, within=document_filter({"title": "Open Tide Charter"}))
+    assert {citation.title for citation in answer.citations} <= {"Open Tide Charter"}
+
+
+def test_a_small_window_is_not_overrun(
+    open_engine, openai_server, library: Path, tmp_path: Path
+) -> None:
+    window = 3_000
+    llm = {
+        "kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0,
+        "context_window_tokens": window,
+    }  # fmt: skip
+    own = Path(shutil.copytree(library, tmp_path / "library"))
+    openai_server.answer_with(Model())
+    count = load_tokeniser().count
+    with open_engine(own, llm=llm) as engine:
+        for way in WAYS:
+            check_quotes(engine, overview(engine, way).answer(QUESTION))
+    for request in openai_server.requests:
+        shown = sum(count(str(message["content"])) for message in request.body["messages"])
+        assert shown + 1_000 <= window

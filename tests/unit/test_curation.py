@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -295,3 +296,11 @@ def test_a_name_that_two_things_have_is_asked_for_by_id() -> None:
         find_key("the bee", both)
     assert find_key("e2", both) == "bee b"
     assert find_key("Bee A", both) == "bee a"
+
+
+def test_an_entity_stands_for_the_name_that_it_is_known_by() -> None:
+    (entity,), _ = resolve([name("ada brine"), name("brine")])
+    called = [replace(entity, name="The keeper")]
+    assert find_key("the keeper", called) == find_key(entity.id, called) == "ada brine"
+    (entity,), _ = resolve([name("vale"), name("orrin vale")])
+    assert find_key(entity.id, [entity]) == "orrin vale"

@@ -253,3 +253,15 @@ def test_a_judgement_goes_when_one_of_its_names_goes(database: Database) -> None
     derive(database, options=DeriveOptions())
     with database.read() as connection:
         assert read_judgements(connection) == []
+
+
+def test_nothing_is_kept_of_a_name_that_goes_while_the_model_thinks(database: Database) -> None:
+    def ask(_prompt: Prompt) -> str:
+        with database.write() as connection:
+            delete_document(connection, "b")
+        derive(database, options=DeriveOptions())
+        return Scripted("different")(_prompt)
+
+    judge_pending(database, ask, model="m")
+    with database.read() as connection:
+        assert read_judgements(connection) == []

@@ -171,6 +171,26 @@ def test_each_text_is_embedded_alone() -> None:
     assert sizes == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("surface", "kind", "expected"),
+    [
+        pytest.param("US", "PLACE", True, id="capitals"),
+        pytest.param("us", "PLACE", False, id="a pronoun"),
+        pytest.param("US", "PERSON", False, id="a person"),
+    ],
+)
+def test_common_abbreviations_are_known(surface: str, kind: str, expected: bool) -> None:
+    short = Name(key="us", surfaces={surface: 2}, types={kind: 2}, documents=frozenset("d"))
+    entities, _ = resolve([short, name("united states", "PLACE")])
+    assert expected == (len(entities) == 1)
+
+
+def test_a_short_name_met_once_beside_the_full_one_is_somebody_else() -> None:
+    names = [name("lisa quint"), name("quint", count=1)]
+    assert len(resolve(names)[0]) == 1
+    assert len(resolve(names, neighbours={"quint": {"lisa quint"}})[0]) == 2
+
+
 def test_a_courtesy_name_that_a_text_states_is_one_person_in_either_script() -> None:
     texts = ["劉備，字玄德，涿郡人也。玄德見曹操。", "刘备与曹操饮酒，玄德大惊。"]
     database = Database("sqlite://")
