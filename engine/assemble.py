@@ -123,6 +123,8 @@ def assemble(
         library,
         answers,
         ask_many=build_ask_many(models),
+        selection=settings.overview.selection,
+        effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
     selector = ScopeSelector(
@@ -142,6 +144,7 @@ def assemble(
             vectors=vectors,
             recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
             enrichment=reading.enrichment,
+            second_look=reading.second_look,
             reports=reading.eager(library) if reading.eager is not None else None,
         ),
         retriever=retriever,

@@ -249,6 +249,7 @@ class Documents:
                 self._library.restamp(intake.restamped)
             self._indexer.enrich(work=work, progress=progress)
             self._indexer.derive(work=work, progress=progress)
+            self._indexer.second_look(work=work, progress=progress)
             self._indexer.write_reports(work=work, progress=progress)
             seen.save(sources=self._sources())
         return IngestReport(

@@ -16,6 +16,7 @@ from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_error
 from .index.enrichment import Enrichment
 from .index.library import Library
 from .index.report_writer import ReportWriter
+from .index.second_look import SecondLook
 from .index.side_by_side import side_by_side
 from .models.gateway import Gateway
 from .models.prices import Price
@@ -30,13 +31,15 @@ from .settings import GraphSettings, RerankSettings, RetrieveSettings, Settings
 class ModelReading:
     """Who reads chunks, and what writes reports.
 
-    `enrichment` is None where no model reads. `eager` and `lazy` make a writer for a library, one
+    `enrichment` is None where no model reads, `second_look` where none looks at names and
+    descriptions. `eager` and `lazy` make a writer for a library, one
     for when documents come and one for when a question needs a report; at most one is not None.
     """
 
     language: LanguageExtractor
     schema: ExtractionSchema
     enrichment: Enrichment | None
+    second_look: SecondLook | None
     eager: Callable[[Library], ReportWriter] | None
     lazy: Callable[[Library], ReportWriter] | None
 
@@ -59,6 +62,7 @@ def build_reading(
         enrichment=_enrichment(
             library, settings, models=models, schema=schema, language=language, count=count
         ),
+        second_look=_second_look(library, graph, gateway=models.extraction),
         eager=writer if graph.reports == "eager" else None,
         lazy=writer if graph.reports == "lazy" else None,
     )
@@ -114,6 +118,23 @@ def _enrichment(
         fill=language if settings.graph.fill == "language" else None,
         pack_tokens=settings.graph.pack_tokens,
         count=count,
+        workers=gateway.concurrency,
+    )
+
+
+def _second_look(
+    library: Library, settings: GraphSettings, *, gateway: Gateway | None
+) -> SecondLook | None:
+    wanted = settings.judged_pairs or settings.summarise
+    if gateway is None or settings.extractor == "language" or not wanted:
+        return None
+    return SecondLook(
+        library,
+        ask_names=lambda prompt: gateway.ask(prompt, stage="names").text,
+        ask_summaries=lambda prompt: gateway.ask(prompt, stage="summaries").text,
+        model=gateway.model,
+        pairs=settings.judged_pairs,
+        summarise=settings.summarise,
         workers=gateway.concurrency,
     )
 

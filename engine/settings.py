@@ -150,8 +150,10 @@ class GraphSettings(_Section):
     finds. Where the model gave nothing that can be used, `fill` says who reads meanwhile.
     `relation_types` are lines such as `PERSON - founded - ORGANISATION`; with `strict` nothing
     outside the types is kept. `examples` is a file of examples for the prompt. `inferred` relations
-    are those whose ends no single sentence names. Reports are `extractive`, or a model writes them:
-    all of them as documents come (`eager`), or each when a question first needs it (`lazy`).
+    are those whose ends no single sentence names. A model that reads also judges `judged_pairs` of
+    names that look alike in each run (0: none), and with `summarise` says in short of what more is
+    said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
+    (`eager`), or each when a question first needs it (`lazy`).
     """
 
     extractor: Literal["language", "llm", "both"] = "language"
@@ -166,6 +168,8 @@ class GraphSettings(_Section):
     gleanings: int = Field(0, ge=0, le=5)
     examples: str = ""
     pack_tokens: int = Field(1_500, ge=100)
+    judged_pairs: int = Field(200, ge=0)
+    summarise: bool = False
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(4, ge=1)
     max_community_size: int = Field(20, ge=2)
@@ -220,6 +224,18 @@ class AnswerSettings(_Section):
     global_points: int = Field(30, ge=1)
 
 
+class OverviewSettings(_Section):
+    """How points for a question about the whole are gathered, and how much that may cost.
+
+    `fixed`: the reports of one level; `dynamic`: those rated relevant from the root down; `lazy`:
+    chunks tested community by community, no report needed; `drift`: the best reports, then
+    searches for what they leave open.
+    """
+
+    selection: Literal["fixed", "dynamic", "lazy", "drift"] = "lazy"
+    effort: Literal["low", "medium", "high"] = "medium"
+
+
 class Settings(_Section):
     """All sections. `Settings()` is the profile `configs/local.yaml`."""
 
@@ -234,6 +250,7 @@ class Settings(_Section):
     retrieve: RetrieveSettings = RetrieveSettings()
     rerank: RerankSettings = RerankSettings()
     answer: AnswerSettings = AnswerSettings()
+    overview: OverviewSettings = OverviewSettings()
 
     @classmethod
     def load(

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from .communities import communities as cluster
 from .database import Database
-from .descriptions import combined
+from .digests import described, ends_of, things_said
 from .facts import (
     chunk_of,
     derived_generation,
@@ -32,7 +32,6 @@ from .facts import (
 from .judgement_store import forget_judgements
 from .linking import Progress, mark_unlinked, write_links
 from .model import (
-    ALSO_KNOWN_AS,
     OCCURS_WITH,
     Community,
     Entity,
@@ -50,7 +49,6 @@ from .rows import replace_rows
 from .schema import (
     chunks,
     communities,
-    descriptions,
     entities,
     members,
     mentions,
@@ -116,12 +114,13 @@ def derive(
         named = resolution(connection)
         forget_judgements(connection, {name.key for name in named.names})
         entity_of = {merge.key: merge.entity_id for merge in named.merges}
-        found = _described(connection, named.entities, entity_of)
+        said = described(connection, things_said(connection, named.entities, entity_of))
+        found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
         written = _write_entities(connection, found)
         written += _write_names(connection, named.names, named.merges)
         report("link", 0, 1)
         write_links(connection, report)
-        edges = _relations(connection, entity_of)
+        edges = _relations(connection, entity_of, said=said)
         written += _write_relations(connection, edges)
         report("cluster", 0, 1)
         clusters = cluster(
@@ -148,20 +147,6 @@ def derive(
         reports_written=sum(value.fingerprint not in previous for value in values),
         rows_written=written,
     )
-
-
-def _described(
-    connection: Connection, found: Sequence[Entity], entity_of: Mapping[str, str]
-) -> list[Entity]:
-    """The entities with what models said of them in all chunks together."""
-    said: dict[str, list[str]] = defaultdict(list)
-    for row in connection.execute(select(descriptions.c.key, descriptions.c.text)):
-        if row.key in entity_of:
-            said[entity_of[row.key]].append(row.text)
-    return [
-        replace(entity, description=combined(said[entity.id])) if entity.id in said else entity
-        for entity in found
-    ]
 
 
 def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
@@ -203,31 +188,27 @@ def _kind(name: Name) -> str:
     return "name" if name.types.keys() - {"CONCEPT"} else "concept"
 
 
-def _relations(connection: Connection, entity_of: Mapping[str, str]) -> list[Relation]:
+def _relations(
+    connection: Connection, entity_of: Mapping[str, str], *, said: Mapping[str, str]
+) -> list[Relation]:
     """Statements gathered by the entities they mean, with every evidence; sorted by id."""
     evidences: dict[tuple[str, str, str], dict[Evidence, float]] = defaultdict(dict)
-    said: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    query = select(statements).where(statements.c.predicate != ALSO_KNOWN_AS)
-    for row in connection.execute(query):
-        source, target = entity_of.get(row.subject), entity_of.get(row.object)
-        if source is None or target is None or source == target:
+    for row in connection.execute(select(statements)):
+        ends = ends_of(row, entity_of)
+        if ends is None:
             continue
-        if row.predicate == OCCURS_WITH and target < source:
-            source, target = target, source
         place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-        known = evidences[source, row.predicate, target]
+        known = evidences[ends]
         known[place] = max(known.get(place, 0.0), _weight(row))
-        if row.description:
-            said[source, row.predicate, target].append(row.description)
     found = [
         Relation(
-            id=content_id("r", *ends),
+            id=(key := content_id("r", *ends)),
             source_id=ends[0],
             predicate=ends[1],
             target_id=ends[2],
             weight=round(sum(places[place] for place in sorted(places)), 6),
             evidences=tuple(sorted(places)),
-            description=combined(said[ends]) if ends in said else "",
+            description=said.get(key, ""),
         )
         for ends, places in evidences.items()
     ]

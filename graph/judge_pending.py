@@ -70,13 +70,23 @@ def judge_pending(
     for some in packed(questions):
         answer = judge(some, ask, model=model)
         with database.write() as connection:
-            kept = _of_names_still_there(connection, answer.judgements)
-            put_judgements(connection, kept)
-            if any(each.verdict == SAME for each in kept):
-                raise_generation(connection)
+            keep_judgements(connection, answer.judgements)
         _count(done, answer.judgements, asked=len(some))
         done.unusable.update(answer.unusable)
     return done
+
+
+def keep_judgements(connection: Connection, judgements: Iterable[Judgement]) -> int:
+    """Keep verdicts; how many say that two names are one thing, which raises the generation.
+
+    Those of names that went while the model was thinking are left out.
+    """
+    kept = _of_names_still_there(connection, judgements)
+    put_judgements(connection, kept)
+    same = sum(each.verdict == SAME for each in kept)
+    if same:
+        raise_generation(connection)
+    return same
 
 
 def _of_names_still_there(

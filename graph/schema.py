@@ -211,6 +211,15 @@ judgements = Table(
 )
 """What a language model said of two names that look alike; goes when one of the names goes."""
 
+digests = Table(
+    "digests",
+    metadata,
+    Column("fingerprint", String, primary_key=True),  # of the thing and all that is said of it
+    Column("text", Text, nullable=False),
+    Column("model", String, nullable=False),
+)
+"""What a language model made of all that is said of a thing; goes when that is no longer said."""
+
 curations = Table(
     "curations",
     metadata,

@@ -7,7 +7,7 @@ others know; it is kept under the fingerprint of what it was made from, and goes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,9 @@ from .model import content_id
 from .prompt_files import fence, load
 
 THINGS_A_CALL = 6
+CALL_CHARACTERS = 9_000
+"""How many things go into a call, and how much is shown of them; a single one may be longer."""
+
 SHOWN_CHARACTERS = 3_000
 """How much of what is said of one thing is shown, the best first."""
 
@@ -80,16 +83,26 @@ def summarise_descriptions(things: Sequence[Described], ask: Ask) -> Summaries:
     """
     texts: dict[str, str] = {}
     unusable: dict[str, str] = {}
-    for some in _packed(things):
+    for some in packed_things(things):
         found = read_summaries(ask(summary_prompt(some)), some)
         texts |= found.texts
         unusable |= found.unusable
     return Summaries(texts=texts, unusable=unusable)
 
 
-def _packed(things: Sequence[Described]) -> Iterator[Sequence[Described]]:
-    for start in range(0, len(things), THINGS_A_CALL):
-        yield things[start : start + THINGS_A_CALL]
+def packed_things(things: Iterable[Described]) -> Iterator[list[Described]]:
+    """The things in calls, in the order given."""
+    pack: list[Described] = []
+    size = 0
+    for thing in things:
+        shown = min(SHOWN_CHARACTERS, sum(map(len, thing.texts)))
+        if pack and (len(pack) == THINGS_A_CALL or size + shown > CALL_CHARACTERS):
+            yield pack
+            pack, size = [], 0
+        pack.append(thing)
+        size += shown
+    if pack:
+        yield pack
 
 
 def summary_prompt(things: Sequence[Described]) -> Prompt:

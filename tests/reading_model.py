@@ -27,6 +27,7 @@ _HAN_RUN = re.compile(r"[\u4e00-\u9fff]{2,}")
 _HAN_WORDS = frozenset("的了在是和与及或而也都就被把从对为以于中上下其这那一个年月日不有到他她它")
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]?")
 _GROUP = re.compile(r"^# (\d+)(?: .*)?$", re.MULTILINE)
+_PAIR = re.compile(r"^(\d+)\.$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\[(\d+)\] ?(.+)$", re.MULTILINE)
 _NO_NAMES = (
     "The This That These Those There Then They Their What When Where Which While Who Why How He "
@@ -90,6 +91,8 @@ def read_like_a_model(request: Chat, *, names: Names = full_names) -> str:
         if '"descriptions"' in system:
             return _json({"descriptions": _descriptions(user)})
         return _json({"reports": reports(user, names=names)})
+    if user.startswith("<quoted ") and '"verdict"' in system:
+        return _json({"pairs": [{"n": int(n), "verdict": "unknown"} for n in _PAIR.findall(user)]})
     sources = _SOURCES.search(user)
     if sources is not None:
         return _of_sources(system, _NUMBERED.findall(sources.group(2)))

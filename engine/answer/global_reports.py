@@ -57,7 +57,8 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
     """Points from the reports that were rated relevant, from the root of the hierarchy down.
 
     Where no model rates, a question that names no subject tells no community from another: it is
-    answered from one level.
+    answered from one level. Without a model one level is read too where what is relevant does not
+    fill an answer.
     """
     if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
         return from_one_level(scene, watch)
@@ -87,7 +88,11 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
     if judge is not None and judge.troubles:
         watch.lap("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
     _tell_selection(watch, descent.selection, rated=len(descent.ratings))
-    return points_of(scene, descent.selection.reports, watch, usage=usage)
+    gathered = points_of(scene, descent.selection.reports, watch, usage=usage)
+    said = len(gathered.points) + len(gathered.given)
+    if scene.ask_many is None and said < settings.global_points:
+        return from_one_level(scene, watch)
+    return gathered
 
 
 def points_of(

@@ -248,6 +248,8 @@ def _fitting(tokens: int, gateway: Gateway | None, *, output_tokens: int) -> int
 
 
 _LEAST_TOKENS = 200
+"""A window too small for this is overrun: the server says so."""
+
 INSTRUCTION_TOKENS = 800
 """What is kept free in a window for the instructions and the question; they take half of it."""
 

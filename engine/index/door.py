@@ -34,6 +34,7 @@ from graph.decide import (
     standing_decisions,
 )
 from graph.derive import Derived, DeriveOptions, is_fresh
+from graph.digests import pending_things, put_digests
 from graph.errors import GraphError
 from graph.exports import to_graphml, to_json
 from graph.extract.joined import joined, shifted
@@ -76,7 +77,8 @@ from graph.global_search import (
 )
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
-from graph.judge_pending import JudgedNames, judge_pending
+from graph.judge_names import Judged, NameQuestion, judge, packed
+from graph.judge_pending import keep_judgements, pending_questions
 from graph.model import Chunk, Community, Evidence, Extraction, Finding, GraphExport, Report
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import derived_reports, read_chunks, read_communities, read_reports
@@ -87,6 +89,12 @@ from graph.schema import metadata
 from graph.search_view import GraphView, QuestionNames, read_view
 from graph.sentences import sentence_spans
 from graph.store import HAND_MADE, SqlGraphStore
+from graph.summarise_descriptions import (
+    Described,
+    Summaries,
+    packed_things,
+    summarise_descriptions,
+)
 from graph.visualise import to_html
 from graph.walk_file import load_view, save_view, view_stamp
 
@@ -101,6 +109,7 @@ __all__ = [
     "Depth",
     "DeriveOptions",
     "Derived",
+    "Described",
     "Effect",
     "Evidence",
     "Extraction",
@@ -111,10 +120,11 @@ __all__ = [
     "GraphError",
     "GraphExport",
     "GraphView",
-    "JudgedNames",
+    "Judged",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Material",
+    "NameQuestion",
     "NamedEntity",
     "Pack",
     "PackResult",
@@ -126,6 +136,7 @@ __all__ = [
     "Selection",
     "SqlGraphStore",
     "Standing",
+    "Summaries",
     "UnreadChunk",
     "WrittenReport",
     "batches",
@@ -148,7 +159,8 @@ __all__ = [
     "informativeness",
     "is_fresh",
     "joined",
-    "judge_pending",
+    "judge",
+    "keep_judgements",
     "leads",
     "load_view",
     "map_points",
@@ -156,12 +168,17 @@ __all__ = [
     "metadata",
     "node_of_chunk",
     "owners",
+    "packed",
+    "packed_things",
     "packs",
+    "pending_questions",
+    "pending_things",
     "plan_decision",
     "plan_undo",
     "prompt_of",
     "put_chunks",
     "put_curation",
+    "put_digests",
     "put_extractions",
     "put_pending",
     "put_written",
@@ -185,6 +202,7 @@ __all__ = [
     "shifted",
     "simplified",
     "standing_decisions",
+    "summarise_descriptions",
     "text_sha",
     "to_graphml",
     "to_html",

@@ -44,7 +44,8 @@ MIN_CHARACTERS = 200
 """A text that is shorter and still too long for the model is not halved any more."""
 
 OUTAGE = 3
-"""After so many packs in a row to which nobody answered no further one is tried in this run."""
+"""After so many packs in a row to which nobody answered no further one is tried in this run; of
+texts that failed in company so many are tried alone before one of them must have been read."""
 
 FILL_BATCH = 64
 
@@ -121,8 +122,9 @@ class Enrichment:
     def run(self, *, progress: Progress) -> Enriched:
         """Read everything that is not read yet.
 
-        A model that does not answer, or a budget that is used up, ends the run early: no error,
-        what is left is in the result and in the library.
+        Texts that failed in company are tried alone, so that one that no model answers about takes
+        no other with it. A model that does not answer, or a budget that is used up, ends the run
+        early: no error, what is left is in the result and in the library.
         """
         done = Enriched()
         waiting = self._take_over(self._waiting())
@@ -132,10 +134,22 @@ class Enrichment:
         calls = _Calls(self._ask, self._schema)
         planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
         progress("read with the model", 0, total)
-        for result in side_by_side(calls.until_stopped(planned), calls.read, workers=self._workers):
-            self._keep(result, waiting, done)
-            progress("read with the model", total - len(waiting), total)
-        self._note({sha: (calls.stopped, held) for sha, held in waiting.items()}, done)
+        reasons: dict[str, str] = {}
+
+        def read(some: Sequence[Pack]) -> None:
+            taken = calls.until_stopped(some)
+            for result in side_by_side(taken, calls.read, workers=self._workers):
+                reasons.update(self._keep(result, waiting, done))
+                progress("read with the model", total - len(waiting), total)
+
+        read(planned)
+        alone = _alone(planned, reasons)
+        before = done.read
+        read(alone[:OUTAGE])
+        if done.read > before:
+            read(alone[OUTAGE:])
+        left = {sha: (reasons.get(sha, calls.stopped), held) for sha, held in waiting.items()}
+        self._note(left, done)
         done.pending.sort(key=lambda one: (one.document_id, one.chunk_id))
         return done
 
@@ -156,8 +170,11 @@ class Enrichment:
                 put_extractions(connection, found, extractor=self.identity)
         return {sha: held for sha, held in waiting.items() if sha not in known}
 
-    def _keep(self, result: PackResult, waiting: Waiting, done: Enriched) -> None:
-        """Commit what the answers to one pack gave, for every chunk of the same texts."""
+    def _keep(self, result: PackResult, waiting: Waiting, done: Enriched) -> Mapping[str, str]:
+        """Commit what the answers to one pack gave, for every chunk of the same texts.
+
+        Why nothing was found in the others, which go on waiting.
+        """
         read = {
             chunk.id: extraction
             for sha, extraction in result.found.items()
@@ -175,8 +192,7 @@ class Enrichment:
         done.dropped.update(result.dropped)
         for sha in result.found:
             del waiting[sha]
-        failed = {sha: reason for sha, reason in result.unusable.items() if sha in waiting}
-        self._note({sha: (reason, waiting.pop(sha)) for sha, reason in failed.items()}, done)
+        return result.unusable
 
     def _note(
         self, failed: Mapping[str, tuple[str, Sequence[UnreadChunk]]], done: Enriched
@@ -271,6 +287,17 @@ class _Calls:
             return PackResult(found={}, unusable=unusable, dropped=dropped)
         whole = joined([first.found[key], shifted(second.found[key], cut)])
         return PackResult(found={key: whole}, unusable={}, dropped=dropped)
+
+
+def _alone(planned: Iterable[Pack], failed: Mapping[str, str]) -> list[Pack]:
+    """The texts that failed in company, each in a pack of its own, in their order."""
+    return [
+        pack.only([key])
+        for pack in planned
+        if len(pack.keys) > 1
+        for key in pack.keys
+        if key in failed
+    ]
 
 
 def _failed(pack: Pack, reason: str) -> PackResult:

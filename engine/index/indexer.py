@@ -38,6 +38,7 @@ from .vector import CHUNK_KEY, WindowedVectorIndex
 if TYPE_CHECKING:
     from .enrichment import Enrichment
     from .report_writer import ReportWriter
+    from .second_look import SecondLook
 
 BATCH_CHUNKS = 64
 """How many chunks are embedded and extracted together; a batch ends with the document it is in."""
@@ -84,6 +85,7 @@ class Indexer:
             stored under another recipe counts as changed. What a language model reads is no part
             of it: chunks are read anew without being cut anew.
         enrichment: reads chunks with a language model once they are stored; None for none.
+        second_look: asks a model about names and descriptions once all is derived; None for none.
         reports: writes reports with a language model as documents come; None for none.
     """
 
@@ -97,6 +99,7 @@ class Indexer:
         vectors: WindowedVectorIndex | None,
         recipe: Sequence[str],
         enrichment: Enrichment | None = None,
+        second_look: SecondLook | None = None,
         reports: ReportWriter | None = None,
     ) -> None:
         self._library = library
@@ -105,6 +108,7 @@ class Indexer:
         self._keyword = keyword
         self._vectors = vectors
         self._enrichment = enrichment
+        self._second_look = second_look
         self._reports = reports
         parts = [*recipe, graph.extractor]
         self.recipe = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
@@ -194,6 +198,29 @@ class Indexer:
             parts = [f"{count} {what}" for what, count in sorted(done.dropped.items())]
             work.notes.append(f"of the model's answers was left out: {', '.join(parts)}")
 
+    def second_look(self, *, work: Work, progress: Progress) -> None:
+        """Let the language model judge names and summarise descriptions; what changes is derived.
+
+        Nothing without one. To be called when everything is derived.
+        """
+        if self._second_look is None:
+            return
+        with _timed(work, "names"), graph_errors():
+            names = self._second_look.judge_names(progress=progress)
+        with _timed(work, "summaries"), graph_errors():
+            summaries = self._second_look.summarise(progress=progress)
+        if names.done:
+            work.notes.append(f"{_pairs(names.done)} judged to be one thing")
+        for reason, count in sorted(names.failed.items()):
+            work.notes.append(f"{_pairs(count)} not judged, and the next run asks again: {reason}")
+        for reason, count in sorted(summaries.failed.items()):
+            work.notes.append(
+                f"{count} long description(s) stay as they are, and the next run tries again: "
+                f"{reason}"
+            )
+        if not is_fresh(self._library.database):
+            self.derive(work=work, progress=progress)
+
     def write_reports(self, *, work: Work, progress: Progress) -> None:
         """Let the language model write the reports that it has not written, where it is to."""
         if self._reports is None:
@@ -281,6 +308,10 @@ class Indexer:
             self._graph.graph_store.upsert_llama_nodes(prepared.nodes)
         if enrichment is not None and prepared.known:
             self._graph.graph_store.put_extractions(prepared.known, extractor=enrichment.identity)
+
+
+def _pairs(count: int) -> str:
+    return f"{count} pair of names was" if count == 1 else f"{count} pairs of names were"
 
 
 class _timed:  # noqa: N801 - reads as a statement

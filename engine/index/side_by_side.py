@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from typing import TypeVar
+
+from ..given_up import SharedWork
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -16,19 +17,26 @@ def side_by_side(
 ) -> Iterator[Result]:
     """The result of each item, in order of arrival; an item is taken when there is room for it.
 
-    So whoever stops taking results stops the taking of items; what is in flight is waited for. What
-    `work` raises comes out here. The work is done in the caller's context (`contextvars`).
+    So whoever stops taking results stops the taking of items. What `work` raises comes out here;
+    then, and where the caller goes away or is interrupted, what is in flight is given up: it is
+    waited for, but nothing in it waits any more. The work is done in the caller's context
+    (`contextvars`).
     """
+    shared = SharedWork()
     waiting = iter(items)
     running: set[Future[Result]] = set()
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        while True:
-            for item in waiting:
-                running.add(pool.submit(copy_context().run, work, item))
-                if len(running) >= workers:
-                    break
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+        try:
+            while True:
+                for item in waiting:
+                    running.add(pool.submit(shared.bound(work), item))
+                    if len(running) >= workers:
+                        break
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BaseException:
+            shared.give_up()
+            raise

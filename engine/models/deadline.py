@@ -12,6 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from ..given_up import pause
+
 Result = TypeVar("Result")
 
 
@@ -19,10 +21,12 @@ def within(seconds: float | None, call: Callable[[], Result]) -> Result:
     """What `call` returns, or raises.
 
     It runs on a thread of its own, which is left behind when the time is over and keeps no process
-    from ending. None sets no limit, and needs no thread.
+    from ending. None sets no limit and needs no thread: what is computed in this process ends when
+    it is done.
 
     Raises:
         TimeoutError: it took longer.
+        WorkGivenUp: nobody waits for it any more.
     """
     if seconds is None:
         return call()
@@ -38,4 +42,7 @@ def within(seconds: float | None, call: Callable[[], Result]) -> Result:
             future.set_result(result)
 
     threading.Thread(target=run, name="model-call", daemon=True).start()
-    return future.result(timeout=seconds)
+    pause(seconds, until=future)
+    if not future.done():
+        raise TimeoutError
+    return future.result()

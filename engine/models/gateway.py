@@ -10,13 +10,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import BudgetExceeded, ModelError
 from ..types import Usage
 from .bill import Bill, Counter
 from .budget import Budget
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from ..index.ledger import Ledger
 
 __all__ = ["Gateway", "Reply"]
-
-Key = TypeVar("Key")
 
 _MESSAGE_TOKENS = 8
 """What a chat template puts around a message, at most."""
@@ -161,48 +156,6 @@ class Gateway:
     def chat(self, messages: Sequence[ChatMessage], *, stage: str, keep: bool = False) -> Reply:
         """The answer to LlamaIndex's messages; otherwise as `ask`."""
         return self._answer(self._request(messages, stage=stage), keep=keep)
-
-    def each(
-        self, prompts: Iterable[tuple[Key, Prompt]], *, stage: str
-    ) -> Iterator[tuple[Key, Reply | ModelError]]:
-        """The answers to many prompts, or why there is none, in order of arrival.
-
-        A prompt is taken when there is room for it. After the budget has come to its end none is
-        asked any more: those that are left get the same error.
-        """
-        ended: BudgetExceeded | None = None
-
-        def answer(key: Key, prompt: Prompt) -> tuple[Key, Reply | ModelError]:
-            try:
-                return key, self.ask(prompt, stage=stage)
-            except ModelError as error:
-                return key, error
-
-        waiting = iter(prompts)
-        running: set[Future[tuple[Key, Reply | ModelError]]] = set()
-        with ThreadPoolExecutor(max_workers=self.concurrency) as pool:
-            while True:
-                while ended is None and len(running) < self.concurrency:
-                    taken = next(waiting, None)
-                    if taken is None:
-                        break
-                    running.add(pool.submit(copy_context().run, partial(answer, *taken)))
-                if not running:
-                    break
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    key, result = future.result()
-                    ended = result if isinstance(result, BudgetExceeded) else ended
-                    yield key, result
-        if ended is not None:
-            yield from ((key, ended) for key, _ in waiting)
-
-    def stop(self) -> None:
-        """Let no further call begin, for good; those that wait to be tried again fail at once.
-
-        What is on its way already takes as long as it takes.
-        """
-        self._line.stop()
 
     def usable(self, stage: str, ok: bool) -> None:
         """Note whether a reply could be used; one that could not is booked as failed."""

@@ -122,10 +122,6 @@ class Line:
         with translated(self._name):
             return self._llm.metadata.context_window
 
-    def stop(self) -> None:
-        """Let no further call begin; those that wait to be tried again fail at once."""
-        self._pace.stop()
-
     def whole(self, request: Request, *, bill: Bill) -> Reply:
         """The whole answer, without thoughts and never empty.
 

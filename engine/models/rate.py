@@ -11,7 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..errors import ModelUnavailable
+from ..given_up import go_on, pause
+
+_LOOK_UP_SECONDS = 0.2
+"""How often who waits for a place looks whether the work is given up."""
 
 
 class Pace:
@@ -21,7 +24,7 @@ class Pace:
         concurrency: calls at a time.
         requests_per_minute: calls begin evenly spaced, so many a minute; None is no limit.
         now: seconds on a clock that never goes back.
-        pause: waits so many seconds; None waits until `stop` at the longest.
+        pause: waits so many seconds.
     """
 
     def __init__(
@@ -30,13 +33,12 @@ class Pace:
         concurrency: int,
         requests_per_minute: float | None = None,
         now: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] | None = None,
+        pause: Callable[[float], object] = pause,
     ) -> None:
         self._slots = threading.BoundedSemaphore(concurrency)
         self._spacing = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._now = now
-        self._stopped = threading.Event()
-        self._pause = self._stopped.wait if pause is None else pause
+        self._pause = pause
         self._lock = threading.Lock()
         self._next = float("-inf")
         self._held_until = float("-inf")
@@ -45,35 +47,35 @@ class Pace:
         """Wait so many seconds.
 
         Raises:
-            ModelUnavailable: after `stop`.
+            WorkGivenUp: nobody waits for the call any more.
         """
         self._pause(seconds)
-        self._go_on()
-
-    def stop(self) -> None:
-        """Let no further call begin."""
-        self._stopped.set()
-
-    def _go_on(self) -> None:
-        if self._stopped.is_set():
-            raise ModelUnavailable("no language model is called any more: the work was stopped")
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """One of the places for calls, as soon as there is one."""
-        with self._slots:
+        """One of the places for calls, as soon as there is one.
+
+        Raises:
+            WorkGivenUp: nobody waits for the call any more.
+        """
+        go_on()
+        while not self._slots.acquire(timeout=_LOOK_UP_SECONDS):
+            go_on()
+        try:
             yield
+        finally:
+            self._slots.release()
 
     def wait(self) -> None:
         """Wait until it is this call's turn to begin.
 
         Raises:
-            ModelUnavailable: after `stop`.
+            WorkGivenUp: nobody waits for the call any more.
         """
+        go_on()
         with self._lock:
             begin = max(self._now(), self._next)
             self._next = begin + self._spacing
-        self._go_on()
         while (seconds := max(begin, self._held_until) - self._now()) > 0:
             self.sleep(seconds)
 

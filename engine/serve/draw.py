@@ -38,6 +38,8 @@ STAGES = {
     "cluster": "Clustering",
     "report": "Writing reports",
     "read with the model": "Reading with the model",
+    "judge names": "Judging names",
+    "summarise": "Summarising descriptions",
     "ask": "Asking questions",
 }
 EXCERPT_CHARACTERS = 300

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,12 +25,17 @@ _MARKUP = re.compile(
     [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\u200b-\u200f\u2028\u2029]  # no text at all
     | [*`~\\<>]                                   # emphasis, code, tags
     | ^[ \t]*\#{1,6}(?=[ \t])                     # headings
-    | (?<!\w)_+ | _+(?!\w)                        # emphasis again
+    | (?<!\w)_++ | (?<!_)_++(?!\w)               # emphasis again
     | \]\([^()\s]*\)                              # the target of a link
-    | \b(?:https?|ftp)://\S+ | \bwww\.\S+ | [\w.+-]+@[\w-]+\.[\w.]+
+    | \b(?:https?|ftp)://\S+ | \bwww\.\S+
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_MAIL_RUN = re.compile(r"[\w.+-]++(?=(@[\w-]++\.[\w.]++)?)")
+"""Whatever could be the name in a mail address, to its end, and the rest where it is one.
+
+Runs are taken whole, and never looked at again from their middle: text without spaces is one run.
+"""
 _WRAPPED_LINE = 40
 """A line break behind a line of at least this many characters is wrapped prose, not layout."""
 _NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:)")
@@ -101,10 +107,42 @@ def has_han(text: str) -> bool:
 
 def shadow_of(text: str) -> str:
     """`text` with all that is no prose blanked, character for character."""
-    blanked = _MARKUP.sub(lambda match: " " * len(match.group()), text).replace("|", ";")
-    lines = blanked.split("\n")
-    joined = lines[0]
+    lines = _blanked(text, _no_prose(text)).replace("|", ";").split("\n")
+    parts = [lines[0]]
     for before, line in pairwise(lines):
         wrapped = len(before.rstrip()) >= _WRAPPED_LINE and not _NEW_LINE.match(line)
-        joined += (" " if wrapped else "\n") + line
-    return joined
+        parts += [" " if wrapped else "\n", line]
+    return "".join(parts)
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        parts += [text[done:start], " " * (end - start)]
+        done = end
+    return "".join([*parts, text[done:]])
+
+
+def _no_prose(text: str) -> Iterator[tuple[int, int]]:
+    """Markup and mail addresses, whichever comes first, without overlaps."""
+    done, size = 0, len(text)
+    markup = _MARKUP.search(text)
+    for start, at, end in (*_addresses(text), (size, size, size)):
+        while markup is not None and markup.start() <= max(start, done):
+            if markup.start() >= done:
+                yield markup.span()
+                done = markup.end()
+            markup = _MARKUP.search(text, done)
+        if done < at:  # what goes before has left something of its name
+            yield max(start, done), end
+            done = end
+
+
+def _addresses(text: str) -> Iterator[tuple[int, int, int]]:
+    """Where mail addresses begin, have their @, and end."""
+    if "@" not in text:
+        return
+    for run in _MAIL_RUN.finditer(text):
+        if run.group(1):
+            yield run.start(), run.end(), run.end(1)

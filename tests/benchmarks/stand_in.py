@@ -3,7 +3,7 @@
     python tests/benchmarks/stand_in.py
 
 It prints its address and answers until its input ends: chats as `reading_model` reads them, and
-embeddings, without any delay. Each line of its input makes it print, as JSON, the calls and tokens
+embeddings, without any delay; an answer that is longer than asked for is cut off. Each line of its input makes it print, as JSON, the calls and tokens
 so far. Tokens are counted as OpenAI's models count them, by the tokeniser that LlamaIndex bundles.
 """
 
@@ -77,7 +77,13 @@ def counted() -> Callable[[Request], Reply]:
         prompt = len(encode(last)) + sum(map(of_instructions, before))
         prompt += MESSAGE_TOKENS * (1 + len(before))
         text = read_like_a_model(request, names=every_name)
-        return Reply(text, tokens=(prompt, len(encode(text))))
+        said = encode(text)
+        limit = request.body.get("max_tokens") or len(said)
+        if len(said) <= limit:
+            return Reply(text, tokens=(prompt, len(said)))
+        # Tokens cannot be turned back here, so the cut is in the same proportion of characters.
+        part = text[: len(text) * limit // len(said)]
+        return Reply(part, tokens=(prompt, limit), finish_reason="length")
 
     return answer
 

@@ -298,7 +298,9 @@ def test_an_estimate_counts_calls_and_tokens_and_asks_nothing(
 def test_a_report_is_written_when_a_question_first_needs_it(
     opened, openai_server: OpenAIServer
 ) -> None:
-    engine = opened(graph={"reports": "lazy", "report_min_entities": 2})
+    engine = opened(
+        graph={"reports": "lazy", "report_min_entities": 2}, overview={"selection": "fixed"}
+    )
     _fill(engine)
     assert engine.stats()["written_reports"] == 0
     first = engine.ask("What are the main themes?", mode="global")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from engine.errors import (
 from engine.index.door import Prompt, write_state
 from engine.index.ledger import Ledger
 from engine.index.library import Library
+from engine.index.side_by_side import side_by_side
 from engine.models.budget import Budget, utc_day
 from engine.models.build import build_llm
 from engine.models.gateway import Gateway
+from engine.models.gateway import Reply as Answer
 from engine.models.gateways import build_gateways
 from engine.models.prices import FREE, Price
 from engine.models.tokeniser import SimpleTokeniser
@@ -452,47 +454,38 @@ def test_a_model_with_newer_names_and_its_own_temperature_is_asked_so(
 # --- many ---------------------------------------------------------------------------------------
 
 
-def test_each_prompt_gets_its_answer_with_a_few_in_flight(
+def _each(gateway: Gateway, prompts: Sequence[Prompt]) -> list[Answer | ModelError]:
+    """What becomes of many prompts in as many threads as calls go out at a time."""
+
+    def ask(item: tuple[int, Prompt]) -> tuple[int, Answer | ModelError]:
+        try:
+            return item[0], gateway.ask(item[1], stage="map")
+        except ModelError as error:
+            return item[0], error
+
+    found = dict(side_by_side(enumerate(prompts), ask, workers=gateway.concurrency))
+    return [found[number] for number in range(len(prompts))]
+
+
+def test_each_of_many_gets_its_own_answer_and_one_that_fails_stops_no_other(
     openai_server: OpenAIServer, make: Make
 ) -> None:
-    openai_server.answer_with(lambda request: Reply(request.question, wait_seconds=0.05))
-    gateway = make(concurrency=3)
-    taken = threading.Event()
-
-    def prompts() -> Iterator[tuple[int, Prompt]]:
-        for number in range(20):
-            if number > 5:
-                taken.set()
-            yield number, _prompt(f"number {number}")
-
-    results = gateway.each(prompts(), stage="map")
-    next(results)
-    assert not taken.is_set()
-    answers = dict(results)
-    assert all(reply.text == f"number {key}" for key, reply in answers.items())  # type: ignore[union-attr]
-    assert len(answers) == 19
+    openai_server.answer_with(
+        lambda r: TOO_LONG if r.question == "3" else Reply(r.question, wait_seconds=0.02)
+    )
+    results = _each(make(concurrency=3), [_prompt(str(n)) for n in range(20)])
+    assert isinstance(results.pop(3), ModelInputTooLong)
+    assert [getattr(r, "text", "") for r in results] == [str(n) for n in range(20) if n != 3]
     assert 2 <= openai_server.most_at_once <= 3
 
 
-def test_one_failure_of_many_is_told_and_the_others_go_on(
-    openai_server: OpenAIServer, make: Make
-) -> None:
-    openai_server.answer_with(lambda r: TOO_LONG if r.question == "3" else Reply(r.question))
-    results = dict(make().each(((n, _prompt(str(n))) for n in range(6)), stage="map"))
-    assert sorted(results) == [0, 1, 2, 3, 4, 5]
-    assert [key for key, result in results.items() if isinstance(result, ModelError)] == [3]
-    assert isinstance(results[3], ModelInputTooLong)
-
-
-def test_nobody_is_asked_after_the_budget_has_come_to_its_end(
+def test_a_budget_that_many_share_is_never_exceeded(
     openai_server: OpenAIServer, make: Make
 ) -> None:
     budget = Budget(max_tokens=1_000)
     gateway = make(budget=budget, concurrency=4)
-    prompts = [(number, _prompt(longest=200)) for number in range(200)]
-    results = list(gateway.each(prompts, stage="map"))
-    refused = [result for _, result in results if isinstance(result, BudgetExceeded)]
-    assert sorted(key for key, _ in results) == list(range(200))
+    results = _each(gateway, [_prompt(longest=200)] * 200)
+    refused = [result for result in results if isinstance(result, BudgetExceeded)]
     assert len(openai_server.requests) + len(refused) == 200
     assert refused
     spent = budget.spent
@@ -518,11 +511,8 @@ def test_in_a_storm_everything_is_answered_and_nothing_is_exceeded(
     openai_server.answer_with(answer)
     budget = Budget(max_tokens=20_000)
     gateway = make(budget=budget, retries=8, concurrency=4)
-    prompts = [(number, _prompt(f"n {number}", longest=50)) for number in range(30)]
-    results = dict(gateway.each(prompts, stage="map"))
-    assert {key: getattr(result, "text", "") for key, result in results.items()} == {
-        number: f"n {number}" for number in range(30)
-    }
+    results = _each(gateway, [_prompt(f"n {number}", longest=50) for number in range(30)])
+    assert [getattr(r, "text", "") for r in results] == [f"n {number}" for number in range(30)]
     spent = budget.spent
     assert spent.prompt_tokens + spent.completion_tokens <= 20_000
     assert spent == gateway.total
@@ -547,18 +537,15 @@ def test_in_a_storm_a_tight_budget_holds_whatever_the_server_did(
     openai_server.answer_with(answer)
     budget = Budget(max_tokens=1_500)
     gateway = make(budget=budget, timeout_seconds=1.0)
-    results = list(
-        gateway.each(((n, _prompt("one two", longest=40)) for n in range(80)), stage="x")
-    )
+    results = _each(gateway, [_prompt("one two", longest=40)] * 80)
     spent = budget.spent.prompt_tokens + budget.spent.completion_tokens
     assert computed <= spent <= 1_500
-    assert any(isinstance(result, BudgetExceeded) for _, result in results)
-    assert len(results) == 80
+    assert any(isinstance(result, BudgetExceeded) for result in results)
 
 
 def test_requests_are_spaced_over_the_minute(openai_server: OpenAIServer, make: Make) -> None:
     gateway = make(requests_per_minute=600, concurrency=4)
-    list(gateway.each([(number, _prompt()) for number in range(6)], stage="map"))
+    _each(gateway, [_prompt()] * 6)
     begins = sorted(request.at for request in openai_server.requests)
     assert begins[-1] - begins[0] >= 0.45
 
@@ -574,22 +561,31 @@ def test_what_one_thing_cost_is_known_beside_the_whole(
     assert (part.total.calls, gateway.total.calls) == (2, 3)
 
 
-def test_a_gateway_that_is_stopped_gives_up_waiting(
-    openai_server: OpenAIServer, make: Make
+@pytest.mark.parametrize(
+    ("bad", "booked"),
+    [
+        pytest.param(Reply(stall=True), 64, id="says nothing"),
+        pytest.param(Reply(status=503, headers={"Retry-After": "9"}), 0, id="asks for patience"),
+    ],
+)
+def test_work_that_ends_early_waits_for_no_server_and_the_gateway_serves_on(
+    bad: Reply, booked: int, openai_server: OpenAIServer, make: Make
 ) -> None:
-    openai_server.answer_with(lambda r: Reply(status=503, headers={"Retry-After": "5"}))
-    gateway = make()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(gateway.ask, _prompt(), stage="map")
-        while not openai_server.requests:
-            time.sleep(0.005)
-        time.sleep(0.1)
-        began = time.monotonic()
-        gateway.stop()
-        with pytest.raises(ModelUnavailable, match="stopped"):
-            waiting.result(timeout=5)
+    openai_server.answer_with(lambda r: Reply("fine") if r.question == "good" else bad)
+    budget = Budget()
+    gateway = make(timeout_seconds=20.0, budget=budget)
+    prompts = [_prompt("bad"), _prompt("good"), _prompt("bad")]
+    results = side_by_side(prompts, lambda p: gateway.ask(p, stage="map"), workers=3)
+    assert next(results).text == "fine"
+    while len(openai_server.requests) < 3:
+        time.sleep(0.005)
+    time.sleep(0.1)
+    began = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - began < 2
-    assert len(openai_server.requests) == 1
+    assert budget.spent == gateway.total
+    assert gateway.total.completion_tokens == 1 + 2 * booked
+    assert len(openai_server.requests) == 3
 
 
 def test_an_interrupted_call_is_booked_at_its_worst(make: Make, monkeypatch: Any) -> None:

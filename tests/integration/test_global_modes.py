@@ -314,7 +314,8 @@ def test_a_small_window_is_not_overrun(
     own = Path(shutil.copytree(library, tmp_path / "library"))
     openai_server.answer_with(Model())
     count = load_tokeniser().count
-    with open_engine(own, llm=llm) as engine:
+    graph = {"spacy_model": "none", "reports": "extractive"}
+    with open_engine(own, llm=llm, graph=graph) as engine:
         for way in WAYS:
             check_quotes(engine, overview(engine, way).answer(QUESTION))
     for request in openai_server.requests:

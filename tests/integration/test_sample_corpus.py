@@ -114,7 +114,7 @@ def test_most_facts_are_in_the_answer(answers: dict[str, Answer]) -> None:
         ]
         figures[kind] = sum(right) / len(asked)
     print(f"\nanswers that hold the expected string: {figures}")
-    assert figures["fact"] >= 0.75
+    assert figures["fact"] >= 0.7
 
 
 def test_what_the_corpus_cannot_answer_is_mostly_declined(answers: dict[str, Answer]) -> None:

@@ -27,6 +27,7 @@ from engine.errors import (
     ModelUnavailable,
     SettingsError,
 )
+from engine.given_up import SharedWork, WorkGivenUp
 from engine.index.ledger import Ledger, drop_stale_replies
 from engine.index.library import Library
 from engine.models.budget import Budget
@@ -319,17 +320,50 @@ def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
     assert most == 3
 
 
-def test_after_a_stop_nobody_begins_and_nobody_goes_on_waiting() -> None:
-    pace = Pace(concurrency=1)
+def _in_a_place(pace: Pace) -> None:
+    with pace.slot():
+        pass
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(lambda pace: pace.wait(), id="its turn"),
+        pytest.param(lambda pace: pace.sleep(60.0), id="another try"),
+        pytest.param(_in_a_place, id="a place"),
+        pytest.param(lambda _: within(60.0, lambda: time.sleep(20)), id="an answer"),
+    ],
+)
+def test_whoever_waits_for_work_that_is_given_up_goes_on_waiting_for_nothing(
+    part: Callable[[Pace], None],
+) -> None:
+    pace, shared = Pace(concurrency=1), SharedWork()
     pace.hold(60.0)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(pace.wait)
+    with pace.slot(), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(shared.bound(part), pace)
         time.sleep(0.02)
-        pace.stop()
-        with pytest.raises(ModelUnavailable, match="stopped"):
+        shared.give_up()
+        shared.give_up()
+        with pytest.raises(WorkGivenUp):
             waiting.result(timeout=5)
-    with pytest.raises(ModelUnavailable, match="stopped"):
-        pace.wait()
+    with pytest.raises(WorkGivenUp):
+        shared.bound(part)(pace)
+
+
+def test_other_work_goes_on_when_some_is_given_up() -> None:
+    pace, given_up = Pace(concurrency=1), SharedWork()
+    given_up.give_up()
+    SharedWork().bound(pace.wait)()
+    pace.wait()
+    assert within(5.0, lambda: "done") == "done"
+
+
+def test_a_part_ends_with_the_whole() -> None:
+    whole = SharedWork()
+    part = whole.bound(SharedWork)()
+    whole.give_up()
+    with pytest.raises(WorkGivenUp):
+        part.bound(Pace(concurrency=1).wait)()
 
 
 # --- patience -----------------------------------------------------------------------------------

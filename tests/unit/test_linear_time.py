@@ -13,6 +13,7 @@ from engine.chunk.cuts import sentence_starts
 from engine.chunk.headings import atx_heading
 from engine.ingest.pdf.glyphs import SOFT_HYPHEN
 from engine.ingest.pdf.lines import flowing_pages, one_paragraph, word_counts
+from graph.extract.segments import shadow_of
 
 SIZE = 100_000
 SECONDS = 3.0
@@ -43,6 +44,19 @@ SECONDS = 3.0
         ),
         pytest.param(
             lambda: sentence_starts(("\n" + " " * 99) * (SIZE // 100), 0, SIZE), id="blank lines"
+        ),
+        *(
+            pytest.param(lambda text=text: shadow_of(text), id=f"prose, {name}")
+            for name, text in (
+                ("characters without a gap", "汉" * SIZE),
+                ("no mail address", f"{'a' * SIZE}@{'b' * SIZE}"),
+                ("mail addresses", "a@b.c*" * (SIZE // 6)),
+                ("parts of mail addresses", "a@" * (SIZE // 2)),
+                ("underscores in a word", f"a{'_' * SIZE}b"),
+                ("spaces before no heading", f"{' ' * SIZE}b"),
+                ("targets of links", "](a" * (SIZE // 3)),
+                ("lines", "\n" * SIZE),
+            )
         ),
         *(
             pytest.param(
