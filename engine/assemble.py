@@ -89,6 +89,58 @@ def assemble(
     `history` tells what language models have cost in this library, for forecasts.
     """
     tokeniser = load_tokeniser()
+    reading = build_reading(library, settings, models=models, count=tokeniser.count)
+    options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
+    graph = _graph(library, settings.graph, extractor=reading.language)
+    finding = _finding(
+        library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
+    )
+    answering = _answering(
+        library, settings, finding=finding, reading=reading, models=models, tokeniser=tokeniser
+    )
+    return Parts(
+        graph=graph,
+        vectors=finding.vectors,
+        keyword=finding.keyword,
+        indexer=Indexer(
+            library,
+            chunker=lambda source: chunk(source, options=options, tokeniser=tokeniser),
+            graph=graph,
+            keyword=finding.keyword,
+            vectors=finding.vectors,
+            recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
+            enrichment=reading.enrichment,
+            second_look=reading.second_look,
+            reports=reading.eager(library) if reading.eager is not None else None,
+        ),
+        retriever=finding.retriever,
+        forecasts=_forecasts(
+            reading, options=options, models=models, tokeniser=tokeniser, history=history
+        ),
+        local=answering.local,
+        overview=answering.overview,
+        router=answering.router,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """What finds passages; `meaning` compares sentences, and is None where no model does."""
+
+    vectors: WindowedVectorIndex | None
+    keyword: KeywordRetriever
+    retriever: LocalRetriever
+    meaning: BaseEmbedding | None
+
+
+def _finding(
+    library: Library,
+    settings: Settings,
+    *,
+    models: Models,
+    embed_model: BaseEmbedding | None,
+    tokeniser: Tokeniser,
+) -> _Finding:
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = readability(embed_model, tokeniser=tokeniser)
     words = tokens_with(_dictionary(settings.retrieve))
@@ -108,53 +160,51 @@ def assemble(
         expander=build_expander(settings.retrieve, models=models, idf=keyword.idf),
         judge=build_judge(settings.rerank, models=models),
     )
-    answers = AnswerParts(
+    return _Finding(vectors=vectors, keyword=keyword, retriever=retriever, meaning=meaning)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answering:
+    """The two ways to an answer, and what chooses between them."""
+
+    local: LocalAnswers
+    overview: GlobalAnswers
+    router: RouterQueryEngine
+
+
+def _answering(
+    library: Library,
+    settings: Settings,
+    *,
+    finding: _Finding,
+    reading: ModelReading,
+    models: Models,
+    tokeniser: Tokeniser,
+) -> _Answering:
+    retriever = finding.retriever
+    parts = AnswerParts(
         retriever=retriever,
-        idf=keyword.idf,
+        idf=finding.keyword.idf,
         settings=settings.answer,
         models=models,
-        embed=embedder(meaning),
+        embed=embedder(finding.meaning),
         tokeniser=tokeniser,
         page_starts=library.page_starts,
     )
-    reading = build_reading(library, settings, models=models, count=tokeniser.count)
-    local = LocalAnswers(answers)
+    local = LocalAnswers(parts)
     overview = GlobalAnswers(
         library,
-        answers,
+        parts,
         ask_many=build_ask_many(models),
         selection=settings.overview.selection,
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
     selector = ScopeSelector(
-        meaning, known_names=lambda question: len(retriever.labels_in(question))
+        finding.meaning, known_names=lambda question: len(retriever.labels_in(question))
     )
-    options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
-    graph = _graph(library, settings.graph, extractor=reading.language)
-    return Parts(
-        graph=graph,
-        vectors=vectors,
-        keyword=keyword,
-        indexer=Indexer(
-            library,
-            chunker=lambda source: chunk(source, options=options, tokeniser=tokeniser),
-            graph=graph,
-            keyword=keyword,
-            vectors=vectors,
-            recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
-            enrichment=reading.enrichment,
-            second_look=reading.second_look,
-            reports=reading.eager(library) if reading.eager is not None else None,
-        ),
-        retriever=retriever,
-        forecasts=_forecasts(
-            reading, options=options, models=models, tokeniser=tokeniser, history=history
-        ),
-        local=local,
-        overview=overview,
-        router=build_router(selector, local=local.answer, overview=overview.answer),
-    )
+    router = build_router(selector, local=local.answer, overview=overview.answer)
+    return _Answering(local=local, overview=overview, router=router)
 
 
 def _forecasts(
@@ -176,6 +226,7 @@ def _forecasts(
         schema=reading.schema,
         reports=reading.eager,
         sampler=reading.language,
+        further=reading.second_look.may_ask if reading.second_look is not None else (),
     )
 
 

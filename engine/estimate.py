@@ -8,14 +8,17 @@ run, from a sample that is read without a model. Knows nothing of files.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llama_index.core.schema import TextNode
 
 from .index.door import (
+    OCCURS_WITH,
     Chunk,
+    Description,
     Extraction,
     ExtractionSchema,
     Extractor,
@@ -46,6 +49,15 @@ MESSAGE_TOKENS = 8
 ENTITY_TOKENS, RELATION_TOKENS, CLAIM_TOKENS, REPORT_TOKENS = 30, 42, 55, 330
 """What one of these takes of an answer, names in it counted."""
 
+MODEL_FINDS = 1.2
+"""A model names so many times what is named without one."""
+
+SENT_AGAIN = 0.4
+"""Which share of a pack is sent once more where the answer about it was cut off."""
+
+SAID_CHARACTERS = 70
+"""How long a model's description is, about."""
+
 EXTRACTION, REPORTS = "extraction", "reports"
 
 
@@ -69,6 +81,7 @@ class Forecasts:
         schema: what it would look for.
         reports: makes a writer for a library, where reports are written at once; None where not.
         sampler: reads the sample.
+        further: what else may be asked that cannot be told beforehand, a line each.
     """
 
     def __init__(
@@ -82,6 +95,7 @@ class Forecasts:
         schema: ExtractionSchema,
         reports: Callable[[Library], ReportWriter] | None,
         sampler: Extractor,
+        further: Sequence[str] = (),
     ) -> None:
         self._chunker = chunker
         self._count = count
@@ -91,6 +105,7 @@ class Forecasts:
         self._schema = schema
         self._reports = reports
         self._sampler = sampler
+        self._further = further
 
     def of(self, sources: Iterable[SourceText]) -> Estimate:
         """What adding these documents would cost, with what is still to be read of others."""
@@ -109,7 +124,10 @@ class Forecasts:
         if self._reports is not None:
             stages.append(self._written(self._reports, len(chunks), sample, before=stages))
         return Estimate(
-            documents=documents, chunks=len(texts), stages=tuple(stages), notes=tuple(notes)
+            documents=documents,
+            chunks=len(texts),
+            stages=tuple(stages),
+            notes=(*notes, *self._further),
         )
 
     def _unread(self, chunks: Sequence[Chunk]) -> tuple[dict[str, str], list[str]]:
@@ -126,22 +144,29 @@ class Forecasts:
     def _extraction(
         self, enrichment: Enrichment, texts: Mapping[str, str], sample: _Sample
     ) -> StageUsage:
-        packs = enrichment.packed(texts)
-        prompts = [self._tokens(prompt_of(pack, self._schema)) for pack in packs]
-        rounds = 1 + self._schema.gleanings
+        prompts = [prompt_of(pack, self._schema) for pack in enrichment.packed(texts)]
+        sizes = [self._tokens(prompt) for prompt in prompts]
         past = self._past(EXTRACTION)
         if past is not None:
-            ratio = past.completion_tokens / max(1, past.prompt_tokens)
-            answers, basis = ratio * sum(prompts), f"as in {past.calls} calls before"
+            answer = past.completion_tokens / max(1, past.prompt_tokens)
+            answers = [answer * size for size in sizes]
+            basis = f"as in {past.calls} calls before"
         else:
-            of_chunk = sample.answer_tokens(claims=self._schema.claims)
-            answers = of_chunk * len(texts)
+            answer = sample.answer_share(claims=self._schema.claims)
+            answers = [answer * self._count(prompt.user) for prompt in prompts]
             basis = f"answers told from {sample.size} chunks read without a model"
+        rooms = [prompt.max_output_tokens for prompt in prompts]
+        further = list(map(further_calls, answers, rooms))
+        again = sum(
+            calls * (self._count(prompt.system) + SENT_AGAIN * self._count(prompt.user))
+            for calls, prompt in zip(further, prompts, strict=True)
+        )
+        rounds = 1 + self._schema.gleanings
         return self._stage(
             EXTRACTION,
-            calls=len(packs) * rounds,
-            prompt_tokens=sum(prompts) * rounds,
-            completion_tokens=round(answers),
+            calls=len(prompts) * rounds + sum(further),
+            prompt_tokens=sum(sizes) * rounds + round(again),
+            completion_tokens=round(sum(answers)),
             basis=basis,
         )
 
@@ -228,16 +253,16 @@ class _Sample:
                 self._found = self.sampler.extract(texts)
         return self._found
 
-    def answer_tokens(self, *, claims: bool) -> float:
-        """How long a model's answer about one chunk is, on average."""
+    def answer_share(self, *, claims: bool) -> float:
+        """How long a model's answer is to a token of text, on average."""
         total = 0
-        for extraction in self._read():
-            names = {m.key for m in extraction.mentions if m.type != "CONCEPT"}
-            relations = min(len(extraction.statements), 2 * len(names))
+        for extraction in map(named_only, self._read()):
+            names = {mention.key for mention in extraction.mentions}
             total += len(json.dumps({"n": 1, "entities": [], "relations": []})) // 4
-            total += ENTITY_TOKENS * len(names) + RELATION_TOKENS * relations
+            total += ENTITY_TOKENS * len(names) + RELATION_TOKENS * len(extraction.statements)
             total += CLAIM_TOKENS * min(2, len(extraction.statements)) if claims else 0
-        return total / max(1, self.size)
+        texts = (chunk.text for chunk in self.chunks[: self.size])
+        return MODEL_FINDS * total / max(1, sum(map(self.count, texts)))
 
     def report_prompts(self, writer: Callable[[Library], ReportWriter]) -> list[tuple[Prompt, int]]:
         """The calls for reports that the sample's own graph would take, with how many each."""
@@ -249,7 +274,10 @@ class _Sample:
                 store = SqlGraphStore(library.database)
                 with library.write() as connection:
                     put_chunks(connection, sample)
-                    found = {chunk.id: one for chunk, one in zip(sample, read, strict=True)}
+                    found = {
+                        chunk.id: as_described(one, chunk.text)
+                        for chunk, one in zip(sample, read, strict=True)
+                    }
                     put_extractions(connection, found, extractor=self.sampler.identity)
                 with graph_errors():
                     store.refresh()
@@ -257,3 +285,40 @@ class _Sample:
             finally:
                 library.close()
         return [(report_prompt(pack), len(pack)) for pack in packs]
+
+
+def further_calls(answer_tokens: float, room: int) -> int:
+    """How often a model goes on where its answer does not fit; each time there is twice the room.
+
+    >>> further_calls(900, 1_000), further_calls(1_100, 1_000), further_calls(3_100, 1_000)
+    (0, 1, 2)
+    """
+    return max(0, math.ceil((answer_tokens - room) / (2 * room)))
+
+
+def named_only(extraction: Extraction) -> Extraction:
+    """Of what is read without a model what one would name: no concepts, no crowd of relations."""
+    mentions = tuple(mention for mention in extraction.mentions if mention.type != "CONCEPT")
+    names = {mention.key for mention in mentions}
+    inside = [one for one in extraction.statements if {one.subject, one.object} <= names]
+    return replace(extraction, mentions=mentions, statements=tuple(inside[: 2 * len(names)]))
+
+
+def as_described(extraction: Extraction, text: str) -> Extraction:
+    """The same with descriptions, as a model would give them: reports are written from them."""
+    begins = {mention.key: mention.start for mention in reversed(extraction.mentions)}
+    return replace(
+        extraction,
+        descriptions=tuple(
+            Description(key=key, text=text[start : start + SAID_CHARACTERS])
+            for key, start in sorted(begins.items())
+        ),
+        statements=tuple(
+            replace(
+                one,
+                predicate="linked with" if one.predicate == OCCURS_WITH else one.predicate,
+                description=text[one.start : one.start + SAID_CHARACTERS],
+            )
+            for one in extraction.statements
+        ),
+    )

@@ -19,7 +19,7 @@ from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
-from .index.soundness import held, problems, repaired
+from .index.soundness import held, pending, problems, repaired
 from .index.vector import WindowedVectorIndex
 from .ingest.intake import Wish
 from .models.build import build_chain
@@ -30,7 +30,7 @@ from .progress import Progress, silent
 from .questions import Questions, checked
 from .retrieve.local import LocalRetriever
 from .settings import Settings
-from .types import Answer, Estimate, IngestReport, MetaValue, Passage, StageUsage
+from .types import Answer, Estimate, IngestReport, MetaValue, Passage, PendingChunk, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -329,6 +329,10 @@ class KnowledgeEngine:
     def usage(self) -> list[StageUsage]:
         """What language models have cost in this library, by day, stage and model."""
         return self._ledger.rows()
+
+    def pending(self) -> list[PendingChunk]:
+        """The chunks that a language model has not read, and why; the next `add` tries again."""
+        return pending(self._library)
 
     def problems(self) -> list[str]:
         """What is wrong with the library, one line each; empty when it is sound."""

@@ -16,7 +16,7 @@ from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_error
 from .index.enrichment import Enrichment
 from .index.library import Library
 from .index.report_writer import ReportWriter
-from .index.second_look import SecondLook
+from .index.second_look import NAMES, SUMMARIES, SecondLook
 from .index.side_by_side import side_by_side
 from .models.gateway import Gateway
 from .models.prices import Price
@@ -119,6 +119,7 @@ def _enrichment(
         pack_tokens=settings.graph.pack_tokens,
         count=count,
         workers=gateway.concurrency,
+        unusable=lambda: gateway.usable("extraction", False),
     )
 
 
@@ -130,12 +131,13 @@ def _second_look(
         return None
     return SecondLook(
         library,
-        ask_names=lambda prompt: gateway.ask(prompt, stage="names").text,
-        ask_summaries=lambda prompt: gateway.ask(prompt, stage="summaries").text,
+        ask_names=lambda prompt: gateway.ask(prompt, stage=NAMES).text,
+        ask_summaries=lambda prompt: gateway.ask(prompt, stage=SUMMARIES).text,
         model=gateway.model,
         pairs=settings.judged_pairs,
         summarise=settings.summarise,
         workers=gateway.concurrency,
+        unusable=lambda stage: gateway.usable(stage, False),
     )
 
 
@@ -153,6 +155,7 @@ def build_report_writer(
         min_entities=settings.graph.report_min_entities,
         count=count,
         workers=gateway.concurrency,
+        unusable=lambda: gateway.usable("reports", False),
     )
 
 

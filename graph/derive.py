@@ -1,78 +1,58 @@
 """From all facts to what rests on them: entities, links, relations, communities, reports.
 
 One transaction, in which the rows written are a function of the facts alone: a library that
-reached the same facts by another way holds the same rows. Only what differs is written.
+reached the same facts by another way holds the same rows. Only what differs is written, and
+relations and reports are made anew only where something they rest on may have changed (`changes`).
 Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again.
 """
 
 from __future__ import annotations
 
+import gc
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    delete,
-    select,
-)
+from sqlalchemy import Connection, delete, func, insert, select
 
-from .communities import communities as cluster
+from .changes import communities_of, documents_laid_anew, entities_in, entities_of_rows, said_anew
+from .clustering import Way, clustered
 from .database import Database
-from .digests import described, ends_of, things_said
-from .facts import (
-    chunk_of,
-    derived_generation,
-    generation,
-    write_state,
-)
+from .digests import described, things_said
+from .facts import batches, derived_generation, generation, write_state
 from .judgement_store import forget_judgements
 from .linking import Progress, mark_unlinked, write_links
-from .model import (
-    OCCURS_WITH,
-    Community,
-    Entity,
-    Evidence,
-    Merge,
-    Name,
-    Relation,
-    Report,
-    content_id,
-)
+from .model import Community, Entity, Merge, Name, Report
 from .name_facts import resolution
 from .read import derived_reports, write_findings
-from .reports import EntityMention, ReportInput, write_reports
-from .rows import replace_rows
+from .relating import read_edges, stated_relations, write_relations
+from .report_reading import report_input
+from .reports import FORMAT, write_reports
+from .rows import Difference, write_difference, write_difference_at
 from .schema import (
-    chunks,
     communities,
     entities,
     members,
-    mentions,
     names,
-    relations,
     reports,
-    statements,
     written_reports,
 )
-
-TYPED_WEIGHT = 2.0
-"""A stated relation binds its two ends more than standing in one sentence, which weighs 1."""
-
-INFERRED_SHARE = 0.5
-"""What is left of that where no single sentence names both ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeriveOptions:
-    """What the derived rows depend on besides the facts."""
+    """What the derived rows depend on besides the facts.
+
+    With `communities` "anchored" they also depend on the order in which documents came: communities
+    stay as they were (see `anchored`) until more than `drift`, a share of all entities, has moved.
+    """
 
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
+    communities: Way = "exact"
+    drift: float = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,50 +86,79 @@ def derive(
     if is_fresh(database):  # without waiting for whoever writes
         return Derived()
     report = progress or (lambda _stage, _done, _total: None)
-    with database.write() as connection:
+    with database.write() as connection, _without_collection():
         current = generation(connection)
         if derived_generation(connection) == current:
             return Derived()
-        report("resolve", 0, 1)
-        named = resolution(connection)
-        forget_judgements(connection, {name.key for name in named.names})
-        entity_of = {merge.key: merge.entity_id for merge in named.merges}
-        said = described(connection, things_said(connection, named.entities, entity_of))
-        found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
-        written = _write_entities(connection, found)
-        written += _write_names(connection, named.names, named.merges)
-        report("link", 0, 1)
-        write_links(connection, report)
-        edges = _relations(connection, entity_of, said=said)
-        written += _write_relations(connection, edges)
-        report("cluster", 0, 1)
-        clusters = cluster(
-            sorted(entity.id for entity in found),
-            _weighted_edges(edges),
-            max_size=options.max_community_size,
-            resolution=options.resolution,
-            seed=options.seed,
-        )
-        written += _write_communities(connection, clusters)
-        report("report", 0, len(clusters))
-        previous = {value.fingerprint: value for value in derived_reports(connection)}
-        values = write_reports(
-            _report_input(connection, found, edges, clusters, entity_of), previous=previous
-        )
-        written += _write_reports(connection, values)
-        report("report", len(clusters), len(clusters))
+        derived = _derive(connection, options, report)
         write_state(connection, "derived", str(current))
+    return derived
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Many small values that all live on: looking for cycles among them costs a third of it all."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
+    laid_anew = documents_laid_anew(connection, version=FORMAT)
+    report("resolve", 0, 1)
+    named = resolution(connection)
+    forget_judgements(connection, {name.key for name in named.names})
+    entity_of = {merge.key: merge.entity_id for merge in named.merges}
+    said = described(connection, things_said(connection, named.entities, entity_of))
+    found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
+    entity_rows = _write_entities(connection, found)
+    name_rows = _write_names(connection, named.names, named.merges)
+    touched: set[str] | None = None  # everything
+    if laid_anew is not None:
+        touched = entities_of_rows(entity_rows, name_rows)
+        touched |= entities_in(connection, laid_anew, entity_of=entity_of)
+        touched |= said_anew(connection, said)
+    report("link", 0, 1)
+    write_links(connection, report)
+    related = stated_relations(connection, entity_of, said=said, only=touched)
+    relation_rows = write_relations(connection, related, only=touched)
+    report("cluster", 0, 1)
+    relation_count, edges = read_edges(connection)
+    clusters = clustered(
+        connection,
+        [entity.id for entity in found],
+        edges,
+        way=options.communities,
+        drift=options.drift,
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+    previous = {value.fingerprint: value for value in derived_reports(connection)}
+    fresh, community_count = _write_communities(connection, clusters)
+    again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
+    report("report", 0, len(again))
+    by_id = {entity.id: entity for entity in found}
+    told = report_input(connection, again, entities=by_id, entity_of=entity_of, said=said)
+    values = write_reports(told, previous=previous)
+    report_rows = _write_reports(connection, values, again=[one.id for one in again])
+    report("report", len(again), len(again))
     return Derived(
         entities=len(found),
-        relations=len(edges),
+        relations=relation_count,
         communities=len(clusters),
-        reports=len(values),
+        reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
         reports_written=sum(value.fingerprint not in previous for value in values),
-        rows_written=written,
+        rows_written=community_count
+        + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
 
 
-def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
+def _write_entities(connection: Connection, found: Sequence[Entity]) -> Difference:
     rows = [
         {
             "id": entity.id,
@@ -163,10 +172,12 @@ def _write_entities(connection: Connection, found: Sequence[Entity]) -> int:
         }
         for entity in found
     ]
-    return replace_rows(connection, entities, rows)
+    return write_difference(connection, entities, rows)
 
 
-def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence[Merge]) -> int:
+def _write_names(
+    connection: Connection, known: Sequence[Name], merges: Sequence[Merge]
+) -> Difference:
     kinds = {name.key: _kind(name) for name in known}
     rows = [
         {
@@ -179,7 +190,7 @@ def _write_names(connection: Connection, known: Sequence[Name], merges: Sequence
         for merge in merges
     ]
     mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
-    return replace_rows(connection, names, rows)
+    return write_difference(connection, names, rows)
 
 
 def _kind(name: Name) -> str:
@@ -188,108 +199,37 @@ def _kind(name: Name) -> str:
     return "name" if name.types.keys() - {"CONCEPT"} else "concept"
 
 
-def _relations(
-    connection: Connection, entity_of: Mapping[str, str], *, said: Mapping[str, str]
-) -> list[Relation]:
-    """Statements gathered by the entities they mean, with every evidence; sorted by id."""
-    evidences: dict[tuple[str, str, str], dict[Evidence, float]] = defaultdict(dict)
-    for row in connection.execute(select(statements)):
-        ends = ends_of(row, entity_of)
-        if ends is None:
-            continue
-        place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-        known = evidences[ends]
-        known[place] = max(known.get(place, 0.0), _weight(row))
-    found = [
-        Relation(
-            id=(key := content_id("r", *ends)),
-            source_id=ends[0],
-            predicate=ends[1],
-            target_id=ends[2],
-            weight=round(sum(places[place] for place in sorted(places)), 6),
-            evidences=tuple(sorted(places)),
-            description=said.get(key, ""),
-        )
-        for ends, places in evidences.items()
-    ]
-    return sorted(found, key=lambda relation: relation.id)
+def _write_communities(connection: Connection, found: Sequence[Community]) -> tuple[set[str], int]:
+    """The ids of communities that were not there before, and how many rows changed.
 
-
-def _weight(statement: Row[Any]) -> float:
-    """What one evidence of a relation weighs."""
-    if statement.predicate == OCCURS_WITH:
-        return 1.0
-    sure = INFERRED_SHARE if statement.inferred else 1.0
-    return TYPED_WEIGHT * float(statement.strength) * sure
-
-
-def _weighted_edges(found: Iterable[Relation]) -> list[tuple[str, str, float]]:
-    weights: dict[tuple[str, str], float] = defaultdict(float)
-    for relation in found:
-        ends = sorted((relation.source_id, relation.target_id))
-        weights[ends[0], ends[1]] += relation.weight
-    return [(source, target, weight) for (source, target), weight in sorted(weights.items())]
-
-
-def _write_relations(connection: Connection, found: Sequence[Relation]) -> int:
-    rows = [
-        {
-            "id": relation.id,
-            "source_id": relation.source_id,
-            "predicate": relation.predicate,
-            "target_id": relation.target_id,
-            "weight": relation.weight,
-            "description": relation.description,
-        }
-        for relation in found
-    ]
-    return replace_rows(connection, relations, rows)
-
-
-def _write_communities(connection: Connection, found: Sequence[Community]) -> int:
+    A community's id comes from its members: those of one that was there before are there, too.
+    """
+    held = set(connection.execute(select(communities.c.id)).scalars())
+    written = 0
+    for batch in batches(held - {value.id for value in found}):
+        for table in (members, reports):
+            gone = delete(table).where(table.c.community_id.in_(batch))
+            written += connection.execute(gone).rowcount
     rows = [
         {"id": value.id, "level": value.level, "parent_id": value.parent_id, "dirty": False}
         for value in found
     ]
-    written = replace_rows(connection, communities, rows)
+    written += write_difference(connection, communities, rows).count
     member_rows = [
         {"community_id": value.id, "entity_id": entity_id}
         for value in found
+        if value.id not in held
         for entity_id in value.entity_ids
     ]
-    return written + replace_rows(connection, members, member_rows)
+    if member_rows:
+        connection.execute(insert(members), member_rows)
+    return {value.id for value in found} - held, written + len(member_rows)
 
 
-def _report_input(
-    connection: Connection,
-    found: Sequence[Entity],
-    edges: Sequence[Relation],
-    clusters: Sequence[Community],
-    entity_of: Mapping[str, str],
-) -> ReportInput:
-    rows = connection.execute(
-        select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
-    )
-    placed = sorted(
-        {
-            (row.chunk_id, row.start, row.end, entity_of[row.key])
-            for row in rows
-            if row.key in entity_of
-        }
-    )
-    return ReportInput(
-        communities=tuple(clusters),
-        entities={entity.id: entity for entity in found},
-        relations=tuple(edges),
-        chunks={row.id: chunk_of(row) for row in connection.execute(select(chunks))},
-        mentions=tuple(
-            EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
-            for chunk_id, start, end, entity_id in placed
-        ),
-    )
-
-
-def _write_reports(connection: Connection, values: Sequence[Report]) -> int:
+def _write_reports(
+    connection: Connection, values: Sequence[Report], *, again: Collection[str]
+) -> Difference:
+    """Make these the reports of the communities `again`; what models wrote for others goes."""
     rows = [
         {
             "community_id": value.community_id,
@@ -303,7 +243,9 @@ def _write_reports(connection: Connection, values: Sequence[Report]) -> int:
         }
         for value in values
     ]
-    written = replace_rows(connection, reports, rows)
+    written = write_difference_at(
+        connection, reports, rows=rows, at=(reports.c.community_id,), values=again
+    )
     held = select(reports.c.fingerprint)
     connection.execute(delete(written_reports).where(written_reports.c.fingerprint.not_in(held)))
     return written

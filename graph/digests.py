@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from .curation_store import raise_generation
 from .descriptions import MAX_CHARACTERS, combined
@@ -24,18 +23,6 @@ Ends = tuple[str, str, str]
 """Source entity, predicate, target entity: what a relation is."""
 
 
-def ends_of(statement: Row[Any], entity_of: Mapping[str, str]) -> Ends | None:
-    """The relation that a statement is evidence of; None for what is none between two things."""
-    source, target = entity_of.get(statement.subject), entity_of.get(statement.object)
-    if statement.predicate == ALSO_KNOWN_AS or source is None or target is None:
-        return None
-    if source == target:
-        return None
-    if statement.predicate == OCCURS_WITH and target < source:
-        source, target = target, source
-    return source, statement.predicate, target
-
-
 def things_said(
     connection: Connection, entities: Sequence[Entity], entity_of: Mapping[str, str]
 ) -> list[Described]:
@@ -46,10 +33,12 @@ def things_said(
         if row.key in entity_of:
             of_entities[entity_of[row.key]].append(row.text)
     of_relations: dict[Ends, list[str]] = defaultdict(list)
-    for stated in connection.execute(select(statements).where(statements.c.description != "")):
-        ends = ends_of(stated, entity_of)
+    columns = (statements.c.subject, statements.c.predicate, statements.c.object)
+    query = select(*columns, statements.c.description).where(statements.c.description != "")
+    for subject, predicate, target, text in connection.execute(query):
+        ends = _ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is not None:
-            of_relations[ends].append(stated.description)
+            of_relations[ends].append(text)
     things = [
         Described(id=entity_id, name=names[entity_id], texts=tuple(texts))
         for entity_id, texts in of_entities.items()
@@ -59,6 +48,15 @@ def things_said(
         id_ = content_id("r", source, predicate, target)
         things.append(Described(id=id_, name=name, texts=tuple(texts)))
     return sorted(things, key=lambda thing: thing.id)
+
+
+def _ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
+    """The relation that a statement between these entities is evidence of; None for none."""
+    if predicate == ALSO_KNOWN_AS or source is None or target is None or source == target:
+        return None
+    if predicate == OCCURS_WITH and target < source:
+        source, target = target, source
+    return source, predicate, target
 
 
 def described(connection: Connection, things: Iterable[Described]) -> dict[str, str]:

@@ -24,7 +24,7 @@ def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
 
     What a chunk's longest matches are depends only on the names that occur in it.
     """
-    before = {(row.key, row.kind) for row in connection.execute(select(names.c.key, names.c.kind))}
+    before = set(map(tuple, connection.execute(select(names.c.key, names.c.kind)).all()))
     changed = sorted((key, kind) for key, kind in now ^ before if kind != "concept")
     if len(changed) * 5 > len(now):
         connection.execute(update(chunks).values(linked=False))

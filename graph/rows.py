@@ -2,49 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, insert, select, update
+
+from .facts import batches
+
+Values = tuple[Any, ...]
+"""A row as a tuple, in the order of the table's columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How rows that were held differ from those that are wanted; by key, each side sorted.
+
+    A row that changed stands on both sides.
+    """
+
+    before: Mapping[Values, Values]
+    after: Mapping[Values, Values]
+
+    @property
+    def count(self) -> int:
+        """How many rows came, went or changed."""
+        return len(self.before.keys() | self.after.keys())
+
+    @property
+    def come(self) -> list[Values]:
+        """Keys that were not held before."""
+        return [key for key in self.after if key not in self.before]
+
+    @property
+    def gone(self) -> list[Values]:
+        """Keys that are held no more."""
+        return [key for key in self.before if key not in self.after]
 
 
 def replace_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
     """Make the table hold exactly these rows, writing only the difference; how many changed."""
-    key_columns = list(table.primary_key.columns)
-    columns = [column.name for column in table.columns]
-    wanted = {
-        tuple(row[c.name] for c in key_columns): tuple(row[c] for c in columns) for row in rows
-    }
+    return write_difference(connection, table, rows).count
+
+
+def write_difference(
+    connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]
+) -> Difference:
+    """Make the table hold exactly these rows, whose keys differ; what had to be changed for it."""
+    held = set(map(tuple, connection.execute(select(table)).all()))
+    return _write(connection, table, held=held, wanted=_tuples(table, rows))
+
+
+def write_difference_at(
+    connection: Connection,
+    table: Table,
+    *,
+    rows: Iterable[Mapping[str, Any]],
+    at: Sequence[Column[str]],
+    values: Iterable[str],
+) -> Difference:
+    """The same for the part of a table in which one of the columns `at` has one of the values.
+
+    All rows lie in that part.
+    """
     held = {
-        tuple(getattr(row, c.name) for c in key_columns): tuple(row)
-        for row in connection.execute(select(table))
+        tuple(row)
+        for batch in batches(values)
+        for column in at
+        for row in connection.execute(select(table).where(column.in_(batch))).all()
     }
-    gone = sorted(held.keys() - wanted.keys())
-    come = [
-        dict(zip(columns, wanted[key], strict=True)) for key in sorted(wanted.keys() - held.keys())
+    return _write(connection, table, held=held, wanted=_tuples(table, rows))
+
+
+def _tuples(table: Table, rows: Iterable[Mapping[str, Any]]) -> set[Values]:
+    return set(map(itemgetter(*table.columns.keys()), rows))
+
+
+def _write(
+    connection: Connection, table: Table, *, held: set[Values], wanted: set[Values]
+) -> Difference:
+    columns = list(table.columns.keys())
+    keys = [column.name for column in table.primary_key.columns]
+    places = [columns.index(name) for name in keys]
+
+    def by_key(rows: set[Values]) -> dict[Values, Values]:
+        return dict(sorted((tuple(row[place] for place in places), row) for row in rows))
+
+    difference = Difference(before=by_key(held - wanted), after=by_key(wanted - held))
+    same_key = and_(*(table.c[name] == bindparam(f"key_{name}") for name in keys))
+
+    def named(key: Values) -> dict[str, Any]:
+        return {f"key_{name}": part for name, part in zip(keys, key, strict=True)}
+
+    if gone := [named(key) for key in difference.gone]:
+        connection.execute(delete(table).where(same_key), gone)
+    changed = [
+        named(key) | {f"new_{name}": part for name, part in zip(columns, row, strict=True)}
+        for key, row in difference.after.items()
+        if key in difference.before
     ]
-    changed = sorted(key for key in wanted.keys() & held.keys() if wanted[key] != held[key])
-    for start in range(0, len(gone), 200):
-        part = gone[start : start + 200]
-        where = (
-            key_columns[0].in_([key[0] for key in part])
-            if len(key_columns) == 1
-            else tuple_(*key_columns).in_(part)
-        )
-        connection.execute(delete(table).where(where))
     if changed:
-        same_key = and_(*(column == bindparam(f"key_{column.name}") for column in key_columns))
         values: dict[str, Any] = {
-            c.name: bindparam(f"new_{c.name}") for c in table.columns if not c.primary_key
+            name: bindparam(f"new_{name}") for name in columns if name not in keys
         }
+        connection.execute(update(table).where(same_key).values(values), changed)
+    if come := difference.come:
         connection.execute(
-            update(table).where(same_key).values(values),
-            [
-                {f"key_{c.name}": part for c, part in zip(key_columns, key, strict=True)}
-                | {f"new_{name}": v for name, v in zip(columns, wanted[key], strict=True)}
-                for key in changed
-            ],
+            insert(table), [dict(zip(columns, difference.after[key], strict=True)) for key in come]
         )
-    if come:
-        connection.execute(insert(table), come)
-    return len(gone) + len(come) + len(changed)
+    return difference

@@ -28,6 +28,7 @@ _HAN_WORDS = frozenset("的了在是和与及或而也都就被把从对为以�
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]?")
 _GROUP = re.compile(r"^# (\d+)(?: .*)?$", re.MULTILINE)
 _PAIR = re.compile(r"^(\d+)\.$", re.MULTILINE)
+_PAIR = re.compile(r"^(\d+)\.$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\[(\d+)\] ?(.+)$", re.MULTILINE)
 _NO_NAMES = (
     "The This That These Those There Then They Their What When Where Which While Who Why How He "
@@ -61,7 +62,7 @@ def every_name(text: str) -> list[tuple[int, str]]:
 
 
 def _repeated(text: str) -> list[tuple[int, str]]:
-    """Two to four Chinese characters that come at least twice, longer ones first."""
+    """Three or four Chinese characters that come at least twice, or two that come four times."""
     counts: Counter[str] = Counter()
     places: list[tuple[int, str]] = []
     for run in _HAN_RUN.finditer(text):
@@ -74,7 +75,9 @@ def _repeated(text: str) -> list[tuple[int, str]]:
     taken: set[int] = set()
     found = []
     for start, name in sorted(places, key=lambda one: (-len(one[1]), one[0])):
-        if counts[name] > 1 and taken.isdisjoint(range(start, start + len(name))):
+        if counts[name] >= (2 if len(name) > 2 else 4) and taken.isdisjoint(
+            range(start, start + len(name))
+        ):
             taken.update(range(start, start + len(name)))
             found.append((start, name))
     return found
@@ -87,6 +90,10 @@ def read_like_a_model(request: Chat, *, names: Names = full_names) -> str:
     system = str(messages[0]["content"]) if len(messages) > 1 else ""
     if "<<<texts " in user:
         return _json({"chunks": extraction(user, names=names)})
+    if user.startswith("<quoted ") and '"pairs"' in system:
+        numbers = [int(number) for number in _PAIR.findall(user)]
+        different = [{"n": number, "verdict": "different", "why": "other"} for number in numbers]
+        return _json({"pairs": different})
     if user.startswith("<quoted ") and _GROUP.search(user):
         if '"descriptions"' in system:
             return _json({"descriptions": _descriptions(user)})

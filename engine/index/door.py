@@ -79,7 +79,17 @@ from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
 from graph.judge_names import Judged, NameQuestion, judge, packed
 from graph.judge_pending import keep_judgements, pending_questions
-from graph.model import Chunk, Community, Evidence, Extraction, Finding, GraphExport, Report
+from graph.model import (
+    OCCURS_WITH,
+    Chunk,
+    Community,
+    Description,
+    Evidence,
+    Extraction,
+    Finding,
+    GraphExport,
+    Report,
+)
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
 from graph.read import derived_reports, read_chunks, read_communities, read_reports
 from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
@@ -100,6 +110,7 @@ from graph.walk_file import load_view, save_view, view_stamp
 
 __all__ = [
     "HAND_MADE",
+    "OCCURS_WITH",
     "Allowance",
     "Ask",
     "Chunk",
@@ -110,6 +121,7 @@ __all__ = [
     "DeriveOptions",
     "Derived",
     "Described",
+    "Description",
     "Effect",
     "Evidence",
     "Extraction",

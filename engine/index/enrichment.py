@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ..errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
+from ..errors import (
+    BudgetExceeded,
+    ModelError,
+    ModelInputTooLong,
+    ModelOutputError,
+    ModelUnavailable,
+)
 from ..progress import Progress
 from ..types import PendingChunk
 from .door import (
@@ -75,6 +81,7 @@ class Enrichment:
         pack_tokens: how much text goes into one call.
         count: tokens of a text.
         workers: calls at a time.
+        unusable: is told of each reply to a pack of which nothing could be used.
     """
 
     def __init__(
@@ -89,9 +96,11 @@ class Enrichment:
         pack_tokens: int,
         count: Callable[[str], int],
         workers: int,
+        unusable: Callable[[], None],
     ) -> None:
         self._library = library
         self._ask = ask
+        self._unusable = unusable
         self._schema = schema
         self._beside = beside
         self._fill = fill
@@ -131,7 +140,7 @@ class Enrichment:
         if not waiting:
             return done
         total = len(waiting)
-        calls = _Calls(self._ask, self._schema)
+        calls = _Calls(self._ask, self._schema, unusable=self._unusable)
         planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
         progress("read with the model", 0, total)
         reasons: dict[str, str] = {}
@@ -226,8 +235,9 @@ class _Calls:
     `stopped` says why no further pack is read, once that is so.
     """
 
-    def __init__(self, ask: Ask, schema: ExtractionSchema) -> None:
+    def __init__(self, ask: Ask, schema: ExtractionSchema, *, unusable: Callable[[], None]) -> None:
         self._ask = ask
+        self._unusable = unusable
         self._schema = schema
         self._unanswered = 0
         self.stopped = ""
@@ -242,7 +252,10 @@ class _Calls:
     def read(self, pack: Pack) -> PackResult:
         """What the model finds in a pack; texts for which that fails are unusable, with why."""
         try:
-            result = self._whole_or_halves(pack)
+            try:
+                result = self._whole_or_halves(pack)
+            except ModelOutputError:  # nothing in it that a correction could quote
+                result = self._whole_or_halves(pack)
         except BudgetExceeded as error:
             self.stopped = str(error)
             return _failed(pack, str(error))
@@ -267,11 +280,31 @@ class _Calls:
 
     def _whole_or_halves(self, pack: Pack) -> PackResult:
         try:
-            return extract_pack(pack, self._schema, self._ask, ask_again=self._ask_again)
+            return self._extracted(pack)
         except ModelInputTooLong as error:
             if len(pack.keys) > 1:
                 return _both(self._whole_or_halves(half) for half in pack.halves())
             return self._in_pieces(pack, error)
+
+    def _extracted(self, pack: Pack) -> PackResult:
+        replies = 0
+
+        def ask(prompt: Prompt) -> str:
+            nonlocal replies
+            text = self._ask(prompt)
+            replies += 1
+            return text
+
+        def ask_again(prompt: Prompt) -> str:
+            nonlocal replies
+            text = self._ask_again(prompt)
+            replies += bool(text)
+            return text
+
+        result = extract_pack(pack, self._schema, ask, ask_again=ask_again)
+        for _ in range(0 if result.found else replies):
+            self._unusable()
+        return result
 
     def _in_pieces(self, pack: Pack, error: ModelInputTooLong) -> PackResult:
         """A single text that is too long, in two pieces cut between sentences."""

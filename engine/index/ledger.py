@@ -40,6 +40,7 @@ class Ledger:
         self._library = library
         self._lock = threading.Lock()
         self._waiting: dict[_Place, tuple[Usage, int]] = {}
+        self._written: dict[str, Usage] = {}
         self._busy_until = float("-inf")
         self._engine = create_engine(
             library.database.url, connect_args={"timeout": _BUSY_SECONDS}, poolclass=NullPool
@@ -57,13 +58,10 @@ class Ledger:
             self._waiting[place] = (before + usage, failures + failed)
             self._flush()
 
-    def spent_on(self, day: str) -> Usage:
-        """What all calls of a day cost; those that wait in memory among them."""
-        with self._lock:
-            self._flush()
-            waiting = [cost for place, (cost, _) in self._waiting.items() if place.day == day]
-            with self._library.read() as connection:
-                return sum(waiting, start=_sums(connection, day))
+    def spent_by_others(self, day: str) -> Usage:
+        """What calls of a day cost that were not booked here: before, or by another process."""
+        with self._lock, self._library.read() as connection:
+            return _sums(connection, day).since(self._written.get(day, Usage()))
 
     def rows(self) -> list[StageUsage]:
         """What was booked, by day, stage and model, in that order."""
@@ -85,6 +83,8 @@ class Ledger:
             self._busy_until = time.monotonic() + _AFTER_BUSY_SECONDS
             _LOGGER.debug("usage is written later: %s", error.orig)
             return
+        for place, (waiting, _) in self._waiting.items():
+            self._written[place.day] = self._written.get(place.day, Usage()) + waiting
         self._waiting.clear()
 
     # --- what was answered ------------------------------------------------------------------

@@ -64,6 +64,7 @@ class ReportWriter:
         min_entities: smaller communities keep their extractive reports.
         count: tokens of a text.
         workers: calls at a time.
+        unusable: is told of each reply of which nothing could be used.
     """
 
     def __init__(
@@ -75,9 +76,11 @@ class ReportWriter:
         min_entities: int,
         count: Callable[[str], int],
         workers: int,
+        unusable: Callable[[], None],
     ) -> None:
         self._library = library
         self._ask = ask
+        self._unusable = unusable
         self._model = model
         self._min_entities = min_entities
         self._count = count
@@ -96,7 +99,7 @@ class ReportWriter:
         done, desk = Written(), self._desk()
         levels = desk.unwritten(community_ids)
         total = sum(map(len, levels))
-        calls = _Calls(self._ask)
+        calls = _Calls(self._ask, unusable=self._unusable)
         for level in levels:
             planned = calls.until_stopped(self._packs(desk, level))
             for result in side_by_side(planned, calls.write, workers=self._workers):
@@ -178,8 +181,9 @@ class ReportWriter:
 class _Calls:
     """The calls of one run; none after the budget has come to its end."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, *, unusable: Callable[[], None]) -> None:
         self._ask = ask
+        self._unusable = unusable
         self.asked: set[str] = set()
         self.stopped = ""
 
@@ -204,8 +208,12 @@ class _Calls:
         self, materials: Sequence[Material]
     ) -> tuple[dict[str, WrittenReport], dict[str, str]]:
         try:
-            return read_written(self._ask(report_prompt(materials)), materials)
+            reply = self._ask(report_prompt(materials))
         except ModelError as error:
             if isinstance(error, BudgetExceeded):
                 self.stopped = str(error)
             return {}, {one.basis.community.id: str(error) for one in materials}
+        found, unusable = read_written(reply, materials)
+        if not found:
+            self._unusable()
+        return found, unusable

@@ -8,7 +8,7 @@ how a call is paid for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -38,10 +38,16 @@ from .side_by_side import side_by_side
 OUTAGE = 3
 """After so many calls in a row to which nobody answered no further one is tried in this run."""
 
+NAMES, SUMMARIES = "names", "summaries"
+"""The stages under which calls are booked."""
+
 JUDGED = "judged"
 """The generation in which no pair of names was in doubt that nobody had judged."""
 
+CHANGED = "the documents have changed meanwhile"
+
 Asked = TypeVar("Asked")
+Thing = TypeVar("Thing")
 Answer = TypeVar("Answer")
 
 
@@ -64,6 +70,7 @@ class SecondLook:
         pairs: how many pairs of names a run may ask about; 0 for none.
         summarise: whether descriptions are summarised.
         workers: calls at a time.
+        unusable: is told the stage of each reply of which nothing could be used.
     """
 
     def __init__(
@@ -76,7 +83,9 @@ class SecondLook:
         pairs: int,
         summarise: bool,
         workers: int,
+        unusable: Callable[[str], None],
     ) -> None:
+        self._unusable = unusable
         self._library = library
         self._ask_names = ask_names
         self._ask_summaries = ask_summaries
@@ -85,32 +94,36 @@ class SecondLook:
         self._summarise = summarise
         self._workers = workers
 
+    @property
+    def may_ask(self) -> list[str]:
+        """What a run may cost beyond what can be told before the documents are read."""
+        lines = []
+        if self._pairs:
+            lines.append(f"up to {self._pairs} pairs of names may be judged too, several a call")
+        if self._summarise:
+            lines.append("long descriptions may be summarised too, several a call")
+        return lines
+
     def judge_names(self, *, progress: Progress) -> Looked:
         """Ask about the pairs in doubt that nobody judged, the most alike first.
 
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
-        looked = Looked()
         with self._library.read() as connection:
-            judged = read_state(connection, JUDGED) == str(generation(connection))
-            questions: Sequence[NameQuestion] = ()
-            if self._pairs and not judged:
-                questions = pending_questions(connection, limit=self._pairs)
+            if not self._pairs or read_state(connection, JUDGED) == str(generation(connection)):
+                return Looked()
+            questions = pending_questions(connection, limit=self._pairs)
         calls = _Calls[Sequence[NameQuestion], Judged](
             lambda some: judge(some, self._ask_names, model=self._model)
         )
-        said = 0
-        for some, answer in calls.answers(packed(questions), workers=self._workers):
-            if isinstance(answer, Judged):
-                with self._library.write() as connection:
-                    looked.done += keep_judgements(connection, answer.judgements)
-                looked.failed.update(answer.unusable.values())
-            else:
-                looked.failed[answer] += len(some)
-            said += len(some)
-            progress("judge names", said, len(questions))
-        _leave(looked, len(questions) - said, calls.stopped)
-        if self._pairs and not judged and not looked.failed and len(questions) < self._pairs:
+
+        def keep(_asked: Sequence[NameQuestion], answer: Judged) -> tuple[int, Collection[str]]:
+            with self._library.write() as connection:
+                return keep_judgements(connection, answer.judgements), answer.unusable.values()
+
+        told = _Told("judge names", len(questions), progress)
+        looked = self._follow(calls, packed(questions), keep=keep, stage=NAMES, told=told)
+        if not looked.failed and len(questions) < self._pairs:
             with self._library.write() as connection:
                 write_state(connection, JUDGED, str(generation(connection)))
         return looked
@@ -121,38 +134,67 @@ class SecondLook:
         Errors as in `judge_names`. Where somebody changes the documents meanwhile, what was
         summarised of them is dropped, and the run ends.
         """
-        looked = Looked()
-        things: Sequence[Described] = ()
+        if not self._summarise:
+            return Looked()
         with self._library.read() as connection:
             asked_in = generation(connection)
-            if self._summarise:
-                things = pending_things(connection)
+            things = pending_things(connection)
         calls = _Calls[Sequence[Described], Summaries](
             lambda some: summarise_descriptions(some, self._ask_summaries)
         )
-        said = 0
-        for some, answer in calls.answers(packed_things(things), workers=self._workers):
-            if isinstance(answer, Summaries):
-                with self._library.write() as connection:
-                    if generation(connection) != asked_in:
-                        calls.stopped = "the documents have changed meanwhile"
-                        continue
-                    put_digests(connection, some, answer.texts, model=self._model)
-                    asked_in = generation(connection)
-                looked.done += len(answer.texts)
-                looked.failed.update(answer.unusable.values())
+
+        def keep(asked: Sequence[Described], answer: Summaries) -> tuple[int, Collection[str]]:
+            nonlocal asked_in
+            with self._library.write() as connection:
+                if generation(connection) != asked_in:
+                    calls.stopped = CHANGED
+                    return 0, [CHANGED] * len(asked)
+                put_digests(connection, asked, answer.texts, model=self._model)
+                asked_in = generation(connection)
+            return len(answer.texts), answer.unusable.values()
+
+        told = _Told("summarise", len(things), progress)
+        return self._follow(calls, packed_things(things), keep=keep, stage=SUMMARIES, told=told)
+
+    def _follow(
+        self,
+        calls: _Calls[Sequence[Thing], Answer],
+        packs: Iterable[Sequence[Thing]],
+        *,
+        keep: Callable[[Sequence[Thing], Answer], tuple[int, Collection[str]]],
+        stage: str,
+        told: _Told,
+    ) -> Looked:
+        """Keep each answer as it comes; `keep` says how much came of it, and why not more."""
+        looked = Looked()
+        for asked, answer in calls.answers(packs, workers=self._workers):
+            if isinstance(answer, ModelError):
+                looked.failed[str(answer)] += len(asked)
             else:
-                looked.failed[answer] += len(some)
-            said += len(some)
-            progress("summarise", said, len(things))
-        _leave(looked, len(things) - said, calls.stopped)
+                done, reasons = keep(asked, answer)
+                looked.done += done
+                looked.failed.update(reasons)
+                if len(reasons) == len(asked):
+                    self._unusable(stage)
+            told.more(len(asked))
+        if told.done < told.total:
+            looked.failed[calls.stopped] += told.total - told.done
         return looked
 
 
-def _leave(looked: Looked, count: int, reason: str) -> None:
-    """Note what was not asked any more."""
-    if count:
-        looked.failed[reason] += count
+@dataclass(slots=True)
+class _Told:
+    """How far a stage is, and whom that is told."""
+
+    stage: str
+    total: int
+    progress: Progress
+    done: int = 0
+
+    def more(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+        self.progress(self.stage, self.done, self.total)
 
 
 class _Calls(Generic[Asked, Answer]):
@@ -168,7 +210,7 @@ class _Calls(Generic[Asked, Answer]):
 
     def answers(
         self, packs: Iterable[Asked], *, workers: int
-    ) -> Iterator[tuple[Asked, Answer | str]]:
+    ) -> Iterator[tuple[Asked, Answer | ModelError]]:
         """Each pack with its answer, or with why there is none, in order of arrival."""
         yield from side_by_side(self._until_stopped(packs), self._answer, workers=workers)
 
@@ -178,13 +220,13 @@ class _Calls(Generic[Asked, Answer]):
                 return
             yield pack
 
-    def _answer(self, pack: Asked) -> tuple[Asked, Answer | str]:
+    def _answer(self, pack: Asked) -> tuple[Asked, Answer | ModelError]:
         try:
             answer = self._ask(pack)
         except ModelError as error:
             self._unanswered += isinstance(error, ModelUnavailable)
             if isinstance(error, BudgetExceeded) or self._unanswered >= OUTAGE:
                 self.stopped = str(error)
-            return pack, str(error)
+            return pack, error
         self._unanswered = 0
         return pack, answer

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
+from ..types import PendingChunk
 from .door import chunk_table
 from .indexer import Indexer
 from .library import Library
@@ -34,6 +35,16 @@ def held(library: Library) -> dict[str, int]:
     return {name: counts[name] for name in COUNTED} | {"size_bytes": library.size_bytes()}
 
 
+def pending(library: Library) -> list[PendingChunk]:
+    """The chunks that a language model was to read and has not, by document, and why."""
+    query = text(
+        "SELECT document_id, chunk_id, reason FROM pending JOIN chunks ON chunks.id = chunk_id"
+        " ORDER BY document_id, start, chunk_id"
+    )
+    with library.read() as connection:
+        return [PendingChunk(**row) for row in connection.execute(query).mappings()]
+
+
 def repaired(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:
     """Bring everything that is derived up to the library; what was done, a line each."""
     done = indexer.derived()
@@ -59,9 +70,9 @@ def problems(library: Library) -> list[str]:
             chunk_table.c.start,
             chunk_table.c.end,
         ).outerjoin(documents, documents.c.id == chunk_table.c.document_id)
-        for chunk_id, text, whole, start, end in connection.execute(
+        for chunk_id, own, whole, start, end in connection.execute(
             query.order_by(chunk_table.c.id)
         ):
-            if whole is None or whole[start:end] != text:
+            if whole is None or whole[start:end] != own:
                 found.append(f"chunk {chunk_id} does not stand in its document")
     return found

@@ -12,14 +12,12 @@ from .build import build_embedding, build_llm, identity_of
 from .gateway import Gateway, Reply
 from .gateways import build_budget, build_gateways, build_llms
 from .tokeniser import Tokeniser, load_tokeniser, windows
-from .usage import UsageMeter
 
 __all__ = [
     "Budget",
     "Gateway",
     "Reply",
     "Tokeniser",
-    "UsageMeter",
     "build_budget",
     "build_embedding",
     "build_gateways",

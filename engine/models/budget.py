@@ -60,7 +60,9 @@ class Budget:
         max_tokens: of prompts and answers together; None is no limit.
         max_cost: in the currency of the prices; None is no limit.
         per: what the limits are for: a run, which begins at `start_run`, or a UTC day.
-        spent_on: what was spent on a day before, by this or another process.
+        spent_by_others: what was spent on a day beside all that was settled here: before, or
+            meanwhile by another process. It is asked before each call; of what others have in
+            flight it knows nothing.
         today: the day it is, in ISO 8601.
     """
 
@@ -70,17 +72,18 @@ class Budget:
         max_tokens: int | None = None,
         max_cost: float | None = None,
         per: Literal["run", "day"] = "run",
-        spent_on: Callable[[str], Usage] | None = None,
+        spent_by_others: Callable[[str], Usage] | None = None,
         today: Callable[[], str] = utc_day,
     ) -> None:
         self.max_tokens = max_tokens
         self.max_cost = max_cost
         self.per = per
-        self._spent_on = spent_on
+        self._spent_by_others = spent_by_others
         self._today = today
         self._changed = threading.Condition()
         self._day = ""
-        self._spent = Usage()
+        self._settled = Usage()
+        self._others = Usage()
         self._held: set[Reservation] = set()
 
     @property
@@ -92,7 +95,7 @@ class Budget:
     def spent(self) -> Usage:
         """What was settled in this run or on this day."""
         with self._changed:
-            self._turn_day()
+            self._look_up()
             return self._spent
 
     def check(self, price: Price | None, *, model: str) -> None:
@@ -112,7 +115,7 @@ class Budget:
         """What was spent before no longer counts, where limits are for a run."""
         with self._changed:
             if self.per == "run":
-                self._spent = Usage()
+                self._settled = Usage()
 
     def reserve(
         self,
@@ -136,7 +139,7 @@ class Budget:
         asked = Reservation(self, tokens=tokens, cost=cost, waits=waits)
         with self._changed:
             while True:
-                self._turn_day()
+                self._look_up()
                 if self._fits(asked, self._held):
                     self._held.add(asked)
                     return asked
@@ -145,11 +148,20 @@ class Budget:
                     raise BudgetExceeded(self._refusal(asked))
                 self._changed.wait()
 
+    @property
+    def _spent(self) -> Usage:
+        return self._others + self._settled
+
+    def _look_up(self) -> None:
+        """Begin a new day where it is one, and see what others have spent on it."""
+        self._turn_day()
+        if self.per == "day" and self.is_limited and self._spent_by_others is not None:
+            self._others = self._spent_by_others(self._day)
+
     def _turn_day(self) -> None:
-        if self.per != "day" or self._day == (today := self._today()):
-            return
-        self._day = today
-        self._spent = self._spent_on(today) if self._spent_on is not None else Usage()
+        if self.per == "day" and self._day != (today := self._today()):
+            self._day = today
+            self._settled = self._others = Usage()
 
     def _fits(self, asked: Reservation, held: set[Reservation]) -> bool:
         tokens = _tokens(self._spent) + asked.tokens + sum(one.tokens for one in held)
@@ -162,7 +174,7 @@ class Budget:
         with self._changed:
             self._turn_day()
             self._held.discard(reservation)
-            self._spent = self._spent + actual
+            self._settled = self._settled + actual
             self._changed.notify_all()
 
     def _refusal(self, asked: Reservation) -> str:

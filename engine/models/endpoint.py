@@ -1,8 +1,9 @@
 """OpenAI-compatible endpoints as LlamaIndex objects, with one place for keys and retries.
 
-Retrying is left to the OpenAI client alone (it honours Retry-After): LlamaIndex would wrap its own
-loop around it, so that "2 retries" became six requests. The key lives in the client only, never in
-a field that LlamaIndex prints or serialises. Knows nothing of the rest of the settings.
+An embedding is tried again by the OpenAI client alone (it honours Retry-After): LlamaIndex would
+wrap its own loop around it, so that "2 retries" became six requests. A language model is tried
+again by the gateway, which switches the client's loop off. The key lives in the client only, never
+in a field that LlamaIndex prints or serialises. Knows nothing of the rest of the settings.
 """
 
 from __future__ import annotations

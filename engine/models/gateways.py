@@ -86,7 +86,7 @@ def build_budget(settings: BudgetSettings, *, ledger: Ledger | None) -> Budget:
         max_tokens=settings.max_tokens,
         max_cost=settings.max_cost,
         per=settings.per,
-        spent_on=ledger.spent_on if ledger is not None else None,
+        spent_by_others=ledger.spent_by_others if ledger is not None else None,
     )
 
 

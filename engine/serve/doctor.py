@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import EngineError, LibraryNotFound
 from ..settings import EmbeddingSettings, Settings
+from ..types import StageUsage
+
+ANSWER_TOKENS = 256
+"""For one word, and for what a model thinks before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +29,7 @@ def examine(library: Path, settings: Settings) -> list[Finding]:
     """Everything worth knowing, the machine first, then the library."""
     findings = [_python(), *_models(settings), *_extras()]
     try:
-        findings += _library(library)
+        findings += _library(library, settings)
     except LibraryNotFound as error:
         findings.append(Finding(text=str(error), is_lack=True))
     except EngineError as error:
@@ -39,7 +44,7 @@ def _python() -> Finding:
 
 def _models(settings: Settings) -> list[Finding]:
     from ..index.door import LanguageExtractor
-    from ..models.build import build_embedding, build_llm, identity_of
+    from ..models.build import build_embedding, identity_of
 
     findings = []
     try:
@@ -56,12 +61,35 @@ def _models(settings: Settings) -> list[Finding]:
     )
     findings += [Finding(text=f"extraction: {line}", is_lack=True) for line in extractor.missing]
     findings.append(Finding(text=f"extraction: {extractor.identity}"))
+    return [*findings, *_language_models(settings)]
+
+
+def _language_models(settings: Settings) -> list[Finding]:
+    """Each model that settings name, asked for one word: a key or a name shows its fault here."""
+    from ..index.door import Prompt
+    from ..models.gateways import build_budget, build_gateways
+
+    once = settings.llm.model_copy(update={"retries": 0})
     try:
-        llm = build_llm(settings.llm)
+        budget = build_budget(settings.budget, ledger=None)
+        gateways = build_gateways(once, budget=budget, prices=settings.budget.prices)
     except EngineError as error:
-        return [*findings, Finding(text=f"language model: {error}", is_problem=True)]
-    text = "none (answers are extractive)" if llm is None else str(llm.metadata.model_name)
-    return [*findings, Finding(text=f"language model: {text}")]
+        return [Finding(text=f"language model: {error}", is_problem=True)]
+    if not gateways:
+        if settings.graph.extractor == "language":
+            return [Finding(text="language model: none (answers are extractive)")]
+        lack = f"none, but graph.extractor is {settings.graph.extractor!r}: set llm.kind"
+        return [Finding(text=f"language model: {lack}", is_problem=True)]
+    prompt = Prompt(system="", user="Say: ready", max_output_tokens=ANSWER_TOKENS)
+    findings = []
+    for gateway in dict.fromkeys(gateways.values()):
+        stages = ", ".join(stage for stage, one in gateways.items() if one is gateway)
+        try:
+            gateway.ask(prompt, stage="doctor")
+            findings.append(Finding(text=f"language model for {stages}: {gateway.model} answers"))
+        except EngineError as error:
+            findings.append(Finding(text=f"{stages}: {error}", is_problem=True))
+    return findings
 
 
 _EXTRAS = (
@@ -83,14 +111,40 @@ def _extras() -> list[Finding]:
     ]
 
 
-def _library(path: Path) -> list[Finding]:
+def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]:
+    """What calls may cost, and what they did today; nothing where none is or was made."""
+    from ..models.budget import utc_day
+
+    today = [row for row in booked if row.day == utc_day()]
+    if settings.llm.kind == "none" and not today:
+        return []
+    budget, per = settings.budget, "a day" if settings.budget.per == "day" else "a run"
+    limits = [
+        *([f"{budget.max_tokens:,} tokens"] if budget.max_tokens is not None else []),
+        *([f"a cost of {budget.max_cost:g}"] if budget.max_cost is not None else []),
+    ]
+    allowed = f"{' and '.join(limits)} {per}" if limits else "no limit"
+    tokens = sum(row.prompt_tokens + row.completion_tokens for row in today)
+    calls, cost = sum(row.calls for row in today), sum(row.cost or 0.0 for row in today)
+    spent = f"{calls:,} calls, {tokens:,} tokens{f', a cost of {cost:.4f}' if cost else ''}"
+    return [Finding(text=f"budget: {allowed}; spent today: {spent}")]
+
+
+def _library(path: Path, asked: Settings) -> list[Finding]:
     from ..facade import KnowledgeEngine
+    from .draw import by_reason
 
     # Models have been looked at: a library is sound or not without them.
     settings = Settings(embedding=EmbeddingSettings(kind="none"))
     with KnowledgeEngine.open(path, settings=settings, create=False) as engine:
         findings = [Finding(text=problem, is_problem=True) for problem in engine.problems()]
         counts = engine.stats()
+        findings += _spending(asked, engine.usage())
+        reasons = by_reason(engine.pending())
+    for reason, count in reasons:
+        waiting = "1 chunk waits" if count == 1 else f"{count} chunks wait"
+        text = f"{waiting} for the next add to be read by the model: {reason}"
+        findings.append(Finding(text=text, is_lack=True))
     if not counts["up_to_date"]:
         text = "entities and communities are not up to date: the next add or question sees to it"
         findings.append(Finding(text=text, is_lack=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from ..index.library import DocumentRow
-    from ..types import Answer, Citation, Estimate, IngestReport, Passage, StageUsage, Usage
+    from ..types import (
+        Answer,
+        Citation,
+        Estimate,
+        IngestReport,
+        Passage,
+        PendingChunk,
+        StageUsage,
+        Usage,
+    )
     from .doctor import Finding
 
 # Long lines are left to the terminal: a pipe gets them whole.
@@ -44,6 +54,7 @@ STAGES = {
 }
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
+_OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 _CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}")
 _CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code) not in "\n\t"}
 
@@ -142,7 +153,7 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     words = (*DONE, "failed")
     counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
     if report.chunks:
-        counts.append("1 chunk" if report.chunks == 1 else f"{report.chunks} chunks")
+        counts.append(counted(report.chunks, "chunk"))
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
     times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
     said = ", ".join(counts) or "nothing to do"
@@ -161,14 +172,31 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
 def _usage_line(usage: Usage) -> str:
     cost = f", {usage.cost:.4f} by the price table" if usage.cost else ""
     return (
-        f"language model: {usage.calls} calls, {usage.prompt_tokens:,} tokens in, "
+        f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in, "
         f"{usage.completion_tokens:,} out{cost}"
     )
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things, in words."""
+    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:
+    """Why chunks are pending and how many for that, most first.
+
+    Reasons that differ in what a single call would have taken count as one.
+    """
+    groups: dict[str, list[str]] = {}
+    for each in pending:
+        groups.setdefault(_OF_ONE_CALL.sub("", each.reason), []).append(each.reason)
+    reasons = [(group[0], len(group)) for group in groups.values()]
+    return sorted(reasons, key=lambda pair: (-pair[1], pair[0]))
+
+
 def _show_pending(report: IngestReport) -> None:
     """Why chunks were not read, one line a reason."""
-    for reason, count in Counter(each.reason for each in report.pending).most_common():
+    for reason, count in by_reason(report.pending):
         chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
         _print(
             "  ", ("pending", "yellow"), f" {chunks} not read by the model yet: {reason}", to=_err
@@ -182,13 +210,13 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     if as_json:
         print_json(estimate)
         return
-    new = f"{estimate.documents} documents, {estimate.chunks} chunks to read"
-    _print((new, "bold"))
+    documents, chunks = counted(estimate.documents, "document"), counted(estimate.chunks, "chunk")
+    _print((f"{documents}, {chunks} to read", "bold"))
     show_stages(estimate.stages)
     cost = estimate.cost
-    total = "not known: a model has no price" if cost is None else f"{cost:.4f}"
+    total = ", cost not known: a model has no price" if cost is None else _cost(cost)
     if estimate.stages:
-        _print(f"  in all {_sum_line(estimate.stages)}, cost {total}")
+        _print(f"  in all {_sum_line(estimate.stages)}{total}")
     else:
         _print("  no language model is asked: it costs nothing")
     for note in estimate.notes:
@@ -199,17 +227,21 @@ def show_stages(stages: Sequence[StageUsage]) -> None:
     """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
     for each in stages:
         name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
-        cost = "" if each.cost is None else f", cost {each.cost:.4f}"
+        cost = "" if each.cost is None else _cost(each.cost)
         failed = f", {each.failed} failed" if each.failed else ""
         basis = f" – {each.basis}" if each.basis else ""
         _print(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
+
+
+def _cost(value: float) -> str:
+    return f", cost {value:.4f}" if value else ", free"
 
 
 def _sum_line(stages: Sequence[StageUsage]) -> str:
     calls = sum(each.calls for each in stages)
     tokens_in = sum(each.prompt_tokens for each in stages)
     tokens_out = sum(each.completion_tokens for each in stages)
-    return f"{calls} calls, {tokens_in:,} tokens in, {tokens_out:,} out"
+    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} out"
 
 
 def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:
@@ -278,6 +310,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     for citation in answer.citations:
         _print(f"  [{citation.number}] {citation.title} ({_place(citation)})")
     _print((_route(answer), "dim"))
+    if answer.usage.calls:
+        _print((_usage_line(answer.usage), "dim"))
     if explain:
         _show_trace(answer)
         if answer.passages:

@@ -3,8 +3,9 @@
     python tests/benchmarks/stand_in.py
 
 It prints its address and answers until its input ends: chats as `reading_model` reads them, and
-embeddings, without any delay; an answer that is longer than asked for is cut off. Each line of its input makes it print, as JSON, the calls and tokens
-so far. Tokens are counted as OpenAI's models count them, by the tokeniser that LlamaIndex bundles.
+embeddings, without any delay; an answer that is longer than asked for is cut off. Each line of its
+input makes it print, as JSON, how many chats it has answered. Tokens are counted as OpenAI's models
+count them, by the tokeniser that LlamaIndex bundles.
 """
 
 from __future__ import annotations

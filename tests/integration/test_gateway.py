@@ -614,11 +614,15 @@ def test_a_day_counts_what_was_spent_before_the_library_was_opened(
     openai_server: OpenAIServer, make: Make, library: Library, ledger: Ledger
 ) -> None:
     make().ask(_prompt(), stage="map")  # three words and five
-    budget = Budget(max_tokens=100, per="day", spent_on=Ledger(library).spent_on)
+    own = Ledger(library)
+    budget = Budget(max_tokens=100, per="day", spent_by_others=own.spent_by_others)
     assert budget.spent == Usage(calls=1, prompt_tokens=3, completion_tokens=5)
     with pytest.raises(BudgetExceeded, match="8 of 100 tokens are spent today"):
-        make(budget=budget).ask(_prompt(longest=80), stage="map")
+        make(budget=budget, ledger=own).ask(_prompt(longest=90), stage="map")
     assert len(openai_server.requests) == 1
+    make(budget=budget, ledger=own).ask(_prompt(), stage="map")
+    make().ask(_prompt(), stage="map")
+    assert budget.spent == Usage(calls=3, prompt_tokens=9, completion_tokens=15)
 
 
 def test_a_limit_of_cost_without_a_price_is_refused_before_any_call(make: Make) -> None:
@@ -868,4 +872,4 @@ def test_a_killed_process_leaves_its_calls_in_the_book(
         [*command, str(tmp_path / "library"), root], capture_output=True, text=True
     )
     assert run.returncode == 9, run.stderr
-    assert Ledger(library).spent_on(utc_day()).calls == 1
+    assert Ledger(library).spent_by_others(utc_day()).calls == 1

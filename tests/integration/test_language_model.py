@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from typing import Any
 
 import numpy as np
@@ -11,25 +9,38 @@ import pytest
 from openai_server import DEFAULT_TEXT, OpenAIServer, Reply, embed
 
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
-from engine.models import UsageMeter, build_embedding, build_llm, identity_of
+from engine.models import (
+    Budget,
+    Gateway,
+    build_embedding,
+    build_gateways,
+    build_llm,
+    identity_of,
+)
 from engine.models.tokeniser import SimpleTokeniser
 from engine.settings import EmbeddingSettings, LlmSettings
-from engine.types import Usage
 
 _KEY = "sk-a-secret-of-this-test"
 _SOON = {"retry-after-ms": "10"}
 
 
-def _llm(url: str, *, retries: int = 1, timeout_seconds: float = 5.0, key: str = "") -> Any:
-    settings = LlmSettings(
+def _settings(url: str) -> LlmSettings:
+    return LlmSettings(
         kind="openai_like",
         model="test-model",
         base_url=url,
-        timeout_seconds=timeout_seconds,
-        retries=retries,
+        timeout_seconds=5.0,
+        retries=1,
         max_output_tokens=64,
     )
-    return build_llm(settings, {"OPENAI_API_KEY": key})
+
+
+def _gateway(url: str, *, key: str = "") -> Gateway:
+    environment = {"OPENAI_API_KEY": key}
+    tokeniser = SimpleTokeniser()
+    return build_gateways(
+        _settings(url), budget=Budget(), tokeniser=tokeniser, environment=environment
+    )["answers"]
 
 
 def _embedding(url: str, *, batch_size: int = 32) -> Any:
@@ -45,80 +56,13 @@ def _messages(*texts: str) -> list[Any]:
     return [ChatMessage(role="user", content=text) for text in texts]
 
 
-@pytest.fixture
-def meter() -> UsageMeter:
-    return UsageMeter(SimpleTokeniser())
-
-
-def test_an_answer_comes_with_the_servers_token_counts(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.answer_with(lambda request: f"You asked: {request.question}")
-    answer = meter.complete(_llm(openai_server.base_url), _messages("Who founded the station?"))
-    assert answer == (
-        "You asked: Who founded the station?",
-        Usage(calls=1, prompt_tokens=4, completion_tokens=6),
-    )
-    assert meter.total == answer[1]
-
-
-def test_the_request_holds_what_the_settings_say(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    meter.complete(_llm(openai_server.base_url, key=_KEY), _messages("Who?"))
+def test_the_request_holds_what_the_settings_say(openai_server: OpenAIServer) -> None:
+    _gateway(openai_server.base_url, key=_KEY).chat(_messages("Who?"), stage="answers")
     (request,) = openai_server.requests
     body = dict(request.body)
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {_KEY}"
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("test-model", 0.0, 64)
-
-
-def test_without_server_counts_tokens_are_counted_here(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.answer_with(lambda request: Reply("four more tiny ones", usage=False))
-    llm = _llm(openai_server.base_url)
-    _, usage = meter.complete(llm, _messages("海缆 in what year"))
-    assert usage == Usage(calls=1, prompt_tokens=5, completion_tokens=4)
-    list(meter.stream(llm, _messages("海缆 in what year")))
-    assert meter.total == Usage(calls=2, prompt_tokens=10, completion_tokens=8)
-
-
-def test_a_stream_gives_pieces_in_order_and_its_usage(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.script("Maeve Tolland founded 托兰海洋站.")
-    pieces = list(meter.stream(_llm(openai_server.base_url), _messages("Who founded it?")))
-    assert pieces == ["Maeve ", "Tolland ", "founded ", "托兰海洋站."]
-    assert meter.total == Usage(calls=1, prompt_tokens=3, completion_tokens=4)
-
-
-def test_an_abandoned_stream_is_counted(openai_server: OpenAIServer, meter: UsageMeter) -> None:
-    stream = meter.stream(_llm(openai_server.base_url), _messages("Who?"))
-    next(stream)
-    stream.close()
-    assert meter.total.calls == 1
-    assert meter.total.completion_tokens > 0
-
-
-def test_a_rate_limit_is_waited_out(openai_server: OpenAIServer, meter: UsageMeter) -> None:
-    openai_server.script(Reply(status=429, headers={"Retry-After": "0.3"}), "after the wait")
-    begin = time.monotonic()
-    text, _ = meter.complete(_llm(openai_server.base_url), _messages("Who?"))
-    assert (text, len(openai_server.requests)) == ("after the wait", 2)
-    assert 0.3 <= time.monotonic() - begin < 3
-    assert meter.total.calls == 1
-
-
-@pytest.mark.parametrize("retries", [0, 2])
-def test_a_server_that_keeps_failing_is_asked_once_and_as_often_as_retries_say(
-    retries: int, openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.answer_with(lambda request: Reply("out of memory", status=500, headers=_SOON))
-    with pytest.raises(ModelUnavailable, match=r"500.*out of memory"):
-        meter.complete(_llm(openai_server.base_url, retries=retries), _messages("Who?"))
-    assert len(openai_server.requests) == retries + 1
-    assert meter.total == Usage()
 
 
 @pytest.mark.parametrize(
@@ -156,43 +100,18 @@ def test_every_failure_is_one_clear_line(
     words: str,
     streamed: bool,
     openai_server: OpenAIServer,
-    meter: UsageMeter,
 ) -> None:
     openai_server.answer_with(lambda request: reply)
-    llm = _llm(openai_server.base_url, key=_KEY)
+    gateway = _gateway(openai_server.base_url, key=_KEY)
     with pytest.raises(error, match=words) as caught:
         if streamed:
-            list(meter.stream(llm, _messages("Who?")))
+            list(gateway.stream(_messages("Who?"), stage="answers"))
         else:
-            meter.complete(llm, _messages("Who?"))
+            gateway.chat(_messages("Who?"), stage="answers")
     message = str(caught.value)
     assert "\n" not in message
     assert _KEY not in message
     assert "test-model" in message
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_a_stalled_server_is_left_after_the_timeout(
-    streamed: bool, openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.answer_with(lambda request: Reply(stall=True))
-    llm = _llm(openai_server.base_url, timeout_seconds=0.3, retries=0)
-    begin = time.monotonic()
-    with pytest.raises(ModelUnavailable, match="in time"):
-        list(meter.stream(llm, _messages("?"))) if streamed else meter.complete(llm, _messages("?"))
-    assert time.monotonic() - begin < 3
-
-
-def test_a_stream_that_stops_without_an_end_is_not_taken_for_an_answer(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
-    openai_server.script(Reply("half of an", finished=False))
-    stream = meter.stream(_llm(openai_server.base_url), _messages("Who?"))
-    pieces: list[str] = []
-    with pytest.raises(ModelOutputError, match="middle"):
-        pieces.extend(stream)
-    assert pieces == ["half ", "of ", "an"]
-    assert meter.total.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -204,32 +123,23 @@ def test_a_stream_that_stops_without_an_end_is_not_taken_for_an_answer(
     ],
 )
 def test_a_garbled_stream_is_not_taken_for_an_answer(
-    data: bytes, openai_server: OpenAIServer, meter: UsageMeter
+    data: bytes, openai_server: OpenAIServer
 ) -> None:
     openai_server.script(Reply(raw=data, content_type="text/event-stream"))
     with pytest.raises(ModelOutputError, match="not a reply"):
-        list(meter.stream(_llm(openai_server.base_url), _messages("Who?")))
+        list(_gateway(openai_server.base_url).stream(_messages("Who?"), stage="answers"))
 
 
-def test_an_error_event_inside_a_stream_is_told(
-    openai_server: OpenAIServer, meter: UsageMeter
-) -> None:
+def test_an_error_event_inside_a_stream_is_told(openai_server: OpenAIServer) -> None:
     data = b'data: {"error": {"message": "the model crashed"}}\n\n'
     openai_server.script(Reply(raw=data, content_type="text/event-stream"))
     with pytest.raises(ModelUnavailable, match="the model crashed"):
-        list(meter.stream(_llm(openai_server.base_url), _messages("Who?")))
-
-
-def test_a_server_that_is_not_there_is_named(meter: UsageMeter) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(ModelUnavailable, match=url):
-        meter.complete(_llm(url, retries=0), _messages("Who?"))
+        list(_gateway(openai_server.base_url).stream(_messages("Who?"), stage="answers"))
 
 
 def test_the_key_is_in_no_field_that_is_printed(openai_server: OpenAIServer) -> None:
-    llm = _llm(openai_server.base_url, key=_KEY)
+    llm = build_llm(_settings(openai_server.base_url), {"OPENAI_API_KEY": _KEY})
+    assert llm is not None
     assert _KEY not in repr(llm) + str(llm.to_dict()) + llm.to_json()
 
 

@@ -11,13 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage
 from openai_server import OpenAIServer, Reply
 
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
-from engine.models.build import build_llm
+from engine.model_parts import completion
+from engine.models import Budget, Gateway, build_gateways
 from engine.models.rerankers import build_reranker
-from engine.models.usage import UsageMeter
 from engine.retrieve.rerank import Reranker, reranked
 from engine.settings import LlmSettings
 from engine.types import Passage
@@ -212,15 +211,15 @@ def test_no_server_at_all_leaves_the_order() -> None:
     assert "no connection" in told[0]
 
 
-def language_reranker(openai_server: OpenAIServer, meter: UsageMeter) -> Reranker:
+def gateway_to(openai_server: OpenAIServer) -> Gateway:
     settings = LlmSettings(
         kind="openai_like", model="m", base_url=openai_server.base_url, retries=0
     )
-    llm = build_llm(settings, environment={})
-    assert llm is not None
-    reranker = build_reranker(
-        "llm", complete=lambda prompt: meter.complete(llm, [ChatMessage(content=prompt)])[0]
-    )
+    return build_gateways(settings, budget=Budget(), environment={})["answers"]
+
+
+def language_reranker(gateway: Gateway) -> Reranker:
+    reranker = build_reranker("llm", complete=completion(gateway, stage="rerank"))
     assert reranker is not None
     return reranker
 
@@ -229,11 +228,11 @@ def test_a_language_model_behind_its_endpoint_puts_passages_in_order(
     openai_server: OpenAIServer,
 ) -> None:
     openai_server.script('Sure! {"order": [9]}', '```json\n{"order": [2, 4]}\n```')
-    meter = UsageMeter()
+    gateway = gateway_to(openai_server)
     found = reranked(
         PASSAGES,
         QUESTION,
-        reranker=language_reranker(openai_server, meter),
+        reranker=language_reranker(gateway),
         candidates=4,
         top_k=4,
     )
@@ -241,7 +240,7 @@ def test_a_language_model_behind_its_endpoint_puts_passages_in_order(
     first, second = (request.question for request in openai_server.requests)
     assert "[2] Title 1 The dam was built in 1931 on the Oder." in first
     assert "there is no passage 9" in second
-    assert meter.total.calls == 2
+    assert gateway.total.calls == 2
 
 
 @pytest.mark.parametrize(
@@ -261,7 +260,7 @@ def test_a_language_model_that_fails_leaves_the_order(
     found = reranked(
         PASSAGES,
         QUESTION,
-        reranker=language_reranker(openai_server, UsageMeter()),
+        reranker=language_reranker(gateway_to(openai_server)),
         candidates=4,
         top_k=4,
         tell=told.append,

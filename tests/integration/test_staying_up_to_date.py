@@ -329,6 +329,24 @@ def test_a_condition_that_is_none_is_refused(engine: KnowledgeEngine) -> None:
 # Older libraries
 
 
+FIRST_TABLES = {
+    "chunks",
+    "communities",
+    "documents",
+    "entities",
+    "keywords",
+    "links",
+    "members",
+    "mentions",
+    "names",
+    "relations",
+    "reports",
+    "state",
+    "statements",
+    "vectors",
+}
+
+
 def test_a_library_of_the_first_schema_opens_and_goes_on(
     tmp_path: Path, open_engine: OpenEngine, docs: Path
 ) -> None:
@@ -340,9 +358,17 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
         for table, columns in (
             ("chunks", ("context", "read_start", "read_end")),
             ("documents", ("namespace", "source", "source_sha256", "given")),
+            ("statements", ("description", "strength", "inferred")),
+            ("entities", ("description",)),
+            ("relations", ("description",)),
         ):
             for column in columns:
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        held = {
+            row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        }
+        for table in sorted(held - FIRST_TABLES):
+            database.execute(f"DROP TABLE {table}")
         database.execute("PRAGMA user_version = 1")
     database.close()
     with open_engine(tmp_path / "library") as engine:

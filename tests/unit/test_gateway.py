@@ -167,12 +167,18 @@ def test_a_run_begins_with_nothing_spent_and_a_day_does_not() -> None:
 def test_a_day_begins_with_what_was_spent_on_it_before() -> None:
     days = ["2026-01-01"]
     before = {"2026-01-01": Usage(prompt_tokens=95), "2026-01-02": Usage(prompt_tokens=1)}
-    budget = Budget(max_tokens=100, per="day", spent_on=before.__getitem__, today=lambda: days[-1])
+    budget = Budget(
+        max_tokens=100, per="day", spent_by_others=before.__getitem__, today=lambda: days[-1]
+    )
     with pytest.raises(BudgetExceeded, match="95 of 100 tokens are spent today"):
         budget.reserve(prompt_tokens=6, max_completion=0, price=None)
     days.append("2026-01-02")
     budget.reserve(prompt_tokens=6, max_completion=0, price=None).settle(Usage(prompt_tokens=6))
     assert _tokens(budget.spent) == 7
+    before["2026-01-02"] = Usage(prompt_tokens=90)  # somebody else, meanwhile
+    assert _tokens(budget.spent) == 96
+    with pytest.raises(BudgetExceeded, match="96 of 100 tokens are spent today"):
+        budget.reserve(prompt_tokens=5, max_completion=0, price=None)
 
 
 def test_a_limit_of_cost_needs_a_price_and_says_where_it_goes() -> None:
@@ -804,10 +810,25 @@ def test_calls_add_up_by_day_stage_and_model(library: Library, ledger: Ledger) -
         failed=1,
         day="2026-01-01",
     )
-    assert ledger.spent_on("2026-01-01") == Usage(
+    assert Ledger(library).spent_by_others("2026-01-01") == Usage(
         calls=3, prompt_tokens=30, completion_tokens=6, cost=1.5
     )
-    assert ledger.spent_on("2025-01-01") == Usage()
+    assert ledger.spent_by_others("2026-01-01") == Usage()
+
+
+def test_what_another_process_spends_is_known_and_what_this_one_does_is_not_counted_twice(
+    library: Library, ledger: Ledger
+) -> None:
+    other, later = Ledger(library), {"day": "2026-01-02"}
+    for one in (ledger, other, other):
+        _add(one)
+        _add(one, **later)
+    assert [one.spent_by_others("2026-01-02").calls for one in (ledger, other)] == [2, 1]
+    with library.write():  # what waits in memory is this one's own
+        _add(other, **later)
+        assert other.spent_by_others("2026-01-02").calls == 1
+    other.close()
+    assert [one.spent_by_others("2026-01-02").calls for one in (ledger, other)] == [3, 1]
 
 
 def test_a_call_is_booked_though_its_caller_fails(library: Library, ledger: Ledger) -> None:
@@ -816,7 +837,7 @@ def test_a_call_is_booked_though_its_caller_fails(library: Library, ledger: Ledg
         raise RuntimeError
     _add(ledger, day="2026-01-02")
     ledger.close()
-    assert Ledger(library).spent_on("2026-01-01").calls == 1
+    assert Ledger(library).spent_by_others("2026-01-01").calls == 1
 
 
 def test_a_busy_library_keeps_nobody_waiting_and_loses_nothing(
@@ -828,9 +849,8 @@ def test_a_busy_library_keeps_nobody_waiting_and_loses_nothing(
             _add(ledger)
         assert not ledger.keep_reply("key", "text", usage=Usage(), asked_in=0)
         assert time.monotonic() - began < 2
-        assert ledger.spent_on("2026-01-01").calls == 5
     ledger.close()
-    assert Ledger(library).spent_on("2026-01-01").calls == 5
+    assert Ledger(library).spent_by_others("2026-01-01").calls == 5
     assert ledger.kept_reply("key") is None
 
 
@@ -839,7 +859,7 @@ def test_threads_lose_no_call(library: Library, ledger: Ledger) -> None:
         for _ in range(40):
             pool.submit(_add, ledger)
     ledger.close()
-    assert Ledger(library).spent_on("2026-01-01").calls == 40
+    assert Ledger(library).spent_by_others("2026-01-01").calls == 40
 
 
 def _change(library: Library) -> None:

@@ -14,8 +14,8 @@ def test_the_local_profile_is_the_defaults() -> None:
 
 def test_every_shipped_profile_loads() -> None:
     profiles = sorted(set(CONFIGS.glob("*.yaml")) - {CONFIGS / "prices.yaml"})
-    names = [profile.stem for profile in profiles]
-    assert names == ["anthropic", "local", "ollama", "openai"]
+    names = {profile.stem for profile in profiles}
+    assert {"anthropic", "gguf", "local", "ollama", "openai", "openai-graph", "server"} == names
     for profile in profiles:
         Settings.load(profile, environment={})
 

@@ -1,0 +1,124 @@
+"""What is paid for is booked and kept, also when it was of no use or the command is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_server import OpenAIServer, Reply, Request
+from reading_model import read_like_a_model
+from typer.testing import CliRunner
+
+from engine.serve.cli import app
+
+ROOT = Path(__file__).parents[2]
+TEXT = "Ada Brine {0} lit the lamp with Orrin Vale in 19{0}. Mara Quill {0} kept the log."
+
+
+def _environment(server: OpenAIServer) -> dict[str, str]:
+    return {
+        "LOREGRAPH_LLM__KIND": "openai_like",
+        "LOREGRAPH_LLM__MODEL": "m",
+        "LOREGRAPH_LLM__BASE_URL": server.base_url,
+        "LOREGRAPH_LLM__CONCURRENCY": "2",
+        "LOREGRAPH_GRAPH__EXTRACTOR": "llm",
+        "LOREGRAPH_GRAPH__PACK_TOKENS": "100",
+        "LOREGRAPH_GRAPH__SPACY_MODEL": "none",
+        "LOREGRAPH_EMBEDDING__KIND": "none",
+    }
+
+
+def _documents(folder: Path, *, count: int) -> Path:
+    folder.mkdir()
+    for number in range(10, 10 + count):
+        (folder / f"{number}.txt").write_text(TEXT.format(number))
+    return folder
+
+
+def _usage(library: Path, server: OpenAIServer) -> dict[str, Any]:
+    command = ["usage", "--library", str(library), "--json"]
+    run = CliRunner().invoke(app, command, env=_environment(server))
+    return {row["stage"]: row for row in json.loads(run.stdout)}
+
+
+@pytest.mark.parametrize(
+    ("second", "failed"),
+    [
+        pytest.param("I would rather not.", 2, id="never"),
+        pytest.param(None, 0, id="when asked again"),
+    ],
+)
+def test_usage_shows_the_replies_that_a_pack_brought_nothing_by(
+    second: str | None, failed: int, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.script("Certainly!")
+    openai_server.answer_with(lambda request: second or read_like_a_model(request))
+    folder, library = _documents(tmp_path / "documents", count=1), tmp_path / "library"
+    command = ["add", str(folder), "--library", str(library)]
+    run = CliRunner().invoke(app, command, env=_environment(openai_server))
+    assert run.exit_code == (3 if failed else 0), run.output
+    row = _usage(library, openai_server)["extraction"]
+    assert (row["calls"], row["failed"]) == (2, failed)
+
+
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(Reply(stall=True), id="a call in flight"),
+        pytest.param(Reply(status=503, headers={"Retry-After": "30"}), id="waiting to try again"),
+    ],
+)
+def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
+    bad: Reply, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    folder, library = _documents(tmp_path / "documents", count=30), tmp_path / "library"
+    good = 2
+
+    def answer(request: Request) -> Reply | str:
+        return read_like_a_model(request) if len(openai_server.requests) <= good else bad
+
+    openai_server.answer_with(answer)
+    command = [sys.executable, "-m", "engine.serve", "add", str(folder), "--library", str(library)]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | _environment(openai_server),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_interruptible,  # a shell may have told it to be deaf
+    )
+    while len(openai_server.requests) < good + 2 and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - began < 5, said
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+
+    row = _usage(library, openai_server)["extraction"]
+    assert (row["calls"], row["failed"]) == ((4, 2) if bad.stall else (2, 0))
+    openai_server.answer_with(read_like_a_model)
+    asked = len(openai_server.requests)
+    again = CliRunner().invoke(app, [*command[3:]], env=_environment(openai_server))
+    assert again.exit_code == 0, again.output
+    read = [request.question for request in openai_server.requests]
+    assert not [one for one in read[asked:] if one in read[:good]]
+    doctor = ["doctor", "--library", str(library)]
+    budget = {"LOREGRAPH_BUDGET__MAX_TOKENS": "50000", "LOREGRAPH_BUDGET__PER": "day"}
+    sound = CliRunner().invoke(app, doctor, env=_environment(openai_server) | budget)
+    assert sound.exit_code == 0, sound.output
+    calls = _usage(library, openai_server)["extraction"]["calls"]
+    assert f"budget: 50,000 tokens a day; spent today: {calls} calls" in sound.output
