@@ -49,8 +49,11 @@ MESSAGE_TOKENS = 8
 ENTITY_TOKENS, RELATION_TOKENS, CLAIM_TOKENS, REPORT_TOKENS = 30, 42, 55, 330
 """What one of these takes of an answer, names in it counted."""
 
-MODEL_FINDS = 1.2
+MODEL_FINDS = 1.25
 """A model names so many times what is named without one."""
+
+SHORT_ANSWER_TOKENS = 2_000
+"""A shorter answer is not expected to be cut off: of few sentences a forecast is rough."""
 
 SENT_AGAIN = 0.4
 """Which share of a pack is sent once more where the answer about it was cut off."""
@@ -144,7 +147,8 @@ class Forecasts:
     def _extraction(
         self, enrichment: Enrichment, texts: Mapping[str, str], sample: _Sample
     ) -> StageUsage:
-        prompts = [prompt_of(pack, self._schema) for pack in enrichment.packed(texts)]
+        packs = enrichment.packed(texts)
+        prompts = [prompt_of(pack, self._schema) for pack in packs]
         sizes = [self._tokens(prompt) for prompt in prompts]
         past = self._past(EXTRACTION)
         if past is not None:
@@ -153,7 +157,7 @@ class Forecasts:
             basis = f"as in {past.calls} calls before"
         else:
             answer = sample.answer_share(claims=self._schema.claims)
-            answers = [answer * self._count(prompt.user) for prompt in prompts]
+            answers = [answer * sum(map(self._count, pack.texts)) for pack in packs]
             basis = f"answers told from {sample.size} chunks read without a model"
         rooms = [prompt.max_output_tokens for prompt in prompts]
         further = list(map(further_calls, answers, rooms))
@@ -290,9 +294,11 @@ class _Sample:
 def further_calls(answer_tokens: float, room: int) -> int:
     """How often a model goes on where its answer does not fit; each time there is twice the room.
 
-    >>> further_calls(900, 1_000), further_calls(1_100, 1_000), further_calls(3_100, 1_000)
+    >>> further_calls(1_900, 1_000), further_calls(2_900, 1_000), further_calls(3_100, 1_000)
     (0, 1, 2)
     """
+    if answer_tokens <= SHORT_ANSWER_TOKENS:
+        return 0
     return max(0, math.ceil((answer_tokens - room) / (2 * room)))
 
 

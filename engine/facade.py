@@ -116,6 +116,7 @@ class KnowledgeEngine:
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
         llms = build_llms(settings.llm) if llm is None else {}
+        build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
         chain = [embed_model] if embed_model is not None else build_chain(settings.embedding)
         library = Library(
             path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds

@@ -150,8 +150,8 @@ class GraphSettings(_Section):
     finds. Where the model gave nothing that can be used, `fill` says who reads meanwhile.
     `relation_types` are lines such as `PERSON - founded - ORGANISATION`; with `strict` nothing
     outside the types is kept. `examples` is a file of examples for the prompt. `inferred` relations
-    are those whose ends no single sentence names. A model that reads also judges `judged_pairs` of
-    names that look alike in each run (0: none), and with `summarise` says in short of what more is
+    are those whose ends no single sentence names. A model that reads can also judge, in each run,
+    up to `judged_pairs` of names that look alike, and with `summarise` say in short of what more is
     said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
     (`eager`), or each when a question first needs it (`lazy`).
     """
@@ -168,7 +168,7 @@ class GraphSettings(_Section):
     gleanings: int = Field(0, ge=0, le=5)
     examples: str = ""
     pack_tokens: int = Field(1_500, ge=100)
-    judged_pairs: int = Field(200, ge=0)
+    judged_pairs: int = Field(0, ge=0)
     summarise: bool = False
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(4, ge=1)

@@ -28,7 +28,11 @@ from .model import (
 from .passages import Sentence, is_near_duplicate, sentences_with_entities, tokens
 
 FORMAT = "reports/1"
-"""Part of every fingerprint: a change in how reports are written makes all of them anew."""
+"""Part of every fingerprint: a change in how reports are written makes all of them anew.
+
+So it is to be raised with any change in how sentences are found, too: reports that no change of the
+facts touches are not looked at again.
+"""
 
 MAX_FINDINGS = 8
 MAX_SUMMARY_SENTENCES = 3

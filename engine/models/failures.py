@@ -174,5 +174,16 @@ def _malformed(model: str, error: BaseException) -> ModelError:
 
 
 def _one_line(error: BaseException) -> str:
-    line = " ".join(str(error).split())
+    line = " ".join((_message_of(error) or str(error)).split())
     return line if len(line) <= _QUOTED_CHARACTERS else f"{line[:_QUOTED_CHARACTERS]}…"
+
+
+def _message_of(error: BaseException) -> str:
+    """What a server says in words, without the JSON around it; empty where it is not of that form.
+
+    Both `{"error": {"message": …}}` and its inside are met.
+    """
+    body = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) else ""

@@ -46,7 +46,7 @@ class Models:
 
 
 def build_models(
-    settings: Settings, *, llm: LLM | None, llms: Mapping[Stage, LLM], ledger: Ledger
+    settings: Settings, *, llm: LLM | None, llms: Mapping[Stage, LLM], ledger: Ledger | None = None
 ) -> Models:
     """Gateways to one model for all stages, or to each stage's, booked in a library's ledger.
 

@@ -80,6 +80,7 @@ def opened(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Any:
             "concurrency": 1,
         }
         graph = {"spacy_model": "none", "extractor": "llm", "reports": "extractive"}
+        graph |= {"judged_pairs": 200}
         graph |= sections.pop("graph", {})
         engine = open_engine(tmp_path / name, llm=llm, graph=graph, **sections)
         engines.append(engine)
