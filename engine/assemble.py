@@ -256,6 +256,8 @@ def _graph(
     library: Library, settings: GraphSettings, *, extractor: LanguageExtractor
 ) -> KnowledgeGraphIndex:
     options = DeriveOptions(
+        communities=settings.communities,
+        drift=settings.drift,
         max_community_size=settings.max_community_size,
         resolution=settings.resolution,
         seed=settings.seed,

@@ -153,7 +153,9 @@ class GraphSettings(_Section):
     are those whose ends no single sentence names. A model that reads can also judge, in each run,
     up to `judged_pairs` of names that look alike, and with `summarise` say in short of what more is
     said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
-    (`eager`), or each when a question first needs it (`lazy`).
+    (`eager`), or each when a question first needs it (`lazy`). `anchored` communities take in what
+    is new and stay until a share `drift` of the graph has moved: the order in which documents came
+    then shows, which it does not with `exact` ones.
     """
 
     extractor: Literal["language", "llm", "both"] = "language"
@@ -172,6 +174,8 @@ class GraphSettings(_Section):
     summarise: bool = False
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(4, ge=1)
+    communities: Literal["exact", "anchored"] = "exact"
+    drift: float = Field(0.1, ge=0, le=1)
     max_community_size: int = Field(20, ge=2)
     resolution: float = Field(1.0, gt=0)
     seed: int = 20240601

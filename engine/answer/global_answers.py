@@ -9,6 +9,7 @@ and vectors decide. Either way every point keeps its evidence.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..index.door import graph_errors, reduce_points, sentence_spans, token_similarity
 from ..index.filters import DocumentFilter
@@ -89,6 +90,11 @@ class GlobalAnswers:
         watch = Stopwatch()
         scene = self._scene(question, within)
         gathered = _WAYS[self._selection](scene, watch)
+        spent = gathered.usage
+        if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
+            watch.lap("fall back", "no reply of the model could be used: answered without it")
+            scene = replace(scene, ask_many=None)
+            gathered = _WAYS[self._selection](scene, watch)
         draft = (
             _told(scene, gathered)
             if scene.ask_many is None
@@ -101,7 +107,7 @@ class GlobalAnswers:
             mode="global",
             citations=self._parts.cited(draft.citations),
             trace=tuple(watch.steps),
-            usage=gathered.usage + draft.usage,
+            usage=spent + draft.usage,
             abstained=draft.abstained,
         )
 
