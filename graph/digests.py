@@ -14,13 +14,11 @@ from sqlalchemy import Connection, delete, insert, select
 from .curation_store import raise_generation
 from .descriptions import MAX_CHARACTERS, combined
 from .facts import batches
-from .model import ALSO_KNOWN_AS, OCCURS_WITH, Entity, content_id
+from .model import Entity, content_id
 from .name_facts import resolution
+from .relating import Ends, relation_ends
 from .schema import descriptions, digests, statements
 from .summarise_descriptions import Described, to_summarise
-
-Ends = tuple[str, str, str]
-"""Source entity, predicate, target entity: what a relation is."""
 
 
 def things_said(
@@ -36,7 +34,7 @@ def things_said(
     columns = (statements.c.subject, statements.c.predicate, statements.c.object)
     query = select(*columns, statements.c.description).where(statements.c.description != "")
     for subject, predicate, target, text in connection.execute(query):
-        ends = _ends(entity_of.get(subject), predicate, entity_of.get(target))
+        ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is not None:
             of_relations[ends].append(text)
     things = [
@@ -48,15 +46,6 @@ def things_said(
         id_ = content_id("r", source, predicate, target)
         things.append(Described(id=id_, name=name, texts=tuple(texts)))
     return sorted(things, key=lambda thing: thing.id)
-
-
-def _ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
-    """The relation that a statement between these entities is evidence of; None for none."""
-    if predicate == ALSO_KNOWN_AS or source is None or target is None or source == target:
-        return None
-    if predicate == OCCURS_WITH and target < source:
-        source, target = target, source
-    return source, predicate, target
 
 
 def described(connection: Connection, things: Iterable[Described]) -> dict[str, str]:

@@ -44,7 +44,7 @@ def stated_relations(
     for chunk_id, start, end, subject, predicate, target, weight in _statements(
         connection, entity_of, only
     ):
-        ends = _ends(entity_of.get(subject), predicate, entity_of.get(target))
+        ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is None or (only is not None and ends[0] not in only and ends[2] not in only):
             continue
         place, known = (chunk_id, start, end), places[ends]
@@ -79,8 +79,9 @@ def _statements(
             yield chunk_id, start, end, subject, predicate, target, weight
 
 
-def _ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
-    if source is None or target is None or source == target:
+def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
+    """The relation that a statement between these entities is evidence of; None for none."""
+    if predicate == ALSO_KNOWN_AS or source is None or target is None or source == target:
         return None
     if predicate == OCCURS_WITH and target < source:
         return target, predicate, source
