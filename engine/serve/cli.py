@@ -309,7 +309,7 @@ def doctor(
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
 ) -> None:
-    """Check what is installed, the library, and each language model, which is asked one word."""
+    """Check what is installed, the models (asked for one word), the library."""
     from .doctor import examine
     from .draw import show_findings
 
