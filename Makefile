@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test test-rerank test-llm lint setup clean bench-retrieval bench-index bench-answers
+.PHONY: demo test test-rerank test-llm lint setup clean bench-retrieval bench-index bench-answers bench-load
 
 setup: $(VENV)/.ready
 
@@ -55,6 +55,9 @@ bench-index: setup
 
 bench-answers: setup
 	@$(BIN)/python tests/benchmarks/answers.py
+
+bench-load: setup
+	@$(BIN)/python tests/benchmarks/load.py
 
 clean:
 	rm -rf $(VENV) .venv-rerank .venv-llm demo-library dist build .pytest_cache .mypy_cache .ruff_cache

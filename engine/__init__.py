@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .errors import EngineError
     from .facade import KnowledgeEngine
+    from .retrieve.corrective import WebResult
     from .settings import Settings
     from .types import Answer, Citation, IngestReport, Passage
 
@@ -19,6 +20,7 @@ __all__ = [
     "KnowledgeEngine",
     "Passage",
     "Settings",
+    "WebResult",
 ]
 
 _HOMES = {
@@ -29,6 +31,7 @@ _HOMES = {
     "KnowledgeEngine": "facade",
     "Passage": "types",
     "Settings": "settings",
+    "WebResult": "retrieve.corrective",
 }
 
 

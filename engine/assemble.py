@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .answer.global_answers import GlobalAnswers
+from .answer.checks.stage import Checks
+from .answer.correct import Correction
 from .answer.local_answers import LocalAnswers
+from .answer.overviews.global_answers import GlobalAnswers
 from .answer.parts import AnswerParts, embedder
-from .answer.route import ScopeSelector
-from .answer.router import build_router
+from .answer.rounds import Reflection
+from .answer.routing.router import build_router
+from .answer.routing.selector import ScopeSelector
 from .chunk import chunk
 from .chunk.choose import CHUNKS_VERSION, ChunkOptions
 from .estimate import Forecasts
@@ -22,6 +26,7 @@ from .index.door import (
     KnowledgeGraphIndex,
     LanguageExtractor,
     SqlGraphStore,
+    sentence_spans,
 )
 from .index.indexer import Indexer
 from .index.keyword import KeywordRetriever
@@ -32,9 +37,11 @@ from .index.vector import WindowedVectorIndex
 from .model_parts import (
     ModelReading,
     build_ask_many,
+    build_consult,
     build_expander,
     build_judge,
     build_reading,
+    build_route_asking,
     completion,
     forecast_models,
 )
@@ -43,8 +50,9 @@ from .models.readability import readability
 from .models.stages import Models
 from .models.tfidf import TfidfEmbedding
 from .models.tokeniser import Tokeniser, load_tokeniser
-from .models.windows import windows
+from .models.windows import windows, windows_and_sentences
 from .models.wrapped_embedding import innermost
+from .retrieve.corrective import WebSearch
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import TOKENS_VERSION, dictionary_words, tokens_with
 from .settings import (
@@ -73,6 +81,7 @@ class Parts:
     forecasts: Forecasts
     local: LocalAnswers
     overview: GlobalAnswers
+    brief: GlobalAnswers
     router: RouterQueryEngine
 
 
@@ -83,10 +92,12 @@ def assemble(
     models: Models,
     embed_model: BaseEmbedding | None,
     history: Callable[[], Sequence[StageUsage]],
+    web_search: WebSearch | None = None,
 ) -> Parts:
     """The parts for a library; without `embed_model` there is no vector side.
 
-    `history` tells what language models have cost in this library, for forecasts.
+    `history` tells what language models have cost in this library, for forecasts; `web_search` is
+    asked where `check.corrective` finds too little.
     """
     tokeniser = load_tokeniser()
     reading = build_reading(library, settings, models=models, count=tokeniser.count)
@@ -96,7 +107,13 @@ def assemble(
         library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
     )
     answering = _answering(
-        library, settings, finding=finding, reading=reading, models=models, tokeniser=tokeniser
+        library,
+        settings,
+        finding=finding,
+        reading=reading,
+        models=models,
+        tokeniser=tokeniser,
+        web_search=web_search,
     )
     return Parts(
         graph=graph,
@@ -119,18 +136,23 @@ def assemble(
         ),
         local=answering.local,
         overview=answering.overview,
+        brief=answering.brief,
         router=answering.router,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
-    """What finds passages; `meaning` compares sentences, and is None where no model does."""
+    """What finds passages; `meaning` compares sentences, and is None where no model does.
+
+    `readable` says how much of a text the embedding model reads.
+    """
 
     vectors: WindowedVectorIndex | None
     keyword: KeywordRetriever
     retriever: LocalRetriever
     meaning: BaseEmbedding | None
+    readable: Callable[[str], float]
 
 
 def _finding(
@@ -160,15 +182,18 @@ def _finding(
         expander=build_expander(settings.retrieve, models=models, idf=keyword.idf),
         judge=build_judge(settings.rerank, models=models),
     )
-    return _Finding(vectors=vectors, keyword=keyword, retriever=retriever, meaning=meaning)
+    return _Finding(
+        vectors=vectors, keyword=keyword, retriever=retriever, meaning=meaning, readable=readable
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answering:
-    """The two ways to an answer, and what chooses between them."""
+    """The two ways to an answer, and what chooses; `brief` is the overview beside the other."""
 
     local: LocalAnswers
     overview: GlobalAnswers
+    brief: GlobalAnswers
     router: RouterQueryEngine
 
 
@@ -180,16 +205,41 @@ def _answering(
     reading: ModelReading,
     models: Models,
     tokeniser: Tokeniser,
+    web_search: WebSearch | None,
 ) -> _Answering:
     retriever = finding.retriever
+    consult = build_consult(models)
     parts = AnswerParts(
         retriever=retriever,
-        idf=finding.keyword.idf,
+        idf=retriever.idf,
         settings=settings.answer,
         models=models,
+        checks=Checks(
+            settings.check,
+            idf=retriever.idf,
+            embed=embedder(finding.meaning),
+            consult=consult,
+        ),
+        correction=Correction(
+            settings.check,
+            retriever=retriever,
+            idf=retriever.idf,
+            consult=consult,
+            web=web_search,
+        )
+        if settings.check.corrective
+        else None,
+        reflection=Reflection(
+            max_rounds=settings.check.max_rounds, idf=retriever.idf, consult=consult
+        )
+        if settings.check.self_rag
+        else None,
         embed=embedder(finding.meaning),
         tokeniser=tokeniser,
         page_starts=library.page_starts,
+        packing=settings.pack,
+        text_at=library.text_at,
+        dates=library.dates,
     )
     local = LocalAnswers(parts)
     overview = GlobalAnswers(
@@ -200,11 +250,20 @@ def _answering(
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
+    brief = overview.with_selection(settings.overview.selection, effort="low")
     selector = ScopeSelector(
-        finding.meaning, known_names=lambda question: len(retriever.labels_in(question))
+        finding.meaning,
+        readable=finding.readable,
+        identity=identity_of(finding.meaning) if finding.meaning is not None else "",
+        known_names=lambda question, within: len(retriever.labels_in(question, within)),
+        ask=build_route_asking(models) if settings.route.by_model else None,
+        sure=settings.route.sure,
+        both=settings.route.both,
     )
-    router = build_router(selector, local=local.answer, overview=overview.answer)
-    return _Answering(local=local, overview=overview, router=router)
+    router = build_router(
+        selector, local=local.answer, overview=overview.answer, brief=brief.answer
+    )
+    return _Answering(local=local, overview=overview, brief=brief, router=router)
 
 
 def _forecasts(
@@ -238,7 +297,9 @@ def _recipe(
     embed_model: BaseEmbedding | None,
 ) -> list[str]:
     """What decides how a document is cut, counted and embedded."""
+    further = ["sentences"] if settings.embedding.sentences else []
     return [
+        *further,
         settings.chunk.model_dump_json(),
         CHUNKS_VERSION,
         TOKENS_VERSION,
@@ -278,12 +339,15 @@ def _vectors(
     if embed_model is None:
         return None
     limit: int = getattr(embed_model, "window_tokens", settings.chunk.size_tokens)
+    cut = windows
+    if settings.embedding.sentences:
+        cut = partial(windows_and_sentences, sentence_spans=sentence_spans)
     return WindowedVectorIndex(
         library,
         embed_model=embed_model,
         model=identity_of(embed_model),
         dense=_external(library, settings.vectors, model=identity_of(embed_model)),
-        windows=lambda prefix, text: windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser),
+        windows=lambda prefix, text: cut(text, prefix=prefix, limit=limit, tokeniser=tokeniser),
     )
 
 

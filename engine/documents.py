@@ -6,7 +6,6 @@ they are stored `index`'s.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,14 +15,15 @@ from .errors import SourceError
 from .index.indexer import Indexer, Work
 from .index.library import Library
 from .index.seen import Seen, look_at
-from .ingest.content import ReadOptions
+from .ingest.content import ReadOptions, storable
 from .ingest.intake import Held, Intake, Wish
 from .ingest.named import Named
-from .ingest.sources import Found, find_sources
+from .ingest.sources import FileSource, Found, find_sources
 from .ingest.workers.pool import ReaderPool
 from .models.budget import Budget
 from .models.fallback import ChosenEmbedding, refuse_mixture
 from .models.spending import spending
+from .namespaces import check_namespace
 from .progress import Progress
 from .settings import IngestSettings
 from .types import Estimate, IngestReport, MetaValue, SourceFailure, SourceText
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Feed = Callable[[Intake], Iterable[SourceText]]
 T = TypeVar("T")
-_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 NOTHING_NAMED = "names no source: give files, folders, web addresses or databases"
 
 
@@ -64,16 +63,16 @@ def chosen(
     Raises:
         SourceError: a namespace or metadata that cannot be.
     """
-    if _NAMESPACE.fullmatch(namespace) is None:
-        raise SourceError(
-            f"namespace {namespace!r}: use up to 64 letters, digits, dots, dashes and underscores"
-        )
+    check_namespace(namespace)
     for key, value in (metadata or {}).items():
         if not isinstance(value, (str, int, float, bool, tuple)):
             raise SourceError(
                 f"metadata {key!r} is a {type(value).__name__}: "
                 "give text, a number, true or false, or a tuple of texts"
             )
+        for text in (key, *(value if isinstance(value, tuple) else (value,))):
+            if isinstance(text, str) and storable(text) != text:
+                raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
     return Choice(
         include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
     )
@@ -95,6 +94,7 @@ class Documents:
         settings: limits on what is read.
         budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding model, and what is to be said of it.
+        changed: called when documents came, changed or went.
     """
 
     def __init__(
@@ -105,7 +105,9 @@ class Documents:
         *,
         budget: Budget,
         embedding: ChosenEmbedding | None = None,
+        changed: Callable[[], object] = lambda: None,
     ) -> None:
+        self._changed = changed
         self._embedding = embedding
         self._budget = budget
         self._library = library
@@ -138,6 +140,20 @@ class Documents:
             found=_NOTHING_FOUND,
             progress=progress,
         )
+
+    def add_files(
+        self, files: Mapping[str, Path], *, choice: Choice, progress: Progress
+    ) -> IngestReport:
+        """Add files under ids of the caller's; where they lie is not kept."""
+        sources = [FileSource(id=name, path=path) for name, path in sorted(files.items())]
+        count = len(sources)
+
+        def feed(intake: Intake) -> Iterator[SourceText]:
+            done: Callable[[int], None] = lambda number: progress("read", number, count)  # noqa: E731
+            yield from intake.files(sources, progress=done, passing=True)
+            progress("read", count, count)
+
+        return self._put(feed, choice=choice, found=_NOTHING_FOUND, progress=progress)
 
     def sync(
         self, folders: Sequence[str | Path], *, choice: Choice, dry_run: bool, progress: Progress
@@ -190,6 +206,7 @@ class Documents:
                     removed.add(name)
             self._forget(removed)
             self._indexer.derive(work=work, progress=progress)
+        self._changed()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(work.seconds)
         )
@@ -252,6 +269,8 @@ class Documents:
             self._indexer.second_look(work=work, progress=progress)
             self._indexer.write_reports(work=work, progress=progress)
             seen.save(sources=self._sources())
+        if done or missing:
+            self._changed()
         return IngestReport(
             added=tuple(sorted(done - held.keys())),
             changed=tuple(sorted(done & held.keys())),

@@ -10,12 +10,14 @@
     │   └── VectorStoreUnavailable  the store that settings name cannot be reached, or refuses
     ├── SourceError            a source that cannot be read (one of many: a row in the report)
     ├── QuestionError          a question that cannot be asked
+    ├── NotAllowed             a namespace, file or address that is not for this caller
     ├── ModelError
     │   ├── ModelUnavailable   an endpoint or a model file that cannot be reached
     │   ├── ModelInputTooLong  a request that does not fit into the model's window
     │   ├── ModelOutputError   an answer that cannot be used
     │   └── BudgetExceeded     a call was not made, since it could cost more than is allowed
     └── GraphStageError        an error of the graph package, mapped at the door
+        └── UnknownName        nothing that may be seen has this name or id
 
 A message says what happened, the value, and what to do next, in one line.
 """
@@ -61,6 +63,10 @@ class QuestionError(EngineError):
     """The question cannot be asked."""
 
 
+class NotAllowed(EngineError):
+    """This caller may not see or change that."""
+
+
 class ModelError(EngineError):
     """A model could not do its part."""
 
@@ -83,3 +89,7 @@ class BudgetExceeded(ModelError):
 
 class GraphStageError(EngineError):
     """The graph package refused; mapped once, at the door."""
+
+
+class UnknownName(GraphStageError):
+    """Nothing that may be seen has this name or id; the message names what comes near."""

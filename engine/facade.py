@@ -12,37 +12,42 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from .adding import Adding
+from .asking import Asking
 from .assemble import assemble
 from .curate import Curation
-from .documents import Documents, chosen, listed
+from .documents import Documents
+from .errors import SettingsError
+from .explore import Exploration, Pictures
+from .index.catalogue import Catalogue
 from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
 from .index.soundness import held, pending, problems, repaired
 from .index.vector import WindowedVectorIndex
-from .ingest.intake import Wish
+from .kept.build import build_kept
 from .models.build import build_chain
 from .models.fallback import ChosenEmbedding, choose_embedding
 from .models.gateways import Stage, build_llms
 from .models.stages import build_models
-from .progress import Progress, silent
-from .questions import Questions, checked
+from .observe.telemetry import build_telemetry
+from .questions import Questions
 from .retrieve.local import LocalRetriever
 from .settings import Settings
-from .types import Answer, Estimate, IngestReport, MetaValue, Passage, PendingChunk, StageUsage
+from .types import PendingChunk, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import LLM
     from llama_index.core.query_engine import RouterQueryEngine
-    from llama_index.core.schema import Document
-    from llama_index.core.tools import QueryEngineTool
+    from llama_index.core.tools import FunctionTool, QueryEngineTool
 
-    from .index.filters import Filters
+    from .index.filters import Filters, Namespaces
+    from .retrieve.corrective import WebSearch
 
 
-class KnowledgeEngine:
+class KnowledgeEngine(Adding, Asking):
     """An open library with everything that can be done with it; a context manager.
 
     Args:
@@ -61,30 +66,50 @@ class KnowledgeEngine:
         llm: LLM | None,
         llms: Mapping[Stage, LLM],
         embedding: ChosenEmbedding | None,
+        web_search: WebSearch | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
         self._ledger = Ledger(library)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         make = partial(
-            assemble, library, settings=settings, models=models, history=self._ledger.rows
+            assemble,
+            library,
+            settings=settings,
+            models=models,
+            history=self._ledger.rows,
+            web_search=web_search,
         )
-        parts = make(embed_model=embedding.model if embedding is not None else None)
-        self._questions = Questions(
-            parts, budget=models.budget, without_vectors=lambda: make(embed_model=None)
+        embed_model = embedding.model if embedding is not None else None
+        parts = make(embed_model=embed_model)
+        questions = Questions(
+            parts,
+            budget=models.budget,
+            without_vectors=lambda: make(embed_model=None),
+            kept=build_kept(
+                library,
+                settings,
+                models=models,
+                embed_model=embed_model,
+                searches_web=web_search is not None,
+            ),
+            telemetry=build_telemetry(settings.telemetry),
         )
-        self._graph = parts.graph
-        self._vectors = parts.vectors
-        self._keyword = parts.keyword
-        self._indexer = parts.indexer
-        self._documents = Documents(
+        documents = Documents(
             library,
             parts.indexer,
             settings.ingest,
             budget=models.budget,
             embedding=embedding,
+            changed=questions.library_changed,
         )
-        self._forecasts = parts.forecasts
+        Adding.__init__(self, documents, forecasts=parts.forecasts)
+        Asking.__init__(self, questions, ready=parts.indexer.catch_up)
+        self._graph = parts.graph
+        self._vectors = parts.vectors
+        self._keyword = parts.keyword
+        self._indexer = parts.indexer
+        self._pictures = Pictures(library)
         self._retriever = parts.retriever
         self._router = parts.router
 
@@ -96,6 +121,7 @@ class KnowledgeEngine:
         settings: Settings | str | Path | None = None,
         llm: LLM | None = None,
         embed_model: BaseEmbedding | None = None,
+        web_search: WebSearch | None = None,
         create: bool = True,
     ) -> Self:
         """Open a library, or make one.
@@ -106,6 +132,8 @@ class KnowledgeEngine:
                 environment's overrides).
             llm: any LlamaIndex LLM, instead of those that settings name, for all stages.
             embed_model: any LlamaIndex embedding, instead of the one that settings name.
+            web_search: searches outside of the library, where `check.corrective` finds too little
+                in it; None never does. What it finds is cited as `origin: web`.
             create: whether to make a library where there is none.
 
         Raises:
@@ -123,7 +151,14 @@ class KnowledgeEngine:
         )
         try:
             chosen = choose_embedding(chain, held=library.vector_models()) if chain else None
-            return cls(library, settings=settings, llm=llm, llms=llms, embedding=chosen)
+            return cls(
+                library,
+                settings=settings,
+                llm=llm,
+                llms=llms,
+                embedding=chosen,
+                web_search=web_search,
+            )
         except BaseException:
             library.close()
             raise
@@ -143,181 +178,25 @@ class KnowledgeEngine:
         """Close the library, and the vector store where there is one."""
         if self._vectors is not None:
             self._vectors.store.dense.close()
+        self._questions.close()
         self._ledger.close()
         self._library.close()
 
-    # --- documents in and out ---------------------------------------------------------------
-
-    def add(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add files, folders, web addresses, databases and LlamaIndex documents.
-
-        What is there unchanged costs nothing; a document that changed replaces itself. One source
-        that fails stops no other: it is a row of the report.
-
-        Args:
-            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
-                row become documents; LlamaIndex documents.
-            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
-                anything. None leaves what a document has, anything else replaces it.
-            namespace: keeps documents apart: their ids begin with it, and a question can be
-                confined to it.
-            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
-                matches is taken.
-            exclude: of what lies in a folder, what one of these matches is passed over.
-            tables: patterns of table names; of a database only these are read, and what is held of
-                others stays.
-            progress: called as work goes on, with a stage, steps done and steps in all.
-
-        Raises:
-            LibraryBusy: another process went on writing for too long.
-            LibraryUnusable: the disk is full; what was committed is kept.
-            SourceError: a namespace or metadata that cannot be.
-        """
-        choice = chosen(include, exclude, tables, namespace, metadata)
-        return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
-
-    def add_text(
-        self,
-        text: str,
-        *,
-        document_id: str,
-        title: str = "",
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add one text under an id of yours; the same id later replaces it."""
-        return self._documents.add_text(
-            text,
-            document_id=document_id,
-            title=title,
-            choice=chosen((), (), (), namespace, metadata),
-            progress=progress or silent,
-        )
-
-    def estimate(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> Estimate:
-        """What `add` would ask of language models, and what that would cost; nothing is asked.
-
-        Documents are read and cut, not stored. Prices are those of `budget.prices`.
-        """
-        return self._documents.estimate(
-            listed(sources),
-            choice=chosen(include, exclude, tables, namespace, None),
-            forecast=self._forecasts.of,
-            progress=progress or silent,
-        )
-
-    def sync(
-        self,
-        sources: str | Path | Sequence[str | Path],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """As `add`, and documents whose file is gone from these folders are removed.
-
-        Also those that the patterns now leave out. A folder in which nothing readable is left is
-        a failure, and nothing of it is removed: its disk may be away. With `dry_run` nothing is
-        read or written: the report says what would be done to files.
-        """
-        return self._documents.sync(
-            listed(sources),
-            choice=chosen(include, exclude, tables, namespace, metadata),
-            dry_run=dry_run,
-            progress=progress or silent,
-        )
-
-    def remove(
-        self,
-        document_ids: str | Sequence[str],
-        *,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Remove documents by id, with all that only they said.
-
-        The id of an archive, a message, an address or a database removes all that came of it.
-        """
-        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
-        wish = Wish(namespace=namespace)
-        return self._documents.remove(
-            [wish.id_of(name) for name in wanted], progress=progress or silent
-        )
-
-    # --- questions --------------------------------------------------------------------------
-
-    def ask(
-        self,
-        question: str,
-        *,
-        mode: str = "auto",
-        filters: Filters = None,
-        namespace: str | None = None,
-    ) -> Answer:
-        """Answer a question, every claim cited; `mode` is auto, local or global.
-
-        Args:
-            question: in words.
-            mode: which way it takes.
-            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
-                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
-            namespace: only documents of this one; None means all.
-
-        Raises:
-            QuestionError: an empty question, one that is too long, or an unknown mode.
-            ModelError: the language model could not do its part.
-        """
-        question = checked(question)
-        within = document_filter(filters, namespace=namespace)
-        self._indexer.catch_up()
-        return self._questions.ask(question, mode=mode, within=within)
-
-    def retrieve(
-        self,
-        question: str,
-        *,
-        top_k: int | None = None,
-        min_relevance: float = 0.0,
-        filters: Filters = None,
-        namespace: str | None = None,
-    ) -> list[Passage]:
-        """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
-        question = checked(question)
-        within = document_filter(filters, namespace=namespace)
-        self._indexer.catch_up()
-        return self._questions.retrieve(
-            question, top_k=top_k, min_relevance=min_relevance, within=within
-        )
+    @property
+    def path(self) -> Path:
+        """The library's folder."""
+        return self._library.path
 
     # --- looking in -------------------------------------------------------------------------
 
     def documents(self) -> list[DocumentRow]:
         """Every document without its text, sorted by id."""
         return list(self._library.documents().values())
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The documents page by page, one by one, and windows of their text."""
+        return Catalogue(self._library)
 
     def document_text(self, document_id: str) -> str:
         """The stored text that a citation's offsets refer to."""
@@ -347,13 +226,45 @@ class KnowledgeEngine:
         """
         return repaired(self._indexer, self._vectors)
 
-    def export_graph(self, target: str | Path, *, max_nodes: int = 2000) -> Path:
-        """Write the graph: `.html` (one offline page), `.graphml` or `.json`, by the suffix."""
-        from .index.exports import write_graph
+    def export_graph(
+        self,
+        target: str | Path,
+        *,
+        focus: str = "",
+        hops: int = 1,
+        community: str | int | None = None,
+        question: str = "",
+        max_nodes: int = 50_000,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Path:
+        """Write the graph, by the suffix: `.html` (one offline page), `.svg`, `.png`, `.graphml`,
+        `.json`.
 
-        self._indexer.catch_up()
+        At most one of: `focus` (an entity's name or id) writes what is within `hops` relations of
+        it; `community` (an id, a number in the listing, or a title) that community; `question` asks
+        and writes what the answer rests on, with the answer. `filters` and `namespace` as for
+        `ask`: nothing of other documents is in the file.
+        """
+        from .index.exports import checked_suffix, chosen_part, part_behind, write_graph
+
+        if sum((bool(focus), community is not None, bool(question))) > 1:
+            raise SettingsError("choose one part of the graph: focus, community or question")
+        path = Path(target)
+        checked_suffix(path)
+        answer = self.ask(question, filters=filters, namespace=namespace) if question else None
+        whole = self.graph.export(filters=filters, namespace=namespace)
         with graph_errors():
-            return write_graph(self._graph.export(), Path(target), max_nodes=max_nodes)
+            if answer is not None:
+                part = part_behind(whole, answer)
+            else:
+                part = chosen_part(whole, focus=focus, hops=hops, community=community)
+            return write_graph(part, path, max_nodes=max_nodes)
+
+    @property
+    def graph(self) -> Exploration:
+        """Entities, what lies about them and between them, communities and their reports."""
+        return Exploration(self._library, pictures=self._pictures, catch_up=self._indexer.catch_up)
 
     @property
     def entities(self) -> Curation:
@@ -378,15 +289,33 @@ class KnowledgeEngine:
         return self._router
 
     def as_retriever(
-        self, *, filters: Filters = None, namespace: str | None = None
+        self, *, filters: Filters = None, namespace: Namespaces = None
     ) -> LocalRetriever:
         """Local hybrid retrieval as a LlamaIndex retriever; with filters over those documents."""
         self._indexer.catch_up()
         within = document_filter(filters, namespace=namespace)
         return self._retriever if within is None else self._retriever.only(within)
 
+    def tools(
+        self,
+        *,
+        read_only: bool = True,
+        namespace: str | None = None,
+        folders: Sequence[str | Path] = (),
+    ) -> list[FunctionTool]:
+        """Tools for a LlamaIndex agent, with the names and descriptions of `loregraph mcp`.
+
+        Args:
+            read_only: leave out those that add and remove documents.
+            namespace: all that the tools may see and change; None is everything.
+            folders: where files may be added from.
+        """
+        from .tools.llama import llama_tools
+
+        return llama_tools(self, read_only=read_only, namespace=namespace, folders=folders)
+
     def as_tool(self) -> QueryEngineTool:
-        """The router as a tool for a LlamaIndex agent."""
+        """The router as one tool for a LlamaIndex agent; see `tools` for all that can be done."""
         from llama_index.core.tools import QueryEngineTool
 
         return QueryEngineTool.from_defaults(

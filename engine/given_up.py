@@ -28,11 +28,15 @@ _signal: ContextVar[Future[None] | None] = ContextVar("loregraph_given_up", defa
 
 
 class SharedWork:
-    """Work that threads do together, in the context (`contextvars`) of whoever makes this."""
+    """Work that threads do together, in the context (`contextvars`) of whoever makes this.
+
+    What is part of other work ends with that, and can be given up alone.
+    """
 
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
-        self._given_up: Future[None] = _signal.get() or Future()  # a part ends with the whole
+        self._given_up: Future[None] = Future()
+        when_given_up(self.give_up)
         self._context.run(_signal.set, self._given_up)
 
     def bound(self, part: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -59,6 +63,13 @@ def go_on() -> None:
     signal = _signal.get()
     if signal is not None and signal.done():
         raise WorkGivenUp
+
+
+def when_given_up(call: Callable[[], object]) -> None:
+    """Call this where the work in whose context we are is given up, now or later, once."""
+    signal = _signal.get()
+    if signal is not None:
+        signal.add_done_callback(lambda _: call())
 
 
 def pause(seconds: float | None, *, until: Future[Result] | None = None) -> None:

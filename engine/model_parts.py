@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .answer.asking import AskMany, Reply
+from .answer.checks.judge import Consult
+from .answer.overviews.asking import AskMany, Reply
 from .errors import GraphStageError, ModelError, SettingsError
 from .estimate import Model as ForecastModel
 from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
@@ -206,18 +207,29 @@ def build_judge(settings: RerankSettings, *, models: Models) -> Judge | None:
     return Judge(reranker=reranker, candidates=settings.candidates, weight=settings.weight)
 
 
+def build_route_asking(models: Models) -> Callable[[Prompt], str] | None:
+    """Who is asked which way a question takes; None where there is no model."""
+    gateway = models.answers
+    if gateway is None:
+        return None
+    return lambda prompt: gateway.ask(prompt, stage="route", keep=True).text
+
+
 def build_ask_many(models: Models) -> AskMany | None:
     """Asks several things at once, each stage its own model; None where there is none."""
     if models.map is None or models.answers is None:
         return None
     gateways = {"map": models.map, "answers": models.answers}
 
-    def ask_many(stage: str, prompts: Sequence[Prompt]) -> list[Reply | ModelError]:
+    def ask_many(
+        stage: str, prompts: Sequence[Prompt], *, tell: Callable[[str], None] | None = None
+    ) -> list[Reply | ModelError]:
         gateway = gateways[stage]
+        told = tell if len(prompts) == 1 else None
 
         def ask(item: tuple[int, Prompt]) -> tuple[int, Reply | ModelError]:
             try:
-                return item[0], gateway.ask(item[1], stage=stage, keep=True)
+                return item[0], gateway.ask(item[1], stage=stage, keep=True, tell=told)
             except ModelError as error:
                 return item[0], error
 
@@ -225,6 +237,14 @@ def build_ask_many(models: Models) -> AskMany | None:
         return [found[place] for place in range(len(prompts))]
 
     return ask_many
+
+
+def build_consult(models: Models) -> Consult | None:
+    """Asks the model that answers about answers and passages; None where there is none."""
+    gateway = models.answers
+    if gateway is None:
+        return None
+    return lambda stage, prompt: gateway.ask(prompt, stage=stage, keep=True).text
 
 
 def completion(

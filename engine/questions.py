@@ -6,17 +6,30 @@ Knows which way a question can take; how each way works is `answer`'s and `retri
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from .answer.router import NarrowedQuestion, answer_of
+from .answer.routing.router import NarrowedQuestion, answer_of, both_ways
+from .answer.spoken import retell
 from .assemble import Parts
 from .errors import QuestionError
+from .events import (
+    AnswerEvent,
+    CitationsEvent,
+    Event,
+    Listener,
+    StepEvent,
+    UsageEvent,
+    heard_as,
+    nobody,
+)
 from .index.filters import DocumentFilter
+from .kept.answers import KeptAnswers
 from .models.budget import Budget
 from .models.fallback import EmbeddingUnavailable
 from .models.spending import spending
+from .observe.llama_index import query
+from .observe.telemetry import Telemetry, watched
 from .types import Answer, Passage, TraceStep
 
 MAX_QUESTION_CHARACTERS = 4_000
@@ -30,27 +43,95 @@ class Questions:
         parts: those of the library as it is set up.
         budget: what language models may cost; each question is a run.
         without_vectors: makes the parts that answer by words and links alone.
+        kept: answers given before; None keeps none.
+        telemetry: what questions are told to; None tells nobody.
     """
 
     def __init__(
-        self, parts: Parts, *, budget: Budget, without_vectors: Callable[[], Parts]
+        self,
+        parts: Parts,
+        *,
+        budget: Budget,
+        without_vectors: Callable[[], Parts],
+        kept: KeptAnswers | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
+        self._telemetry = telemetry
         self._parts = parts
         self._budget = budget
         self._make_without_vectors = without_vectors
         self._without_vectors: Parts | None = None
+        self._kept = kept
 
-    def ask(self, question: str, *, mode: str, within: DocumentFilter | None) -> Answer:
-        """The answer; where the embedding model is away, one without vectors that says so."""
+    def ask(
+        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener = nobody
+    ) -> Answer:
+        """The answer; where the embedding model is away, one without vectors that says so.
+
+        `tell` hears all events of the answer, the whole of it last.
+        """
+        with query(question) as answered, watched(self._telemetry, "ask", question, tell) as heard:
+            answer = self._kept_or_made(question, mode=mode, within=within, tell=heard)
+            checked_text = CitationsEvent(
+                text=answer.text,
+                citations=answer.citations,
+                abstained=answer.abstained,
+                claims=answer.claims,
+            )
+            for event in (checked_text, UsageEvent(usage=answer.usage), AnswerEvent(answer=answer)):
+                heard(event)
+            answered(answer)
+        return answer
+
+    def _kept_or_made(
+        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
+    ) -> Answer:
+        if self._kept is None:
+            return self._made(question, mode=mode, within=within, tell=tell)
+        asked = self._kept.asked(question, mode=mode, within=within)
+        answer = self._kept.find(asked)
+        if answer is not None:
+            retell(answer, tell)
+            return answer
+        answer = self._made(question, mode=mode, within=within, tell=tell)
+        self._kept.keep(asked, answer)
+        return answer
+
+    def _made(
+        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
+    ) -> Answer:
+        told: list[TraceStep] = []
+
+        def noting(event: Event) -> None:
+            if isinstance(event, StepEvent):
+                told.append(event.step)
+            tell(event)
+
         self._budget.start_run()
+        heard = heard_as(tell, noting, always=True)
         with spending() as spent:
             try:
-                answer = _answered(self._parts, question, mode=mode, within=within)
+                answer = _answered(self._parts, question, mode=mode, within=within, tell=heard)
             except EmbeddingUnavailable as error:
-                answer = _answered(self._instead(error), question, mode=mode, within=within)
-                step = TraceStep(stage="embed", detail=f"without vectors: {error}", seconds=0.0)
-                answer = replace(answer, trace=(step, *answer.trace))
-        return replace(answer, usage=spent.total)
+                parts = self._instead(error)
+                said = f"without vectors: {error}"
+                step = TraceStep(stage="embed", detail=said, seconds=0.0, figures={"failed": 1.0})
+                heard(StepEvent(step=step))
+                answer = _answered(parts, question, mode=mode, within=within, tell=heard)
+        # The trace is what was told, in the order in which it happened.
+        return replace(answer, trace=tuple(told), usage=spent.total)
+
+    def library_changed(self) -> None:
+        """What was kept of answers is not needed any more."""
+        if self._kept is not None:
+            self._kept.let_go()
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
+        if self._kept is not None:
+            self._kept.close()
+        if self._telemetry is not None:
+            self._telemetry.close()
 
     def retrieve(
         self,
@@ -62,17 +143,18 @@ class Questions:
     ) -> list[Passage]:
         """The passages; where the embedding model is away, found by words and links."""
 
-        def search(parts: Parts) -> list[Passage]:
+        def search(parts: Parts, tell: Listener) -> list[Passage]:
             found = parts.retriever.search(
-                question, top_k=top_k, min_relevance=min_relevance, within=within
+                question, top_k=top_k, min_relevance=min_relevance, within=within, tell=tell
             )
             return found.passages
 
         self._budget.start_run()
-        try:
-            return search(self._parts)
-        except EmbeddingUnavailable as error:
-            return search(self._instead(error))
+        with watched(self._telemetry, "retrieve", question, nobody) as heard:
+            try:
+                return search(self._parts, heard)
+            except EmbeddingUnavailable as error:
+                return search(self._instead(error), heard)
 
     def _instead(self, error: EmbeddingUnavailable) -> Parts:
         _log.warning("answered without vectors: %s", error)
@@ -81,28 +163,32 @@ class Questions:
         return self._without_vectors
 
 
-def _answered(parts: Parts, question: str, *, mode: str, within: DocumentFilter | None) -> Answer:
-    started = time.perf_counter()
+def _answered(
+    parts: Parts, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
+) -> Answer:
     match mode:
         case "auto":
-            response = parts.router.query(NarrowedQuestion(query_str=question, within=within))
-            return answer_of(response, seconds=time.perf_counter() - started)
+            asked = NarrowedQuestion(query_str=question, within=within, tell=tell)
+            return answer_of(parts.router.query(asked), asked)
         case "local":
-            return parts.local.answer(question, within=within)
+            return parts.local.answer(question, within=within, tell=tell)
         case "global":
-            return parts.overview.answer(question, within=within)
+            return parts.overview.answer(question, within=within, tell=tell)
+        case "both":
+            asked = NarrowedQuestion(query_str=question, within=within, tell=tell)
+            return both_ways(parts.local.answer, parts.brief.answer, asked)
         case _:
-            raise QuestionError(f"unknown mode {mode!r}: auto, local or global")
+            raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
 
 
 def checked(question: str) -> str:
     """The question without space around it.
 
     Raises:
-        QuestionError: it is empty, or too long.
+        QuestionError: it is empty, holds no letter and no digit, or is too long.
     """
     stripped = question.strip()
-    if not stripped:
+    if not any(map(str.isalnum, stripped)):
         raise QuestionError("the question is empty: ask something in words")
     if len(stripped) > MAX_QUESTION_CHARACTERS:
         raise QuestionError(

@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import SettingsError
+from .profile_files import in_one_line, values_in_force
 from .types import Strategy
-
-ENVIRONMENT_PREFIX = "LOREGRAPH_"
 
 
 class _Section(BaseModel):
@@ -76,7 +74,8 @@ class EmbeddingSettings(_Section):
 
     Prefixes are known by the model's name where they are not given. `dimensions` cuts vectors of a
     model made for it. `fallback` names, in order, what a new library takes where `kind` does not
-    answer; a library stays with the model that it began with.
+    answer; a library stays with the model that it began with. With `sentences` a passage is found
+    by its nearest sentence, too: several times the vectors, for text that has no titles.
     """
 
     kind: Literal["bundled", "openai_like", "tfidf", "none"] = "bundled"
@@ -86,6 +85,7 @@ class EmbeddingSettings(_Section):
     dimensions: int | None = Field(None, ge=1)
     force_dimensions: bool = False
     quantise: bool = False
+    sentences: bool = False
     batch_size: int = Field(32, ge=1)
     model: str = ""
     base_url: str = ""
@@ -216,16 +216,81 @@ class RerankSettings(_Section):
     half_precision: bool = False
 
 
+class RouteSettings(_Section):
+    """Which way a question takes where none was asked for.
+
+    Rules decide where they are `sure` (a confidence, 0.5 to 1). Where they are not, the language
+    model that answers is asked, with `by_model` and where there is one; what stays in doubt goes
+    both ways, or without `both` the likelier one.
+    """
+
+    by_model: bool = True
+    sure: float = Field(0.65, ge=0.5, le=1)
+    both: bool = True
+
+
+class PackSettings(_Section):
+    """How passages are made to fit the window of the language model that answers.
+
+    `merge` joins neighbouring chunks of a document. `compress` keeps only the sentences that
+    matter: by words and meaning (`sentences`), or as the model says (`llm`, a call more); by words
+    it loses the bridges of a chain (`tests/benchmarks/packing.py`), so it is off.
+    `long_context` looks for so many `passages` and packs all that the window holds, whatever
+    `answer.budget_tokens` says.
+    """
+
+    order: Literal["relevance_first", "edges_first", "document_order"] = "relevance_first"
+    merge: bool = True
+    compress: Literal["none", "sentences", "llm"] = "none"
+    long_context: bool = False
+    passages: int = Field(50, ge=1, le=500)
+
+
 class AnswerSettings(_Section):
-    """Budgets and thresholds of what is said."""
+    """Budgets and thresholds of what is said.
+
+    Where a model answers in `other_language` than the question's, the trace notes it, or the model
+    is asked `again`, once (a call).
+    """
 
     budget_tokens: int = Field(3_000, ge=100)
+    other_language: Literal["note", "again"] = "note"
     max_sentences: int = Field(3, ge=1)
-    min_evidence: float = Field(0.08, ge=0, le=1)
+    min_evidence: float = Field(0.2, ge=0, le=1)
     global_budget_tokens: int = Field(12_000, ge=500)  # what a language model reads in one call
     global_scan_tokens: int = Field(60_000, ge=500)  # what is read without one, which costs nothing
     global_passages: int = Field(12, ge=0)
     global_points: int = Field(30, ge=1)
+
+
+class CheckSettings(_Section):
+    """What a language model wrote is checked claim by claim, and what becomes of the rest.
+
+    `citations`: a claim that no cited sentence bears out is kept, flagged in the text, or dropped.
+    `min_support`, 0–1, is calibrated (`tests/benchmarks/citations.py`). `by_model`: a model judges
+    each claim too (a call an answer). `grounding`: all claims against all sources, by a model where
+    there is one (a call): flagged like the others, or, with a share of supported claims below
+    `min_grounding`, no answer.
+
+    `corrective` judges what was found before it is used, by a model's grades or by relevance: from
+    `right_from` on it is cut to its key sentences, below `wrong_below` it is refused, saying what
+    was searched, between them more is looked for. `self_rag` spares greetings and sums the search
+    and, where an answer is poor, tries up to `max_rounds` further queries (a model's; one without).
+    Without a model neither earned its place (`tests/benchmarks/stages.py`; answers that hold the
+    gold one, off, corrective, self_rag: HotpotQA .72 .72 .73, MuSiQue .37 .33 .37, CMRC .92 .92
+    .92, the sample .67 .69 .67, at 1 to 2 times the time): both are off.
+    """
+
+    citations: Literal["keep", "flag", "drop"] = "flag"
+    min_support: float = Field(0.4, ge=0, le=1)
+    by_model: bool = False
+    grounding: Literal["none", "flag", "abstain"] = "none"
+    min_grounding: float = Field(0.5, ge=0, le=1)
+    corrective: bool = False
+    wrong_below: float = Field(0.12, ge=0, le=1)
+    right_from: float = Field(0.5, ge=0, le=1)
+    self_rag: bool = False
+    max_rounds: int = Field(2, ge=0, le=10)
 
 
 class OverviewSettings(_Section):
@@ -238,6 +303,62 @@ class OverviewSettings(_Section):
 
     selection: Literal["fixed", "dynamic", "lazy", "drift"] = "lazy"
     effort: Literal["low", "medium", "high"] = "medium"
+
+
+class CacheSettings(_Section):
+    """Where answers are kept, to be given again while the library is as it was.
+
+    `memory`: in the process, `max_entries` at most; `redis`: in a Redis at `url` (extra `redis`),
+    for several processes. `password_variable` names the variable that holds its password.
+    """
+
+    answers: Literal["memory", "redis", "none"] = "memory"
+    url: str = ""
+    password_variable: str = ""
+    max_entries: int = Field(256, ge=1)
+    ttl_seconds: float = Field(86_400.0, gt=0)
+
+
+class TelemetrySettings(_Section):
+    """Whether questions are told to OpenTelemetry (extra `otel`).
+
+    `auto`: where `OTEL_…` variables name an exporter. With `content`, what questions, passages and
+    answers say goes out too.
+    """
+
+    traces: Literal["auto", "on", "off"] = "auto"
+    content: bool = False
+
+
+class ServeSettings(_Section):
+    """Where the server listens, whom it lets in, and its limits.
+
+    `tokens_file` is `tokens.json` in the library where it is empty. `allowed_hosts` are the names
+    that a request may call the server by: its own address alone where it listens on loopback,
+    any otherwise. `cors_origins` are other origins whose pages may call it. `concurrency` is how
+    many questions are worked on at a time, `max_waiting` how many wait for their turn, and a
+    request is given up after `request_timeout_seconds`; a body or a reader slower than
+    `stall_timeout_seconds` is hung up on. `requests_per_minute` is for each token, or each address
+    without one; null is no limit. With `mcp` the tools for agents are at `/mcp`.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = Field(8321, ge=0, le=65_535)
+    mcp: bool = False
+    tokens_file: str = ""
+    allowed_hosts: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    tls_certificate: str = ""
+    tls_key: str = ""
+    max_body_bytes: int = Field(1_000_000, gt=0)
+    max_upload_bytes: int = Field(200_000_000, gt=0)
+    max_upload_files: int = Field(100, ge=1)
+    requests_per_minute: float | None = Field(600, gt=0)
+    concurrency: int = Field(4, ge=1, le=64)
+    max_waiting: int = Field(500, ge=0)
+    max_jobs: int = Field(100, ge=1)
+    request_timeout_seconds: float = Field(300.0, gt=0)
+    stall_timeout_seconds: float = Field(30.0, gt=0)
 
 
 class Settings(_Section):
@@ -253,8 +374,14 @@ class Settings(_Section):
     graph: GraphSettings = GraphSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     rerank: RerankSettings = RerankSettings()
+    route: RouteSettings = RouteSettings()
+    pack: PackSettings = PackSettings()
     answer: AnswerSettings = AnswerSettings()
+    check: CheckSettings = CheckSettings()
     overview: OverviewSettings = OverviewSettings()
+    cache: CacheSettings = CacheSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def load(
@@ -266,48 +393,19 @@ class Settings(_Section):
             SettingsError: no such file, not YAML, an unknown key, or a value out of range.
         """
         environment = os.environ if environment is None else environment
-        data = _read_profile(Path(profile)) if profile is not None else {}
-        for name, value in sorted(environment.items()):
-            section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).partition("__")
-            if name.startswith(ENVIRONMENT_PREFIX) and separator:
-                part = data.setdefault(section.lower(), {})
-                if not isinstance(part, dict):
-                    raise SettingsError(f"{profile}: section {section.lower()!r} must be a mapping")
-                part[key.lower()] = _environment_value(name, value)
         try:
-            return cls.model_validate(data)
+            return cls.model_validate(values_in_force(profile, environment))
         except ValidationError as error:
-            raise SettingsError(_one_line(error, profile)) from error
+            raise SettingsError(in_one_line(error, profile)) from error
 
+    def serving(self, **values: str | int) -> Settings:
+        """These settings with other values of `serve`.
 
-def _environment_value(name: str, value: str) -> object:
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise SettingsError(f"{name}: {value!r} is not YAML: {reason}") from error
-
-
-def _read_profile(path: Path) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf8"))
-    except FileNotFoundError as error:
-        raise SettingsError(f"no profile at {str(path)!r}; configs/ holds examples") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise SettingsError(f"cannot read profile {str(path)!r}: {reason}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise SettingsError(f"profile {str(path)!r} must be a mapping of sections")
-    return data
-
-
-def _one_line(error: ValidationError, profile: str | Path | None) -> str:
-    problems = []
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
-        problems.append(f"{where}: {what}")
-    source = f"profile {str(profile)!r}" if profile is not None else "settings"
-    return f"{source}: {'; '.join(problems)} (see `loregraph config show` for all keys)"
+        Raises:
+            SettingsError: an unknown key, or a value out of range.
+        """
+        try:
+            serve = ServeSettings.model_validate({**self.serve.model_dump(), **values})
+        except ValidationError as error:
+            raise SettingsError(in_one_line(error, None)) from error
+        return self.model_copy(update={"serve": serve})

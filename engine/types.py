@@ -8,7 +8,8 @@ from typing import Literal
 
 EMPTY = "is empty"
 """How the reason begins of a source in which nothing was wrong, and nothing to read."""
-Mode = Literal["local", "global"]
+Mode = Literal["local", "global", "both"]
+"""How an answer came about: from passages, from the whole, or from either, put together."""
 Strategy = Literal[
     "auto",
     "recursive",
@@ -29,6 +30,9 @@ Strategy = Literal[
 """How a document is cut; `auto` lets its type and look decide."""
 MetaValue = str | int | float | bool | tuple[str, ...]
 """A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
+Origin = Literal["library", "web"]
+"""Where a passage is from: the library's documents, or a search outside of it, where
+`document_id` is an address and offsets count in what was found there."""
 Shape = Literal["text", "markdown", "code", "transcript"]
 """How a text is built, whatever file it came in: what marks its parts."""
 
@@ -79,11 +83,15 @@ class Passage:
     headings: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
+    origin: Origin = "library"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A claim's thread back: `document_text[start:end] == quote`, always."""
+    """A claim's thread back: `document_text[start:end] == quote`, always.
+
+    `support` says how well the quote bears out the claim, 0–1; None where nobody compared them.
+    """
 
     number: int
     document_id: str
@@ -93,16 +101,24 @@ class Citation:
     start: int
     end: int
     page: int | None = None
+    support: float | None = None
+    origin: Origin = "library"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceStep:
-    """One stage of an answer: what it did, in a line, its figures, and its time."""
+class Claim:
+    """One statement of a written answer: `answer.text[start:end] == text`, without its marks.
 
-    stage: str
-    detail: str
-    seconds: float
-    figures: Mapping[str, float] = field(default_factory=dict)
+    `citations` are the numbers of those that it rests on. `support` is 0–1, None where it could not
+    be compared with its source, as across languages; `supported` is what that was taken for.
+    """
+
+    text: str
+    start: int
+    end: int
+    citations: tuple[int, ...] = ()
+    support: float | None = None
+    supported: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,17 +156,82 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShortAnswer:
+    """What was asked for, in a word or few: `document_text[start:end] == text`.
+
+    Only *yes* and *no*, and a name of the question that no cited sentence spells out, stand in no
+    source: `document_id`, `start` and `end` are then None. `rests_on` are the numbers of the
+    citations it was taken or worked out from; `confidence` is the probability, 0–1, that it is
+    right.
+    """
+
+    text: str
+    kind: str
+    confidence: float
+    rests_on: tuple[int, ...] = ()
+    document_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it is likelier right than wrong: only then it is worth a reader's eye."""
+        return self.confidence >= 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """One stage of an answer: what it did, in a line, its figures, its time and what it cost.
+
+    `input` and `output` are the beginnings of what it took and gave, so that one can see where an
+    answer went wrong; empty where the steps around it say it. The costs of all steps together are
+    the answer's.
+    """
+
+    stage: str
+    detail: str
+    seconds: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+    input: str = ""
+    output: str = ""
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where a question goes and why. `confidence` is 0.5 (undecided) to 1."""
+
+    mode: Mode
+    reason: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with every claim tied to its source. `abstained`: not enough evidence."""
+    """An answer with every claim tied to its source. `abstained`: not enough evidence.
+
+    `route` says why it went that way; None where the way was asked for. `claims` are the statements
+    of a text that a model wrote, each with what it rests on; `grounding` is the share of them that
+    the sources bear out, None where nobody looked. `unchecked` says which check that was to be made
+    could not be, and why; empty where all were. `short` is what was asked for in a word or few,
+    where there is one. `evidence` is the probability, 0–1, that what was found holds the answer;
+    None where nobody measured it.
+    """
 
     question: str
     text: str
     mode: Mode
+    route: Route | None = None
     citations: tuple[Citation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    grounding: float | None = None
+    unchecked: str = ""
     passages: tuple[Passage, ...] = ()
     trace: tuple[TraceStep, ...] = ()
     usage: Usage = Usage()
     abstained: bool = False
+    short: ShortAnswer | None = None
+    evidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

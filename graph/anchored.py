@@ -189,7 +189,7 @@ class _Tree:
             node.parent.parts.append(node)
 
     def alone(self) -> list[str]:
-        """Entities that are communities of their own, under no other."""
+        """Entities that are, or were left, communities of their own, under no other."""
         return [
             one
             for node in self.nodes
@@ -199,7 +199,10 @@ class _Tree:
 
     def take_out(self, entity_ids: Iterable[str]) -> None:
         for one in entity_ids:
-            self.home.pop(one).members.discard(one)
+            node: _Node | None = self.home.pop(one)
+            while node is not None:
+                node.members.discard(one)
+                node = node.parent
 
     def settle(self, came: Collection[str], ties: Ties) -> None:
         """Place newcomers: first those tied to who is there, then those tied to them, and so on."""

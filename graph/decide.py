@@ -7,7 +7,6 @@ belongs.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,12 @@ from sqlalchemy import Connection, select
 from .curation import MERGE, RENAME, RETYPE, SPLIT, Curation
 from .curation_store import next_number, read_curations
 from .errors import GraphInputError
+from .extract.segments import has_han
 from .facts import batches
 from .model import ENTITY_TYPES, Entity, Merge, content_id
 from .name_facts import Resolution, resolution
 from .names import name_key
+from .read import entity_of_row
 from .schema import entities as entity_table
 from .schema import names as name_table
 
@@ -144,16 +145,7 @@ def _by_id(connection: Connection, ids: Iterable[str]) -> list[NamedEntity]:
             reasons[row.entity_id][row.key] = row.reason
         query = select(entity_table).where(entity_table.c.id.in_(batch))
         for row in connection.execute(query.order_by(entity_table.c.id)):
-            entity = Entity(
-                id=row.id,
-                name=row.name,
-                type=row.type,
-                keys=tuple(sorted(reasons[row.id])),
-                aliases=tuple(json.loads(row.aliases)),
-                mention_count=row.mention_count,
-                document_count=row.document_count,
-                description=row.description,
-            )
+            entity = entity_of_row(row, keys=tuple(sorted(reasons[row.id])))
             found.append(NamedEntity(entity=entity, reasons=reasons[row.id]))
     return found
 
@@ -193,8 +185,10 @@ def _suggestions(key: str, owners: dict[str, Entity]) -> list[str]:
     """What the entities with the most similar keys are called, the likest first."""
     from rapidfuzz import fuzz, process
 
+    # Words apart from their order; in Chinese, which has no spaces, a part of the name is enough.
+    scorer = fuzz.WRatio if any(map(has_han, key)) else fuzz.token_set_ratio
     scored = process.extract(
-        key, sorted(owners), scorer=fuzz.WRatio, limit=3 * SUGGESTIONS, score_cutoff=_LIKE_ENOUGH
+        key, sorted(owners), scorer=scorer, limit=3 * SUGGESTIONS, score_cutoff=_LIKE_ENOUGH
     )
     ordered = sorted(scored, key=lambda one: (-one[1], one[0]))
     return list(dict.fromkeys(owners[match].name for match, *_ in ordered))[:SUGGESTIONS]

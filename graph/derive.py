@@ -8,16 +8,16 @@ Interrupted anywhere, the old rows stay, dirty ones unread, and the next call do
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, delete, func, insert, select
 
 from .changes import communities_of, documents_laid_anew, entities_in, entities_of_rows, said_anew
 from .clustering import Way, clustered
+from .collector import without_collection
+from .composed_reports import parts_of
 from .database import Database
 from .digests import described, things_said
 from .facts import batches, derived_generation, generation, write_state
@@ -28,7 +28,7 @@ from .name_facts import resolution
 from .read import derived_reports, write_findings
 from .relating import read_edges, stated_relations, write_relations
 from .report_reading import report_input
-from .reports import FORMAT, write_reports
+from .reports import FORMAT, ReportInput, write_reports
 from .rows import Difference, write_difference, write_difference_at
 from .schema import (
     communities,
@@ -86,25 +86,13 @@ def derive(
     if is_fresh(database):  # without waiting for whoever writes
         return Derived()
     report = progress or (lambda _stage, _done, _total: None)
-    with database.write() as connection, _without_collection():
+    with database.write() as connection, without_collection():
         current = generation(connection)
         if derived_generation(connection) == current:
             return Derived()
         derived = _derive(connection, options, report)
         write_state(connection, "derived", str(current))
     return derived
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Many small values that all live on: looking for cycles among them costs a third of it all."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
@@ -138,21 +126,28 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
         resolution=options.resolution,
         seed=options.seed,
     )
-    previous = {value.fingerprint: value for value in derived_reports(connection)}
+    before = derived_reports(connection)
     fresh, community_count = _write_communities(connection, clusters)
     again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
     report("report", 0, len(again))
-    by_id = {entity.id: entity for entity in found}
-    told = report_input(connection, again, entities=by_id, entity_of=entity_of, said=said)
-    values = write_reports(told, previous=previous)
-    report_rows = _write_reports(connection, values, again=[one.id for one in again])
+    anew = {one.id for one in again}
+    resting_on = report_input(
+        connection,
+        again,
+        entities={entity.id: entity for entity in found},
+        entity_of=entity_of,
+        said=said,
+        parts=parts_of(clusters),
+        told={one.community_id: one for one in before if one.community_id not in anew},
+    )
+    report_rows, written = _report_anew(connection, resting_on, before=before)
     report("report", len(again), len(again))
     return Derived(
         entities=len(found),
         relations=relation_count,
         communities=len(clusters),
         reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
-        reports_written=sum(value.fingerprint not in previous for value in values),
+        reports_written=written,
         rows_written=community_count
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
@@ -224,6 +219,16 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
     if member_rows:
         connection.execute(insert(members), member_rows)
     return {value.id for value in found} - held, written + len(member_rows)
+
+
+def _report_anew(
+    connection: Connection, resting_on: ReportInput, *, before: Sequence[Report]
+) -> tuple[Difference, int]:
+    """Rewrite the reports that may be others; the rows that are, and how many had to be written."""
+    previous = {one.fingerprint: one for one in before}
+    values = write_reports(resting_on, previous=previous)
+    rows = _write_reports(connection, values, again=[one.id for one in resting_on.communities])
+    return rows, sum(value.fingerprint not in previous for value in values)
 
 
 def _write_reports(

@@ -3,6 +3,7 @@
 GraphError
 ├── ExtractorUnavailable   a language model or dictionary that was asked for is not installed
 └── GraphInputError        an argument that cannot be used, named in the message
+    └── NameUnknown        nothing that may be seen has this name or id
 """
 
 
@@ -16,3 +17,7 @@ class ExtractorUnavailable(GraphError):
 
 class GraphInputError(GraphError):
     """An argument cannot be used; the message gives its value and what is expected."""
+
+
+class NameUnknown(GraphInputError):
+    """Nothing that may be seen has this name or id; the message names what comes near."""

@@ -45,6 +45,7 @@ def layout(
     *,
     edges: Mapping[tuple[int, int], float],
     gap: float = 8.0,
+    aspect: float = 1.0,
 ) -> Layout:
     """Positions for nodes in nested groups.
 
@@ -54,6 +55,7 @@ def layout(
             path are packed together.
         edges: weights by pair of node numbers; linked things are drawn to one another.
         gap: least distance between two nodes; inner groups keep twice, outermost six times as much.
+        aspect: how much wider than high the outermost groups lie.
 
     Returns:
         Positions in which no two discs of one parent overlap, the same for the same arguments.
@@ -75,7 +77,8 @@ def layout(
             members = children[parent]
             room = gap / 2 * (1 if level == levels else 2 if level else 6)
             sizes = [extent[member] + room for member in members]
-            found = pack(sizes, links.get(parent, {}), names=members)
+            shape = aspect if level == 0 else 1.0
+            found = pack(sizes, links.get(parent, {}), names=members, aspect=shape)
             offsets.update(zip(members, found, strict=True))
             extent[parent] = max(
                 math.hypot(x, y) + size for (x, y), size in zip(found, sizes, strict=True)
@@ -118,19 +121,23 @@ def pack(
     links: Mapping[tuple[tuple[int, ...], tuple[int, ...]], float],
     *,
     names: Sequence[tuple[int, ...]],
+    aspect: float = 1.0,
 ) -> list[tuple[float, float]]:
-    """Centres for discs of these sizes around (0, 0), linked ones near, none over another."""
+    """Centres for discs of these sizes around (0, 0), linked ones near, none over another.
+
+    With an `aspect` above 1 the whole is wider than high.
+    """
     import numpy as np
 
     if len(sizes) == 1:
         return [(0.0, 0.0)]
     radius = np.asarray(sizes, dtype=np.float64)
-    points = _spiral(radius)
+    points = _spiral(radius) * [math.sqrt(aspect), 1 / math.sqrt(aspect)]
     number = {name: index for index, name in enumerate(names)}
     if links:
         ends = np.array([(number[a], number[b]) for a, b in links], dtype=np.int64)
         weight = np.sqrt(np.array(list(links.values()), dtype=np.float64))
-        points = _drawn(points, radius, ends=ends, weight=weight)
+        points = _drawn(points, radius, ends=ends, weight=weight, aspect=aspect)
     else:
         points = _pushed(points, radius, passes=PUSHES // 4)
     points = _free(points, radius)
@@ -152,13 +159,16 @@ def _spiral(radius: Points) -> Points:
     return points
 
 
-def _drawn(points: Points, radius: Points, *, ends: NDArray[np.int64], weight: Points) -> Points:
+def _drawn(
+    points: Points, radius: Points, *, ends: NDArray[np.int64], weight: Points, aspect: float
+) -> Points:
     """Steps of: towards linked discs, a little to the middle, out of one another."""
     import numpy as np
 
     count = len(points)
     degree = np.bincount(ends[:, 0], weight, count) + np.bincount(ends[:, 1], weight, count)
     touching = radius[ends[:, 0]] + radius[ends[:, 1]]
+    middle = np.array([0.03 / aspect, 0.03 * aspect])
     for step in range(STEPS):
         cooling = 1 - step / STEPS
         apart = points[ends[:, 1]] - points[ends[:, 0]]
@@ -170,7 +180,7 @@ def _drawn(points: Points, radius: Points, *, ends: NDArray[np.int64], weight: P
             pull[:, axis] += np.bincount(ends[:, 0], amount, count)
             pull[:, axis] -= np.bincount(ends[:, 1], amount, count)
         pull /= np.maximum(degree, 1e-9)[:, None]
-        points = points + cooling * (0.5 * pull - 0.03 * points)
+        points = points + cooling * (0.5 * pull - middle * points)
         points = _pushed(points, radius, passes=3)
     return points
 

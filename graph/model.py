@@ -240,7 +240,10 @@ class PlacedClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExport:
-    """The whole graph as values, every collection sorted by id: what the exports write."""
+    """The whole graph as values, every collection sorted by id: what the exports write.
+
+    `appearances` are the ids of the chunks in which an entity's names stand, by entity id.
+    """
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -248,3 +251,4 @@ class GraphExport:
     reports: tuple[Report, ...] = ()
     claims: tuple[PlacedClaim, ...] = ()
     chunks: dict[str, Chunk] = field(default_factory=dict)
+    appearances: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -6,13 +6,15 @@ Reads facts only; what follows from them is `resolve`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from .curation import Curation
 from .curation_store import read_curations
+from .facts import batches
 from .judgement_store import read_judgements
 from .model import ALSO_KNOWN_AS, Entity, Merge, Name
 from .resolve import resolve
@@ -44,11 +46,14 @@ def resolution(
     return Resolution(names=known, entities=entities, merges=merges)
 
 
-def read_names(connection: Connection) -> list[Name]:
-    """Every name that something is said of, sorted by key; titles of documents are names, too."""
+def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
+    """Every name that something is said of, sorted by key; titles of documents are names, too.
+
+    With `documents`, as if the library held no others.
+    """
     surfaces: dict[str, Counter[str]] = defaultdict(Counter)
     types: dict[str, Counter[str]] = defaultdict(Counter)
-    documents: dict[str, set[str]] = defaultdict(set)
+    named_by: dict[str, set[str]] = defaultdict(set)
     titles: dict[str, set[str]] = defaultdict(set)
     counted = (
         select(
@@ -61,39 +66,42 @@ def read_names(connection: Connection) -> list[Name]:
         .join(chunks, chunks.c.id == mentions.c.chunk_id)
         .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
     )
-    for row in connection.execute(counted):
+    for row in _of_documents(connection, counted, documents):
         surfaces[row.key][row.surface] += row.times
         types[row.key][row.type] += row.times
-        documents[row.key].add(row.document_id)
+        named_by[row.key].add(row.document_id)
     titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
     titled = titled.where(chunks.c.title_key != "").order_by(chunks.c.title, chunks.c.document_id)
-    for row in connection.execute(titled):
+    for row in _of_documents(connection, titled, documents):
         surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
         titles[row.title_key].add(row.document_id)
-        documents[row.title_key].add(row.document_id)
-    spoken_of = _keys_of_statements(connection)
+        named_by[row.title_key].add(row.document_id)
+    spoken_of = _keys_of_statements(connection, documents)
     return [
         Name(
             key=key,
             surfaces=dict(sorted(surfaces[key].items())),
             types=dict(sorted(types[key].items())),
-            documents=frozenset(documents[key]),
+            documents=frozenset(named_by[key]),
             titles=frozenset(titles[key]),
         )
         for key in sorted(surfaces)
         # A noun phrase of one document of which nothing is said would only be noise.
         if key in spoken_of
-        or len(documents[key]) > 1
+        or len(named_by[key]) > 1
         or types[key].keys() - {"CONCEPT"}
         or titles[key]
     ]
 
 
-def read_stated_aliases(connection: Connection) -> list[tuple[str, str]]:
-    """Pairs of keys `(name, second name)` that texts state, sorted."""
+def read_stated_aliases(
+    connection: Connection, documents: Collection[str] | None = None
+) -> list[tuple[str, str]]:
+    """Pairs of keys `(name, second name)` that texts (of these documents) state, sorted."""
     query = select(statements.c.subject, statements.c.object).distinct()
-    rows = connection.execute(query.where(statements.c.predicate == ALSO_KNOWN_AS))
-    return sorted((row.subject, row.object) for row in rows)
+    query = query.where(statements.c.predicate == ALSO_KNOWN_AS)
+    rows = _of_documents(connection, _placed(query, documents), documents)
+    return sorted({(row.subject, row.object) for row in rows})
 
 
 def read_neighbours(connection: Connection) -> dict[str, set[str]]:
@@ -106,7 +114,27 @@ def read_neighbours(connection: Connection) -> dict[str, set[str]]:
     return dict(found)
 
 
-def _keys_of_statements(connection: Connection) -> set[str]:
-    subjects = connection.execute(select(statements.c.subject).distinct()).scalars()
-    objects = connection.execute(select(statements.c.object).distinct()).scalars()
-    return {*subjects, *objects}
+def _keys_of_statements(connection: Connection, documents: Collection[str] | None) -> set[str]:
+    found: set[str] = set()
+    for column in (statements.c.subject, statements.c.object):
+        query = _placed(select(column.label("key")).distinct(), documents)
+        found.update(row.key for row in _of_documents(connection, query, documents))
+    return found
+
+
+def _placed(query: Select[Any], documents: Collection[str] | None) -> Select[Any]:
+    """A query of statements that knows their documents, where it has to."""
+    if documents is None:
+        return query
+    return query.join(chunks, chunks.c.id == statements.c.chunk_id)
+
+
+def _of_documents(
+    connection: Connection, query: Select[Any], documents: Collection[str] | None
+) -> Iterator[Row[Any]]:
+    """The rows of a query of which `chunks` is part, from these documents or from all."""
+    if documents is None:
+        yield from connection.execute(query)
+        return
+    for batch in batches(documents):
+        yield from connection.execute(query.where(chunks.c.document_id.in_(batch)))

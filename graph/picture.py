@@ -1,267 +1,344 @@
-"""What of a graph is shown on one page: which entities, which links, and the words beside them.
+"""The graph as one still picture: which discs, lines and words stand where.
 
-All values, no markup: `visualise` turns them into a page.
+    few entities ─→ all of them, in the territories of their communities
+    many         ─→ the overview's bubbles, where the page has them, with their heaviest entities
+
+Values only: `picture_svg` and `picture_png` draw them. Widths of words are estimated, so that the
+picture is the same whatever fonts there are.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from .communities import partition
-from .model import Community, Entity, Evidence, GraphExport, Relation, Report
+from .layout import layout, pack
+from .model import Entity, GraphExport
+from .overview import ALONE, ASPECT, PALETTE, Bubble, overview, titles_of
+from .picture_words import plain, shortened, width_of, wrapped
+from .subgraph import Part, weights
 
-LINKS_PER_NODE = 4
-"""Of all links between shown entities the strongest are drawn, on average so many a node."""
+INK, SOFT, GROUND = "#1b2330", "#5b6676", "#ffffff"
+MAX_FLAT = 150
+MAX_INSIDE = 14
+"""Entities shown in one bubble at most."""
 
-MAX_RELATIONS_SHOWN = 12
-MAX_PLACES_PER_RELATION = 2
-MAX_PARTS_SHOWN = 12
-MAX_SENTENCE_CHARACTERS = 420
+LINKS_PER_ENTITY = 4
+MARGIN, HEAD = 36.0, 44.0
 
-_EMPHASIS = re.compile(r"(\*{1,3}|`+|__)(?=\S)(.+?)(?<=\S)\1")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_LIST_MARK = re.compile(r"^(?:[-*+>]\s+)+")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disc:
+    """A filled circle with an edge; colours are `#rrggbb`."""
+
+    x: float
+    y: float
+    radius: float
+    fill: str
+    stroke: str
+    width: float = 1.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A straight line from (x, y) to (u, v)."""
+
+    x: float
+    y: float
+    u: float
+    v: float
+    colour: str
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """One line of text around x, its middle at y; `halo` is the colour it stands on."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    colour: str = INK
+    is_bold: bool = False
+    is_left: bool = False
+    halo: str = GROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Shown entities by number, heaviest first; `links` as (lower number, higher number, weight).
+    """All of it, from (0, 0) to (width, height): territories, over them lines, discs and words."""
 
-    `groups` and `subgroups` number each entity's community on level 0 and on level 1; entities in
-    no community, or alone in one, share the group after the last of the `communities`. `facts` is
-    all the page says in words, ready for JSON.
-    """
-
-    names: list[str]
-    weights: list[float]
-    groups: list[int]
-    communities: int
-    subgroups: list[int]
-    links: list[tuple[int, int, float]]
-    facts: dict[str, object]
+    title: str
+    width: float
+    height: float
+    territories: tuple[Disc, ...]
+    lines: tuple[Line, ...]
+    discs: tuple[Disc, ...]
+    words: tuple[Words, ...]
 
 
-def picture(export: GraphExport, *, max_nodes: int) -> Picture:
-    """The part of a graph that fits `max_nodes`, with what is to be said about it."""
-    strength = _strength(export)
-    top = _by_weight(partition(export.communities, 0), strength)
-    chosen = _chosen(export, top, strength=strength, max_nodes=max_nodes)
-    number = {entity.id: index for index, entity in enumerate(chosen)}
-    groups = _group_numbers(chosen, [one for one in top if len(one.entity_ids) > 1])
-    finer = sorted(partition(export.communities, 1), key=lambda community: community.id)
-    all_links = _links(export.relations, number)
-    links = all_links[: max(1, LINKS_PER_NODE * len(chosen))]
-    words = _Words(export=export, number=number)
-    reports = {report.community_id: report for report in export.reports}
-    shown_communities = _communities(export, top, words=words, reports=reports)
-    facts: dict[str, object] = {
-        "entities": [words.entity(entity) for entity in chosen],
-        "relations": words.relations(),
-        "communities": shown_communities,
-        "sentences": words.sentences,
-        "documents": words.documents,
-        "totals": {
-            "entities": len(export.entities),
-            "relations": len(export.relations),
-            "communities": len(export.communities),
-            "documents": len({chunk.document_id for chunk in export.chunks.values()}),
-            "shown_entities": len(chosen),
-            "links": len(all_links),
-            "shown_links": len(links),
-        },
-    }
-    return Picture(
-        names=[entity.name for entity in chosen],
-        weights=[strength[entity.id] for entity in chosen],
-        groups=groups,
-        communities=len(shown_communities),
-        subgroups=_group_numbers(chosen, finer),
-        links=sorted(links),
-        facts=facts,
+@dataclass
+class _Sheet:
+    """What has been drawn so far, around any origin."""
+
+    territories: list[Disc] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    discs: list[Disc] = field(default_factory=list)
+    words: list[Words] = field(default_factory=list)
+    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def occupy(self, disc: Disc) -> None:
+        """Let no later label cover it."""
+        reach = disc.radius * 0.6
+        self.taken.append((disc.x - reach, disc.y - reach, disc.x + reach, disc.y + reach))
+
+    def label(self, words: Words, *, must: bool = False) -> bool:
+        """Write it where nothing else stands; `must`: in any case. Whether it was written."""
+        half = width_of(words.text) * words.size / 2
+        box = (words.x - half, words.y - words.size / 2, words.x + half, words.y + words.size / 2)
+        free = all(
+            one[2] <= box[0] or box[2] <= one[0] or one[3] <= box[1] or box[3] <= one[1]
+            for one in self.taken
+        )
+        if words.text and (free or must):
+            self.taken.append(box)
+            self.words.append(words)
+        return free or must
+
+    def label_at(self, disc: Disc, words: Words) -> None:
+        """A label below a dot, or above it, or not at all; later ones keep off the dot."""
+        self.occupy(disc)
+        away = disc.radius + words.size * 0.72
+        if not self.label(replace(words, x=disc.x, y=disc.y + away)):
+            self.label(replace(words, x=disc.x, y=disc.y - away))
+
+
+def picture(part: Part, *, title: str = "Knowledge graph") -> Picture:
+    """The picture of a graph or a part of it; the same for equal graphs."""
+    sheet = _Sheet()
+    look = overview(part.export)
+    if len(part.export.entities) <= MAX_FLAT or not look.bubbles:
+        _draw_entities(sheet, part)
+    else:
+        _draw_bubbles(sheet, part.export, look.bubbles, look.links)
+    about = part.question or part.about
+    return _framed(sheet, title=f"{title} – {plain(about)}" if about else title)
+
+
+def mixed(colour: str, share: float, ground: str = GROUND) -> str:
+    """So much of a colour on a ground."""
+    parts = (
+        round(int(colour[at : at + 2], 16) * share + int(ground[at : at + 2], 16) * (1 - share))
+        for at in (1, 3, 5)
     )
+    return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-def _strength(export: GraphExport) -> dict[str, float]:
-    """An entity's weight: that of its relations, and a little for each mention."""
-    strength = {entity.id: 0.1 * entity.mention_count for entity in export.entities}
-    for relation in sorted(export.relations, key=lambda r: r.id):
-        for entity_id in (relation.source_id, relation.target_id):
-            if entity_id in strength:
-                strength[entity_id] += relation.weight
-    return strength
-
-
-def _by_weight(communities: Iterable[Community], strength: dict[str, float]) -> list[Community]:
-    def weight(community: Community) -> float:
-        return sum(strength.get(entity_id, 0.0) for entity_id in community.entity_ids)
-
-    return sorted(communities, key=lambda c: (len(c.entity_ids) == 1, -weight(c), c.id))
-
-
-def _chosen(
-    export: GraphExport, top: list[Community], *, strength: dict[str, float], max_nodes: int
-) -> list[Entity]:
-    """The heaviest entities: each community in turn gets its share by weight, at least three."""
+def _draw_bubbles(
+    sheet: _Sheet,
+    export: GraphExport,
+    bubbles: Sequence[Bubble],
+    links: Sequence[tuple[int, int, float]],
+) -> None:
+    strongest = max((weight for _, _, weight in links), default=1.0)
+    for a, b, weight in links:
+        one, other = bubbles[a], bubbles[b]
+        width = 1 + 8 * math.sqrt(weight / strongest)
+        colour = mixed(ALONE, 0.3)
+        sheet.lines.append(Line(x=one.x, y=one.y, u=other.x, v=other.y, colour=colour, width=width))
+    weight_of = weights(export)
     by_id = {entity.id: entity for entity in export.entities}
-    total = sum(strength.values()) or 1.0
-    seats: list[Entity] = []
-    left: list[Entity] = []
-    grouped: set[str] = set()
-    for community in top:
-        members = sorted(
-            (by_id[one] for one in community.entity_ids if one in by_id),
-            key=lambda e: (-strength[e.id], e.id),
+    for bubble in bubbles:
+        fill = mixed(bubble.colour, 0.13)
+        edge = mixed(bubble.colour, 0.5)
+        sheet.discs.append(
+            Disc(x=bubble.x, y=bubble.y, radius=bubble.radius, fill=fill, stroke=edge)
         )
-        grouped.update(entity.id for entity in members)
-        share = sum(strength[entity.id] for entity in members) / total
-        room = max(3, int(share * max_nodes)) if len(members) > 1 else 0
-        seats += members[:room]
-        left += members[room:]
-    left += [entity for entity in export.entities if entity.id not in grouped]
-    left.sort(key=lambda e: (-strength[e.id], e.id))
-    chosen = (seats + left)[:max_nodes]
-    return sorted(chosen, key=lambda e: (-strength[e.id], e.id))
+        members = [by_id[one] for one in bubble.community.entity_ids if one in by_id]
+        members.sort(key=lambda e: (-weight_of[e.id], e.id))
+        _draw_inside(sheet, bubble, members, weights=weight_of, fill=fill)
 
 
-def _group_numbers(chosen: Sequence[Entity], communities: Sequence[Community]) -> list[int]:
-    """The community of each entity, numbered by the order of `communities` among those shown.
-
-    Entities of none of them share the last number.
-    """
-    home = {
-        entity_id: place
-        for place, community in enumerate(communities)
-        for entity_id in community.entity_ids
-    }
-    places = [home.get(entity.id, len(communities)) for entity in chosen]
-    rank = {place: number for number, place in enumerate(sorted(set(places)))}
-    return [rank[place] for place in places]
-
-
-def _links(relations: Iterable[Relation], number: dict[str, int]) -> list[tuple[int, int, float]]:
-    """Relations between shown entities summed by pair, strongest first."""
-    sums: dict[tuple[int, int], float] = defaultdict(float)
-    for relation in sorted(relations, key=lambda r: r.id):
-        a, b = number.get(relation.source_id), number.get(relation.target_id)
-        if a is not None and b is not None and a != b:
-            sums[min(a, b), max(a, b)] += relation.weight
-    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-    return [(a, b, weight) for (a, b), weight in ordered]
-
-
-def _communities(
-    export: GraphExport, top: list[Community], *, words: _Words, reports: dict[str, Report]
-) -> list[dict[str, object]]:
-    """The communities of several entities with shown members, in the order of their numbers."""
-    parts: dict[str, list[Community]] = defaultdict(list)
-    for community in sorted(export.communities, key=lambda c: (-len(c.entity_ids), c.id)):
-        if community.parent_id is not None:
-            parts[community.parent_id].append(community)
-    found = []
-    for community in top:
-        if len(community.entity_ids) == 1 or not words.shown(community.entity_ids):
-            continue
-        inside = [part for part in parts[community.id] if part.id in reports]
-        found.append(
-            words.community(community, reports.get(community.id))
-            | {
-                "parts": [
-                    words.community(part, reports[part.id])
-                    for part in inside[:MAX_PARTS_SHOWN]
-                    if words.shown(part.entity_ids)
-                ]
-            }
+def _draw_inside(
+    sheet: _Sheet,
+    bubble: Bubble,
+    members: Sequence[Entity],
+    *,
+    weights: dict[str, float],
+    fill: str,
+) -> None:
+    """The title in the upper part, the heaviest members in the lower."""
+    radius = bubble.radius
+    size = max(7.5, min(15.0, radius * 0.15))
+    if radius < 24:
+        return
+    title = plain(bubble.title)
+    if radius < 44:
+        lines = wrapped(title, radius * 1.6 / size, most=2 if radius < 34 else 3)
+        top = bubble.y - (len(lines) - 1) * size * 0.6
+    else:
+        lines = wrapped(title, radius * 1.45 / size, most=2)
+        top = bubble.y - radius * 0.55 - (len(lines) - 1) * size * 0.3
+    for at, line in enumerate(lines):
+        y = top + at * size * 1.2
+        sheet.label(
+            Words(x=bubble.x, y=y, text=line, size=size, is_bold=True, halo=fill), must=True
         )
-    return found
+    if radius >= 44:
+        _draw_members(sheet, bubble, members, weights=weights, fill=fill)
 
 
-def readable(text: str) -> str:
-    """Text as a reader wants it: even white space, no marks of Markdown around words."""
-    text = _LINK.sub(r"\1", " ".join(text.split()))
-    return _EMPHASIS.sub(r"\2", _LIST_MARK.sub("", text))
+def _draw_members(
+    sheet: _Sheet,
+    bubble: Bubble,
+    members: Sequence[Entity],
+    *,
+    weights: dict[str, float],
+    fill: str,
+) -> None:
+    shown = members[: max(3, min(MAX_INSIDE, int(bubble.radius / 11)))]
+    heaviest = weights[shown[0].id] or 1.0
+    radii = [2.5 + 5.5 * math.sqrt(weights[one.id] / heaviest) for one in shown]
+    names: list[tuple[int, ...]] = [(at,) for at in range(len(shown))]
+    spots = pack([r + bubble.radius * 0.14 for r in radii], {}, names=names, aspect=1.25)
+    reach = max(math.hypot(x, y) + r for (x, y), r in zip(spots, radii, strict=True))
+    share = min(1.0, bubble.radius * 0.62 / reach)
+    dots = [
+        Disc(
+            x=bubble.x + x * share,
+            y=bubble.y + bubble.radius * 0.2 + y * share,
+            radius=r,
+            fill=bubble.colour,
+            stroke=fill,
+            width=0.8,
+        )
+        for (x, y), r in zip(spots, radii, strict=True)
+    ]
+    sheet.discs += dots
+    size = max(6.5, min(9.5, bubble.radius * 0.085))
+    for one, dot in zip(shown, dots, strict=True):
+        text = shortened(plain(one.name), bubble.radius * 0.95 / size)
+        sheet.label_at(dot, Words(x=0, y=0, text=text, size=size, halo=fill))
 
 
-class _Words:
-    """Gathers the sentences that the page quotes, each once, with its document's title."""
+def _draw_entities(sheet: _Sheet, part: Part) -> None:
+    """All entities, grouped by community; territories carry titles."""
+    export = part.export
+    weight = weights(export)
+    entities = sorted(export.entities, key=lambda e: (-weight[e.id], e.id))
+    several = [one for one in partition(export.communities, 0) if len(one.entity_ids) > 1]
+    several.sort(key=lambda c: (-math.fsum(weight[e] for e in c.entity_ids), c.id))
+    group = {entity_id: at for at, one in enumerate(several) for entity_id in one.entity_ids}
+    groups = [group.get(one.id, len(several)) for one in entities]
+    heaviest = max(weight.values(), default=1.0) or 1.0
+    radii = [5 + 17 * math.sqrt(weight[one.id] / heaviest) for one in entities]
+    links = _links(export, {one.id: at for at, one in enumerate(entities)})
+    paths = [(at,) for at in groups]
+    placed = layout([r + 15 for r in radii], paths, edges=dict(links), gap=6.0, aspect=ASPECT)
+    titles = titles_of(export)
+    for key, disc in sorted(placed.discs.items() if len(several) > 1 else ()):
+        if len(key) == 1 and key[0] < len(several) and len(several[key[0]].entity_ids) > 2:
+            colour = PALETTE[key[0] % len(PALETTE)]
+            _draw_territory(sheet, disc, title=titles[several[key[0]].id], colour=colour)
+    colours = [PALETTE[at % len(PALETTE)] if at < len(several) else ALONE for at in groups]
+    across = {pair: value for pair, value in links.items() if groups[pair[0]] != groups[pair[1]]}
+    inside = {pair: value for pair, value in links.items() if pair not in across}
+    _draw_links(sheet, across, spots=placed.positions, colour_of=lambda _: mixed(ALONE, 0.28))
+    _draw_links(
+        sheet, inside, spots=placed.positions, colour_of=lambda end: mixed(colours[end], 0.5)
+    )
+    strong = set(part.strong)
+    dots = [
+        Disc(
+            x=x,
+            y=y,
+            radius=radius,
+            fill=colour,
+            stroke=INK if one.id in strong else GROUND,
+            width=2.4 if one.id in strong else 1.2,
+        )
+        for one, (x, y), radius, colour in zip(
+            entities, placed.positions, radii, colours, strict=True
+        )
+    ]
+    sheet.discs += dots
+    ordered = sorted(zip(entities, dots, strict=True), key=lambda one: one[0].id not in strong)
+    for one, dot in ordered:
+        size = min(15.0, 8.5 + dot.radius * 0.3)
+        text = shortened(plain(one.name), 16)
+        sheet.label_at(dot, Words(x=0, y=0, text=text, size=size, is_bold=one.id in strong))
 
-    def __init__(self, *, export: GraphExport, number: dict[str, int]) -> None:
-        self.export = export
-        self.number = number
-        self.sentences: list[tuple[str, int]] = []
-        self.documents: list[str] = []
-        self._sentence_numbers: dict[Evidence, int] = {}
-        self._document_numbers: dict[str, int] = {}
-        self._entity_names = {entity.id: entity.name for entity in export.entities}
-        self._relations_of: dict[str, list[Relation]] = defaultdict(list)
-        for relation in sorted(export.relations, key=lambda r: (-r.weight, r.id)):
-            for entity_id in {relation.source_id, relation.target_id}:
-                self._relations_of[entity_id].append(relation)
-        self._relation_numbers: dict[str, int] = {}
-        self._relations: list[list[object]] = []
 
-    def entity(self, entity: Entity) -> dict[str, object]:
-        mine = self._relations_of[entity.id]
-        return {
-            "name": entity.name,
-            "type": entity.type,
-            "aliases": [alias for alias in entity.aliases if alias != entity.name][:12],
-            "mentions": entity.mention_count,
-            "documents": entity.document_count,
-            "relations": [self._relation(relation) for relation in mine[:MAX_RELATIONS_SHOWN]],
-            "more": max(0, len(mine) - MAX_RELATIONS_SHOWN),
-        }
+def _draw_links(
+    sheet: _Sheet,
+    links: dict[tuple[int, int], float],
+    *,
+    spots: Sequence[tuple[float, float]],
+    colour_of: Callable[[int], str],
+) -> None:
+    """The widest for the strongest."""
+    strongest = max(links.values(), default=1.0)
+    for (a, b), value in links.items():
+        width = 0.8 + 4 * math.sqrt(value / strongest)
+        (x, y), (u, v) = spots[a], spots[b]
+        sheet.lines.append(Line(x=x, y=y, u=u, v=v, colour=colour_of(a), width=width))
 
-    def relations(self) -> list[list[object]]:
-        """Each as: both ends (a number, or the name of one not shown), predicate, count, places."""
-        return self._relations
 
-    def shown(self, entity_ids: Iterable[str]) -> list[int]:
-        return sorted(self.number[one] for one in entity_ids if one in self.number)
+def _draw_territory(
+    sheet: _Sheet, disc: tuple[float, float, float], *, title: str, colour: str
+) -> None:
+    x, y, radius = disc
+    fill, edge = mixed(colour, 0.07), mixed(colour, 0.32)
+    sheet.territories.append(Disc(x=x, y=y, radius=radius, fill=fill, stroke=edge))
+    text = shortened(plain(title), max(radius * 2.2, 120) / 13)
+    sheet.label(Words(x=x, y=y - radius - 11, text=text, size=13, is_bold=True), must=True)
 
-    def community(self, community: Community, report: Report | None) -> dict[str, object]:
-        shown = self.shown(community.entity_ids)
-        names = [self._entity_names.get(one, "") for one in community.entity_ids[:3]]
-        findings = report.findings if report is not None else ()
-        return {
-            "title": report.title if report is not None else ", ".join(names),
-            "summary": readable(report.summary) if report is not None else "",
-            "rating": report.rating if report is not None else 0.0,
-            "size": len(community.entity_ids),
-            "members": shown,
-            "findings": [
-                [self._sentence(place) for place in finding.evidences[:1]] for finding in findings
-            ],
-        }
 
-    def _relation(self, relation: Relation) -> int:
-        if relation.id not in self._relation_numbers:
-            self._relation_numbers[relation.id] = len(self._relations)
-            ends = (relation.source_id, relation.target_id)
-            self._relations.append(
-                [
-                    [self.number.get(one, self._entity_names.get(one, "")) for one in ends],
-                    relation.predicate,
-                    len(relation.evidences),
-                    [self._sentence(one) for one in relation.evidences[:MAX_PLACES_PER_RELATION]],
-                ]
-            )
-        return self._relation_numbers[relation.id]
+def _links(export: GraphExport, number: dict[str, int]) -> dict[tuple[int, int], float]:
+    """Relations summed by pair of entities, the strongest, by pair."""
+    sums: dict[tuple[int, int], float] = {}
+    for relation in sorted(export.relations, key=lambda r: r.id):
+        a, b = number[relation.source_id], number[relation.target_id]
+        if a != b:
+            pair = (min(a, b), max(a, b))
+            sums[pair] = sums.get(pair, 0.0) + relation.weight
+    strongest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return dict(sorted(strongest[: LINKS_PER_ENTITY * len(number)]))
 
-    def _sentence(self, place: Evidence) -> int:
-        if place not in self._sentence_numbers:
-            chunk = self.export.chunks.get(place.chunk_id)
-            text = readable(chunk.text[place.start : place.end]) if chunk else ""
-            if len(text) > MAX_SENTENCE_CHARACTERS:
-                text = text[: MAX_SENTENCE_CHARACTERS - 1].rstrip() + "…"
-            self._sentence_numbers[place] = len(self.sentences)
-            self.sentences.append((text, self._document(chunk.title if chunk else "")))
-        return self._sentence_numbers[place]
 
-    def _document(self, title: str) -> int:
-        if title not in self._document_numbers:
-            self._document_numbers[title] = len(self.documents)
-            self.documents.append(title)
-        return self._document_numbers[title]
+def _framed(sheet: _Sheet, *, title: str) -> Picture:
+    """Moved so that all of it lies on one sheet, under its title."""
+    discs = [*sheet.territories, *sheet.discs]
+    left = min((d.x - d.radius for d in discs), default=0.0)
+    right = max((d.x + d.radius for d in discs), default=200.0)
+    top = min((d.y - d.radius for d in discs), default=0.0)
+    bottom = max((d.y + d.radius for d in discs), default=100.0)
+    for words in sheet.words:
+        half = width_of(words.text) * words.size / 2
+        left, right = min(left, words.x - half), max(right, words.x + half)
+        top, bottom = min(top, words.y - words.size), max(bottom, words.y + words.size)
+    x, y = MARGIN - left, MARGIN + HEAD - top
+    width, height = right - left + 2 * MARGIN, bottom - top + 2 * MARGIN + HEAD
+    size = 20.0
+    head = Words(
+        x=MARGIN,
+        y=MARGIN,
+        text=shortened(title, (width - 2 * MARGIN) / size),
+        size=size,
+        is_bold=True,
+        is_left=True,
+    )
+    return Picture(
+        title=title,
+        width=round(width, 1),
+        height=round(height, 1),
+        territories=tuple(replace(one, x=one.x + x, y=one.y + y) for one in sheet.territories),
+        lines=tuple(
+            replace(one, x=one.x + x, y=one.y + y, u=one.u + x, v=one.v + y) for one in sheet.lines
+        ),
+        discs=tuple(replace(one, x=one.x + x, y=one.y + y) for one in sheet.discs),
+        words=(head, *(replace(one, x=one.x + x, y=one.y + y) for one in sheet.words)),
+    )

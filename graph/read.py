@@ -30,6 +30,7 @@ from .schema import (
     claims,
     communities,
     entities,
+    links,
     members,
     names,
     relations,
@@ -52,23 +53,46 @@ def read_chunks(connection: Connection, ids: Iterable[str] | None = None) -> dic
 
 def read_entities(connection: Connection) -> list[Entity]:
     """Every entity, sorted by id."""
-    keys: dict[str, list[str]] = defaultdict(list)
-    for merge in read_merges(connection):
-        keys[merge.entity_id].append(merge.key)
-    query = select(entities).where(entities.c.dirty.is_(False)).order_by(entities.c.id)
-    return [
-        Entity(
-            id=row.id,
-            name=row.name,
-            type=row.type,
-            keys=tuple(sorted(keys[row.id])),
-            aliases=tuple(json.loads(row.aliases)),
-            mention_count=row.mention_count,
-            document_count=row.document_count,
-            description=row.description,
-        )
-        for row in connection.execute(query)
-    ]
+    # Plain tuples, unpacked: a large library has hundreds of thousands, and attributes cost.
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    known = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
+    for key, entity_id in connection.execute(known.order_by(names.c.key)):
+        keys[entity_id].append(key)
+    query = select(*_ENTITY_COLUMNS).where(entities.c.dirty.is_(False)).order_by(entities.c.id)
+    return [_entity(tuple(keys.get(row[0], ())), *row) for row in connection.execute(query)]
+
+
+_ENTITY_COLUMNS = tuple(
+    entities.c[name]
+    for name in ("id", "name", "type", "aliases", "mention_count", "document_count", "description")
+)
+
+
+def entity_of_row(row: Row[Any], *, keys: tuple[str, ...]) -> Entity:
+    """A row of `entities` as a value, with the keys that mean it."""
+    return _entity(keys, *(row._mapping[column] for column in _ENTITY_COLUMNS))
+
+
+def _entity(
+    keys: tuple[str, ...],
+    id_: str,
+    name: str,
+    kind: str,
+    aliases: str,
+    mention_count: int,
+    document_count: int,
+    description: str,
+) -> Entity:
+    return Entity(
+        id=id_,
+        name=name,
+        type=kind,
+        keys=keys,
+        aliases=() if aliases == "[]" else tuple(json.loads(aliases)),
+        mention_count=mention_count,
+        document_count=document_count,
+        description=description,
+    )
 
 
 def read_merges(connection: Connection) -> list[Merge]:
@@ -107,6 +131,19 @@ def read_relations(connection: Connection) -> list[Relation]:
         for row in connection.execute(select(relations).order_by(relations.c.id))
         if row.source_id in clean and row.target_id in clean
     ]
+
+
+def read_appearances(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """By entity id, the chunks in which one of its names stands; both sorted."""
+    found: dict[str, set[str]] = defaultdict(set)
+    query = (
+        select(names.c.entity_id, links.c.chunk_id)
+        .join(links, links.c.key == names.c.key)
+        .where(names.c.dirty.is_(False))
+    )
+    for row in connection.execute(query):
+        found[row.entity_id].add(row.chunk_id)
+    return {entity_id: tuple(sorted(found[entity_id])) for entity_id in sorted(found)}
 
 
 def read_communities(connection: Connection) -> list[Community]:
@@ -197,6 +234,7 @@ def read_export(connection: Connection) -> GraphExport:
         reports=tuple(read_reports(connection)),
         claims=tuple(read_claims(connection)),
         chunks=read_chunks(connection),
+        appearances=read_appearances(connection),
     )
 
 

@@ -75,7 +75,7 @@ def _statements(
     for part in connection.execute(query).partitions(10_000):
         for *stated, predicate, target, strength, inferred in part:
             chunk_id, start, end, subject = stated
-            weight = _weight(predicate, strength, inferred)
+            weight = evidence_weight(predicate, strength, inferred)
             yield chunk_id, start, end, subject, predicate, target, weight
 
 
@@ -88,7 +88,7 @@ def relation_ends(source: str | None, predicate: str, target: str | None) -> End
     return source, predicate, target
 
 
-def _weight(predicate: str, strength: float, inferred: bool) -> float:
+def evidence_weight(predicate: str, strength: float, inferred: bool) -> float:
     """What one evidence of a relation weighs."""
     if predicate == OCCURS_WITH:
         return 1.0

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import Connection, select
 
 from .facts import batches, chunk_of
-from .model import Chunk, Community, Entity
+from .model import Chunk, Community, Entity, Report
 from .relating import stated_relations
 from .reports import EntityMention, ReportInput
 from .schema import chunks, mentions
@@ -26,12 +26,16 @@ def report_input(
     entities: Mapping[str, Entity],
     entity_of: Mapping[str, str],
     said: Mapping[str, str],
+    parts: Mapping[str, tuple[str, ...]],
+    told: Mapping[str, Report],
 ) -> ReportInput:
     """All that the reports of these communities rest on, and little else.
 
     `entity_of` says which entity a name means, `said` what a model said of a relation, by its id.
+    Of what large communities are told from (`parts`), reports that stay as they are come in `told`.
     """
-    inside = frozenset(one for cluster in clusters for one in cluster.entity_ids)
+    read = (cluster for cluster in clusters if cluster.id not in parts)
+    inside = frozenset(one for cluster in read for one in cluster.entity_ids)
     relations = stated_relations(connection, entity_of, said=said, only=inside)
     named = _mentions(connection, entity_of, inside)
     spoken = {mention.chunk_id for mention in named}
@@ -42,6 +46,8 @@ def report_input(
         relations=tuple(relations),
         chunks=_whole_documents(connection, spoken),
         mentions=tuple(named),
+        parts=parts,
+        told=told,
     )
 
 

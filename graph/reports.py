@@ -2,9 +2,9 @@
 
 A report's findings are sentences of the corpus, chosen because they speak of many central members
 of the community, and its summary is the first few of them: so every sentence of a report has its
-place in a chunk. What a report rests on is hashed into its fingerprint, and a report whose
-fingerprint is known already is taken as it is. Knows nothing of storage or of how communities
-were found.
+place in a chunk. A large community is told from the reports of its parts (`composed_reports`).
+What a report rests on is hashed into its fingerprint, and a report whose fingerprint is known
+already is taken as it is. Knows nothing of storage or of how communities were found.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from .composed_reports import composed_findings, composed_fingerprint, most_mentioned
 from .model import (
     OCCURS_WITH,
     Chunk,
@@ -27,7 +28,7 @@ from .model import (
 )
 from .passages import Sentence, is_near_duplicate, sentences_with_entities, tokens
 
-FORMAT = "reports/1"
+FORMAT = "reports/2"
 """Part of every fingerprint: a change in how reports are written makes all of them anew.
 
 So it is to be raised with any change in how sentences are found, too: reports that no change of the
@@ -61,8 +62,9 @@ class EntityMention:
 class ReportInput:
     """All that reports rest on. No order is asked of any collection.
 
-    Ids in relations, communities and mentions that the two mappings do not hold are an error of
-    the caller and raise `KeyError`.
+    `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
+    the reports of those that are not among `communities`. Ids in relations, communities and
+    mentions that the two mappings do not hold are an error of the caller and raise `KeyError`.
     """
 
     communities: tuple[Community, ...] = ()
@@ -70,6 +72,8 @@ class ReportInput:
     relations: tuple[Relation, ...] = ()
     chunks: Mapping[str, Chunk]
     mentions: tuple[EntityMention, ...] = ()
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    told: Mapping[str, Report] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +98,43 @@ def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list
     Communities of one entity that fewer than `MIN_SENTENCES_ALONE` sentences name have no report.
     A report without findings (nothing in the chunks names its members) has an empty summary.
     """
-    reports = []
+    reports: dict[str, Report] = {}
     for basis in _bases(graph):
         fingerprint = _fingerprint(basis)
         known = previous.get(fingerprint)
-        reports.append(known if known is not None else _report(basis, fingerprint))
-    return reports
+        reports[basis.community.id] = known or _report(basis, fingerprint)
+    large = [community for community in graph.communities if community.id in graph.parts]
+    for community in sorted(large, key=lambda one: (-one.level, one.id)):  # parts first
+        parts = [
+            report
+            for part in graph.parts[community.id]
+            if (report := reports.get(part) or graph.told.get(part)) is not None
+        ]
+        reports[community.id] = _composed(community, parts, graph.entities, previous)
+    return sorted(reports.values(), key=lambda report: (report.level, report.community_id))
+
+
+def _composed(
+    community: Community,
+    parts: list[Report],
+    entities: Mapping[str, Entity],
+    previous: Mapping[str, Report],
+) -> Report:
+    title = _enumeration(_unlike_names(most_mentioned(community, entities)))
+    fingerprint = composed_fingerprint(community, parts, title=title, version=FORMAT)
+    if fingerprint in previous:
+        return previous[fingerprint]
+    mass = {part.community_id: _mass(part.rating) for part in parts}
+    findings = composed_findings(parts, most=MAX_FINDINGS, mass=mass)
+    return Report(
+        community_id=community.id,
+        level=community.level,
+        title=title,
+        summary=_joined([finding.text for finding in findings[:MAX_SUMMARY_SENTENCES]]),
+        rating=_rating_of(sum(mass[key] for key in sorted(mass))),
+        findings=findings,
+        fingerprint=fingerprint,
+    )
 
 
 def rating(weight: float, *, documents: int) -> float:
@@ -109,8 +144,16 @@ def rating(weight: float, *, documents: int) -> float:
     a share of the library's total, so that a document elsewhere does not touch it; the order of
     communities is the same as by share.
     """
-    mass = math.sqrt(weight * documents)
+    return _rating_of(math.sqrt(weight * documents))
+
+
+def _rating_of(mass: float) -> float:
     return round(10 * mass / (mass + HALF_RATING), 4)
+
+
+def _mass(stars: float) -> float:
+    """What gives that rating; the mass of what is made of several parts is at least their sum."""
+    return HALF_RATING * stars / max(10 - stars, 1e-4)
 
 
 def _bases(graph: ReportInput) -> Iterator[_Basis]:
@@ -129,7 +172,9 @@ def _bases(graph: ReportInput) -> Iterator[_Basis]:
         for entity_id in sentence.entity_ids:
             naming[entity_id].append(number)
     inner = _inner_relations(graph)
-    for community in sorted(graph.communities, key=lambda c: (c.level, c.id)):
+    for community in graph.communities:
+        if community.id in graph.parts:
+            continue
         inside: dict[int, list[str]] = defaultdict(list)
         for entity_id in sorted(community.entity_ids):
             for number in naming.get(entity_id, ()):
@@ -171,7 +216,7 @@ def _basis(
 def _inner_relations(graph: ReportInput) -> dict[str, list[Relation]]:
     """For each community the relations with both ends in it, by relation id."""
     by_level: dict[int, dict[str, str]] = defaultdict(dict)
-    for community in graph.communities:
+    for community in (one for one in graph.communities if one.id not in graph.parts):
         by_level[community.level].update(dict.fromkeys(community.entity_ids, community.id))
     inner: dict[str, list[Relation]] = defaultdict(list)
     ordered = sorted(graph.relations, key=lambda relation: relation.id)
@@ -296,6 +341,11 @@ def _title(basis: _Basis) -> str:
             e.id,
         ),
     )
+    return _enumeration(_unlike_names(ranked))
+
+
+def _unlike_names(ranked: Iterable[Entity]) -> list[str]:
+    """The first few names of which none holds another."""
     chosen: list[str] = []
     for entity in ranked:
         name = " ".join(entity.name.split())
@@ -305,7 +355,7 @@ def _title(basis: _Basis) -> str:
             chosen.append(name)
         if len(chosen) == MAX_TITLE_NAMES:
             break
-    return _enumeration(chosen)
+    return chosen
 
 
 def _enumeration(names: list[str]) -> str:

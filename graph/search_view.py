@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -79,9 +79,8 @@ class GraphView:
         return np.asarray((documents[1:] == documents[:-1]) & is_long[1:], dtype=bool)
 
     @cached_property
-    def known_labels(self) -> frozenset[str]:
-        """Every label that stands in a row or is its title's."""
-        return frozenset(self.titles).union(*self.labels)
+    def _known_chunks(self) -> frozenset[str]:
+        return frozenset(self.chunk_ids)
 
     def only(self, rows: Sequence[int]) -> GraphView:
         """The view of a library that holds nothing but these rows."""
@@ -95,6 +94,24 @@ class GraphView:
             is_part=True,
         )
 
+    def called_as_here(self, connection: Connection) -> GraphView:
+        """The view with things called by names that stand in its own rows, and by no other."""
+        here = set[str]()
+        for batch in batches(self.documents):
+            inside = chunks.c.document_id.in_(batch)
+            linked = select(links.c.key).join(chunks, chunks.c.id == links.c.chunk_id)
+            here |= set(connection.execute(linked.where(inside).distinct()).scalars())
+            here |= set(connection.execute(select(chunks.c.title_key).where(inside)).scalars())
+        own: defaultdict[str, list[str]] = defaultdict(list)
+        for key, label in connection.execute(select(names.c.key, names.c.entity_id)):
+            if key in here:
+                own[label].append(key)
+        display = {label: self.display.get(label, "") for label in own}
+        for label, shown in display.items():
+            if name_key(shown) not in own[label]:
+                display[label] = max(own[label], key=lambda key: (len(key), key))
+        return replace(self, display=display)
+
     def names_in(self, connection: Connection, question: str) -> QuestionNames:
         """The names that stand in a question, in any case of letters."""
         question = question[:MAX_QUESTION_CHARACTERS]
@@ -104,6 +121,9 @@ class GraphView:
                 and_(names.c.key.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
             )
             rows += connection.execute(query).all()
+        if self.is_part:
+            here = self._keys_here(connection, [row.key for row in rows])
+            rows = [row for row in rows if row.key in here]
         matcher = NameMatcher(
             titles=[row.key for row in rows if row.kind == "title"],
             names=[row.key for row in rows],
@@ -113,16 +133,47 @@ class GraphView:
         matches = matcher.match(question, any_case=True)
         known = {label_of[m.key] for m in matches}
         unknown = {key for key in runs - label_of.keys() if is_matchable(key)}
-        elsewhere = known - self.known_labels if self.is_part else set()
         spans: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
         for match in matches:
-            if label_of[match.key] not in elsewhere:
-                spans[label_of[match.key]].add((match.start, match.end))
+            spans[label_of[match.key]].add((match.start, match.end))
         return QuestionNames(
-            labels=frozenset(known - elsewhere),
-            unknown=frozenset(unknown | elsewhere),
-            things=_things(connection, spans),
+            labels=frozenset(known),
+            unknown=frozenset(unknown),
+            things=self._things(connection, spans),
         )
+
+    def _things(
+        self, connection: Connection, spans: Mapping[str, Collection[tuple[int, int]]]
+    ) -> tuple[NamedThing, ...]:
+        """What of the entities of these spans has a second name, in the order of the spans."""
+        keys: defaultdict[str, list[str]] = defaultdict(list)
+        for batch in batches(sorted(spans)):
+            of_these = and_(names.c.entity_id.in_(batch), names.c.dirty.is_(False))
+            query = select(names.c.entity_id, names.c.key).where(of_these)
+            for label, key in connection.execute(query.where(names.c.kind != "concept")):
+                keys[label].append(key)
+        every = [key for some in keys.values() for key in some]
+        here = self._keys_here(connection, every) if self.is_part else set(every)
+        seen = {label: sorted(here.intersection(some)) for label, some in keys.items()}
+        return tuple(
+            sorted(
+                NamedThing(spans=tuple(sorted(spans[label])), keys=tuple(some))
+                for label, some in seen.items()
+                if len(some) > 1
+            )
+        )
+
+    def _keys_here(self, connection: Connection, keys: Sequence[str]) -> set[str]:
+        """Those of the keys that stand in a row, or are a row's title."""
+        found = set[str]()
+        for batch in batches(keys):
+            for table in (
+                select(links.c.key, links.c.chunk_id).where(links.c.key.in_(batch)),
+                select(chunks.c.title_key, chunks.c.id).where(chunks.c.title_key.in_(batch)),
+            ):
+                rows = connection.execute(table)
+                found |= {key for key, chunk_id in rows if chunk_id in self._known_chunks}
+        return found
 
     def rank(
         self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
@@ -184,26 +235,6 @@ def read_view(connection: Connection) -> GraphView:
         labels=tuple(tuple(sorted(found.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
         display=display,
         introduced=tuple(tuple(sorted(opening.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
-    )
-
-
-def _things(
-    connection: Connection, spans: Mapping[str, Collection[tuple[int, int]]]
-) -> tuple[NamedThing, ...]:
-    """What of the entities of these spans has a second name, in the order of the spans."""
-    keys: defaultdict[str, list[str]] = defaultdict(list)
-    for batch in batches(sorted(spans)):
-        query = select(names.c.entity_id, names.c.key).where(
-            and_(names.c.entity_id.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
-        )
-        for label, key in connection.execute(query):
-            keys[label].append(key)
-    return tuple(
-        sorted(
-            NamedThing(spans=tuple(sorted(spans[label])), keys=tuple(sorted(some)))
-            for label, some in keys.items()
-            if len(some) > 1
-        )
     )
 
 

@@ -32,6 +32,10 @@ def _load_beside(name: str) -> ModuleType:
 
 
 _server_module = sys.modules.get("openai_server") or _load_beside("openai_server")
+_api_module = sys.modules.get("api_server") or _load_beside("api_server")
+_browser_module = sys.modules.get("web_browser") or _load_beside("web_browser")
+_graph_module = sys.modules.get("generated_graph") or _load_beside("generated_graph")
+_redis_module = sys.modules.get("redis_server") or _load_beside("redis_server")
 _reading_module = sys.modules.get("reading_model") or _load_beside("reading_model")
 
 
@@ -39,6 +43,13 @@ _reading_module = sys.modules.get("reading_model") or _load_beside("reading_mode
 def openai_server() -> Iterator[Any]:
     """A running `openai_server.OpenAIServer`; `from openai_server import Reply` scripts it."""
     with _server_module.OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[Any]:
+    """A running `redis_server.RedisServer`."""
+    with _redis_module.RedisServer() as server:
         yield server
 
 

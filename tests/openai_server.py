@@ -94,7 +94,7 @@ class OpenAIServer:
         self.requests: list[Request] = []
         self.closing = threading.Event()
         self.most_at_once = 0
-        self._at_once = 0
+        self.at_once = 0
         self._replies: deque[Reply] = deque()
         self._function: Callable[[Request], Reply] = lambda request: Reply()
         self._lock = threading.Lock()
@@ -140,16 +140,22 @@ class OpenAIServer:
         self.script(*[Reply("a storm", status=status, headers=headers)] * count)
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
-        """A request that is being answered."""
+    def counted(self) -> Iterator[Callable[[], None]]:
+        """A request that is being answered, and what says before the end that it has been."""
+        over = threading.Event()
         with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-        try:
-            yield
-        finally:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+
+        def answered() -> None:
             with self._lock:
-                self._at_once -= 1
+                self.at_once -= not over.is_set()
+                over.set()
+
+        try:
+            yield answered
+        finally:
+            answered()
 
     def next_reply(self, request: Request) -> Reply:
         with self._lock:
@@ -194,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path not in ("/v1/chat/completions", "/v1/embeddings", _OLLAMA_PATH):
             self._send_json({"error": {"message": "no such path"}}, status=404)
             return
-        with self.server.owner.counted():
+        with self.server.owner.counted() as self._answered:
             self._answer(self.server.owner.next_reply(request), request)
 
     def _answer(self, reply: Reply, request: Request) -> None:
@@ -272,6 +278,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         events = _chunks(reply, request)
         for event in events[: len(events) // 2] if reply.cut else events:
+            if event == events[-1]:
+                self._answered()  # whoever reads it may ask again before this thread goes on
             data = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
             self._write_chunk(f"data: {data}\n\n".encode())
             self.server.owner.closing.wait(reply.drip_seconds)

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..types import Citation, Passage, Usage
+from ..types import Citation, Claim, Passage, ShortAnswer, Usage
 from .language import ABSTENTION, Language
 
 
@@ -17,13 +17,19 @@ from .language import ABSTENTION, Language
 class Draft:
     """An answer in the making. `figures` are for the trace, `detail` is its line.
 
-    `evidence` is 0–1: how well what was found carries an answer; 1 where nobody measured it.
+    `evidence` is the probability, 0–1, that what was found holds the answer; None where nobody
+    measured it.
+    `claims`, `grounding` and `unchecked` are as those of `Answer`.
     """
 
     text: str
     citations: tuple[Citation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    grounding: float | None = None
+    unchecked: str = ""
     abstained: bool = False
-    evidence: float = 1.0
+    evidence: float | None = None
+    short: ShortAnswer | None = None
     detail: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
@@ -59,6 +65,22 @@ def cite_span(passage: Passage, start: int, end: int, *, number: int) -> Citatio
         start=passage.start + start,
         end=passage.start + end,
         page=passage.page,
+        origin=passage.origin,
+    )
+
+
+def as_passage(citation: Citation) -> Passage:
+    """What a citation quotes, for those who are shown passages."""
+    return Passage(
+        text=citation.quote,
+        score=1.0,
+        relevance=1.0,
+        document_id=citation.document_id,
+        chunk_id=citation.chunk_id,
+        title=citation.title,
+        start=citation.start,
+        end=citation.end,
+        page=citation.page,
     )
 
 

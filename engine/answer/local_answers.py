@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ..index.door import sentence_spans
+from ..errors import ModelError
+from ..events import Listener, PassagesEvent, nobody, steps_alone
+from ..index.door import capitalised_names, sentence_spans
 from ..index.filters import DocumentFilter
-from ..models.gateway import Reply
+from ..observe.llama_index import synthesis
+from ..retrieve.stopwatch import Stopwatch
 from ..retrieve.tokens import tokens
+from ..retrieve.transform import Expander
 from ..types import Answer, TraceStep, Usage
+from .checks.in_language import asked_again, in_other_language
+from .correct import Corrected
 from .draft import Draft
-from .extractive import extractive_answer
-from .pack import Packed, pack
+from .extracts.extractive import extractive_answer
+from .language import Language, language_of
+from .packing.context import packed_context, wanted_passages
+from .packing.merge import at_home
+from .packing.pack import Packed
 from .parts import AnswerParts
+from .rounds import Attempt
+from .spoken import Spoken
 from .synthesise import synthesise
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import ChatMessage
+
+    from ..models.gateway import Gateway, Reply
 
 
 class LocalAnswers:
@@ -22,61 +41,167 @@ class LocalAnswers:
     def __init__(self, parts: AnswerParts) -> None:
         self._parts = parts
 
-    def answer(self, question: str, *, within: DocumentFilter | None = None) -> Answer:
-        """The answer with its citations, or an abstention that says so."""
-        found = self._parts.retriever.search(question, within=within)
-        started = time.perf_counter()
-        packed = pack(
-            found.passages,
-            budget_tokens=self._parts.settings.budget_tokens,
-            count=self._parts.tokeniser.count,
+    def answer(
+        self, question: str, *, within: DocumentFilter | None = None, tell: Listener = nobody
+    ) -> Answer:
+        """The answer with its citations, or an abstention that says so.
+
+        `tell` hears of each stage as it ends, of the passages, and the text as it is written.
+
+        Raises:
+            ModelError: the language model could not do its part.
+        """
+        reflection = self._parts.reflection
+        if reflection is None:
+            return self._answer(question, self._attempt(question, within=within, tell=tell))
+        steps = Stopwatch(tell)
+        spared = reflection.spared(question, steps)
+        if spared is not None:
+            tell(PassagesEvent(passages=()))
+            Spoken(tell, ()).end(spared)
+            attempt = Attempt(packed=Packed(), draft=spared)
+            return self._answer(question, attempt, before=steps.steps)
+        tried: list[TraceStep] = []
+
+        def once(expander: Expander | None) -> Attempt:
+            # Only the best round is spoken: what the others wrote is nobody's answer.
+            made = self._attempt(question, within=within, tell=steps_alone(tell), expander=expander)
+            tried.extend(made.trace)
+            return made
+
+        decided = list(steps.steps)
+        best, unchecked = reflection.best(question, once, steps, within=within)
+        tell(PassagesEvent(passages=best.packed.passages))
+        Spoken(tell, best.packed.passages).end(best.draft)
+        draft = replace(best.draft, unchecked=best.draft.unchecked or unchecked)
+        later = steps.steps[len(decided) :]
+        return self._answer(
+            question, replace(best, draft=draft, trace=()), before=[*decided, *tried, *later]
         )
-        packing = TraceStep(
-            stage="pack",
-            detail=f"{len(packed.passages)} passages in {packed.tokens} tokens",
-            seconds=time.perf_counter() - started,
-            figures={"left_out": packed.left_out, "duplicates": packed.duplicates},
+
+    def _attempt(
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None,
+        tell: Listener,
+        expander: Expander | None = None,
+    ) -> Attempt:
+        """One round: search, correct where that is asked for, pack, write or extract."""
+        found = self._parts.retriever.search(
+            question,
+            top_k=wanted_passages(self._parts),
+            within=within,
+            expander=expander,
+            tell=tell,
         )
-        started = time.perf_counter()
-        draft = self._draft(question, packed)
-        writing = TraceStep(
-            stage="write" if self._parts.models.answers is not None else "extract",
-            detail=draft.detail,
-            seconds=time.perf_counter() - started,
-            figures=draft.figures,
-        )
+        steps = Stopwatch(tell)
+        corrected = Corrected(passages=found.passages)
+        if self._parts.correction is not None:
+            corrected = self._parts.correction.corrected(
+                question, found.passages, within=within, steps=steps
+            )
+        packed = packed_context(self._parts, question, corrected.passages, steps, within=within)
+        tell(PassagesEvent(passages=packed.passages))
+        spoken = Spoken(tell, packed.passages)
+        with synthesis(question) as said:
+            draft = corrected.refusal or self._draft(question, packed, spoken, steps, within=within)
+            said(draft.text)
+        spoken.end(draft)
+        return Attempt(packed=packed, draft=draft, trace=(*found.trace, *steps.steps))
+
+    def _answer(
+        self, question: str, attempt: Attempt, *, before: Sequence[TraceStep] = ()
+    ) -> Answer:
+        draft = attempt.draft
         return Answer(
             question=question,
             text=draft.text,
             mode="local",
-            citations=self._parts.cited(draft.citations),
-            passages=packed.passages,
-            trace=(*found.trace, packing, writing),
+            citations=self._parts.cited(at_home(draft.citations, attempt.packed.spans)),
+            claims=draft.claims,
+            grounding=draft.grounding,
+            unchecked=draft.unchecked,
+            passages=attempt.packed.passages,
+            trace=(*before, *attempt.trace),
             usage=draft.usage,
             abstained=draft.abstained,
+            short=draft.short,
+            evidence=draft.evidence,
         )
 
-    def _draft(self, question: str, packed: Packed) -> Draft:
+    def _draft(
+        self,
+        question: str,
+        packed: Packed,
+        spoken: Spoken,
+        steps: Stopwatch,
+        *,
+        within: DocumentFilter | None,
+    ) -> Draft:
         gateway = self._parts.models.answers
         if gateway is None:
-            return extractive_answer(
-                question,
-                packed.passages,
-                tokens=tokens,
-                weight=self._parts.idf(),
-                sentence_spans=sentence_spans,
-                max_sentences=self._parts.settings.max_sentences,
-                min_evidence=self._parts.settings.min_evidence,
-            )
-        return synthesise(
+            draft = self._extracted(question, packed, within)
+            steps.lap("extract", draft.detail, draft.text, question, **draft.figures)
+            return draft
+
+        def complete(messages: Sequence[ChatMessage]) -> tuple[str, Usage]:
+            reply = gateway.chat(messages, stage="answers", keep=True, tell=spoken.piece)
+            steps.lap("write", f"by {gateway.model}", reply.text, str(messages[-1].content))
+            if not in_other_language(reply.text, language):
+                return reply.text, reply.usage
+            if self._parts.settings.other_language == "note":
+                steps.lap("language", "the answer is not in the language of the question")
+                return reply.text, reply.usage
+            return _once_more(gateway, messages, reply, language, steps)
+
+        language = language_of(question)
+        draft = synthesise(
             question,
             packed,
-            complete=lambda messages: _said(gateway.chat(messages, stage="answers", keep=True)),
+            complete=complete,
+            check=partial(self._parts.checks.checked, within=within),
+        )
+        quotes = " | ".join(f"[{each.number}] {each.quote}" for each in draft.citations)
+        failed = float(bool(draft.unchecked))
+        steps.lap("cite", draft.detail, quotes, **draft.figures, failed=failed)
+        return draft
+
+    def _extracted(self, question: str, packed: Packed, within: DocumentFilter | None) -> Draft:
+        return extractive_answer(
+            question,
+            packed.passages,
             tokens=tokens,
+            weight=self._parts.idf(within),
             sentence_spans=sentence_spans,
-            embed=self._parts.embed,
+            names=capitalised_names,
+            max_sentences=self._parts.settings.max_sentences,
+            min_evidence=self._parts.settings.min_evidence,
         )
 
 
-def _said(reply: Reply) -> tuple[str, Usage]:
-    return reply.text, reply.usage
+def _once_more(
+    gateway: Gateway,
+    messages: Sequence[ChatMessage],
+    reply: Reply,
+    language: Language,
+    steps: Stopwatch,
+) -> tuple[str, Usage]:
+    """The answer in the question's language; the first one where asking again brings no other.
+
+    It is not spoken: a listener hears the text that stands in the end.
+    """
+    said = "the answer was not in the language of the question"
+    try:
+        again = gateway.chat(
+            asked_again(messages, reply.text, language), stage="answers", keep=True
+        )
+    except ModelError as error:
+        steps.lap("language", f"{said}; asking again failed: {error}", failed=1.0)
+        return reply.text, reply.usage
+    usage = reply.usage + again.usage
+    if in_other_language(again.text, language):
+        steps.lap("language", f"{said}, nor was it when asked again", again.text, failed=1.0)
+        return reply.text, usage
+    steps.lap("language", f"{said}; asked again", again.text)
+    return again.text, usage

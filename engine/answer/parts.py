@@ -9,12 +9,17 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
+from ..index.filters import DocumentFilter
 from ..models.stages import Models
 from ..models.tokeniser import Tokeniser
 from ..retrieve.local import LocalRetriever
-from ..settings import AnswerSettings
+from ..settings import AnswerSettings, PackSettings
 from ..types import Citation
+from .checks.stage import Checks
+from .correct import Correction
 from .draft import on_pages
+from .packing.merge import TextAt
+from .rounds import Reflection
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -25,21 +30,33 @@ class AnswerParts:
 
     Attributes:
         retriever: finds passages, and knows how near chunks are to a question.
-        idf: gives the weights of tokens in the library as it is now.
+        idf: gives the weights of tokens among the documents that may be seen, as they are now.
         settings: budgets and thresholds.
         models: who writes answers, and maps reports; where there is none they are extracted.
+        checks: checks what a model wrote.
+        correction: judges and corrects what was found; None takes it as it is.
+        reflection: answers in rounds; None answers once.
         embed: texts to unit vectors, one row each; None compares words alone.
         tokeniser: counts what fits.
         page_starts: document ids to where the pages of each begin, of those that have pages.
+        packing: how what is found is made to fit a model's window.
+        text_at: a document's id, a start and an end to the characters between.
+        dates: document ids to the dates of those that have one.
     """
 
     retriever: LocalRetriever
-    idf: Callable[[], Callable[[str], float]]
+    idf: Callable[[DocumentFilter | None], Callable[[str], float]]
     settings: AnswerSettings
     models: Models
+    checks: Checks
+    correction: Correction | None
+    reflection: Reflection | None
     embed: Embed | None
     tokeniser: Tokeniser
     page_starts: Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
+    packing: PackSettings
+    text_at: TextAt
+    dates: Callable[[Iterable[str]], Mapping[str, str]]
 
     def cited(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
         """The citations, each with the page of its quote."""

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..types import Passage
+from .extracts.dates import tells_a_life
 
 Tokens = Callable[[str], list[str]]
 SentenceSpans = Callable[[str], list[tuple[int, int]]]
 
+LIFE = frozenset(("born", "birth", "die", "death", "出生", "生于", "去世", "逝世"))
 _HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
 _RULE = re.compile(r"^[\W\d_]*$")
 _RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
@@ -22,6 +24,7 @@ _KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S"
 _LINK = re.compile(r"!?\[([^\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
 _STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
 _TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
+_TABLE_HEAD = re.compile(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _NAME = re.compile(
@@ -40,6 +43,8 @@ class Sentence:
     `terms` are the sentence's own, `names` those of them that stand in names, `title` those of its
     passage's title, `context` those of title and headings, `before` those of the sentence in front.
     `heading` is the nearest one above it inside the passage, without marks.
+    `tells` are terms that it says without words: the brackets of *Ada Roe (1901–1990) was …* say
+    when she was born and died. `columns` are the headings of the columns of a table's row.
     `opens`: it is the first of its passage, which most often says what the passage is about.
     """
 
@@ -55,6 +60,8 @@ class Sentence:
     title: frozenset[str]
     context: frozenset[str]
     before: frozenset[str]
+    columns: tuple[str, ...] = ()
+    tells: frozenset[str] = frozenset()
 
 
 def split_passages(
@@ -74,6 +81,7 @@ def split_passages(
         heading, context = "", above
         before: frozenset[str] = frozenset()
         header: frozenset[str] = frozenset()
+        head: tuple[str, ...] = ()
         opens = True
         for start, end in _lines(passage.text, sentence_spans(passage.text)):
             text = passage.text[start:end]
@@ -82,10 +90,15 @@ def split_passages(
                 context = above | frozenset(tokens(heading))
                 continue
             terms = frozenset(tokens(text))
+            columns: tuple[str, ...] = ()
             if not text.startswith("|"):
-                header = frozenset()
+                header, head = frozenset(), ()
             elif not header:
-                header = terms
+                header, head = terms, _cells(text.partition("\n")[0])
+                if _TABLE_HEAD.search(text):
+                    continue
+            else:
+                columns = head
             place = (passage.document_id, passage.start + start, passage.start + end)
             if _RULE.match(text) or not terms or place in seen:
                 continue
@@ -104,6 +117,8 @@ def split_passages(
                     title=title,
                     context=context | header,
                     before=before,
+                    columns=columns,
+                    tells=LIFE if opens and tells_a_life(text) else frozenset(),
                 )
             )
             before, opens = terms, False
@@ -126,19 +141,28 @@ def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
     return pieces
 
 
-def plain(text: str) -> str:
+def plain(text: str, *, columns: Sequence[str] = ()) -> str:
     """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`.
 
-    The cells of a table's row stand with dots between them.
+    The cells of a table's row stand with dots between them, each behind the heading of its column
+    where `columns` has one for each.
     """
     if _TABLE_ROW.match(text):
-        text = " · ".join(cell.strip() for cell in text.strip().strip("|").split("|"))
+        cells = _cells(text)
+        if len(columns) == len(cells):
+            named = zip(columns, cells, strict=True)
+            cells = tuple(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+        text = " · ".join(cells)
     text = _LIST_ITEM.sub("", text)
     text = _LINK.sub(r"\1", text)
     for _ in range(3):
         text = _STRESS.sub(r"\2", text)
     text = text.replace("**", "")
     return " ".join(_MARK.sub(r"(\1)", text).split())
+
+
+def _cells(text: str) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in text.strip().strip("|").split("|"))
 
 
 def in_context(text: str, *, title: str) -> str:

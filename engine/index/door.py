@@ -12,7 +12,7 @@ from pathlib import Path
 
 import graph as _graph
 
-from ..errors import GraphStageError
+from ..errors import GraphStageError, UnknownName
 
 if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init__.py":
     raise ImportError(
@@ -21,6 +21,7 @@ if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init_
     )
 
 from graph.asking import Ask, Prompt
+from graph.collector import without_collection
 from graph.community_tree import CommunityTree
 from graph.curation_store import delete_curation, put_curation
 from graph.database import Database
@@ -35,12 +36,31 @@ from graph.decide import (
 )
 from graph.derive import Derived, DeriveOptions, is_fresh
 from graph.digests import pending_things, put_digests
-from graph.errors import GraphError
+from graph.errors import GraphError, NameUnknown
+from graph.explore import Explorer
+from graph.explore_communities import SeenCommunities, community_detail, read_seen_communities
+from graph.explored import (
+    CommunityDetail,
+    CommunityList,
+    CommunityName,
+    EntityDetail,
+    EntityList,
+    EntityPath,
+    NameReason,
+    Neighbour,
+    Neighbourhood,
+    SeenCommunity,
+    SeenEntity,
+    SeenFinding,
+    SeenRelation,
+    SourceQuote,
+)
 from graph.exports import to_graphml, to_json
 from graph.extract.joined import joined, shifted
 from graph.extract.language import LanguageExtractor
 from graph.extract.llama import ExtractionTransform
 from graph.extract.model_extractor import PackResult, extract_pack
+from graph.extract.model_json import find_json
 from graph.extract.model_packs import Pack, packs
 from graph.extract.model_prompt import prompt_of
 from graph.extract.model_schema import ExtractionSchema
@@ -90,15 +110,28 @@ from graph.model import (
     GraphExport,
     Report,
 )
+from graph.names import capitalised_names
 from graph.nodes import chunk_of_node, document_splitter, node_of_chunk
-from graph.read import derived_reports, read_chunks, read_communities, read_reports
+from graph.picture import picture
+from graph.picture_png import to_png
+from graph.picture_svg import to_svg
+from graph.read import (
+    derived_reports,
+    read_chunks,
+    read_communities,
+    read_export,
+    read_reports,
+)
 from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
 from graph.report_store import ReportDesk, put_written, reports_stamp, unwritten_among
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
 from graph.search_view import GraphView, QuestionNames, read_view
+from graph.seen import SeenGraph, read_seen
+from graph.seen_export import seen_export
 from graph.sentences import sentence_spans
 from graph.store import HAND_MADE, SqlGraphStore
+from graph.subgraph import Part, Quote, part_around, part_of_answer, part_of_community
 from graph.summarise_descriptions import (
     Described,
     Summaries,
@@ -115,6 +148,9 @@ __all__ = [
     "Ask",
     "Chunk",
     "Community",
+    "CommunityDetail",
+    "CommunityList",
+    "CommunityName",
     "CommunityTree",
     "Database",
     "Depth",
@@ -123,7 +159,11 @@ __all__ = [
     "Described",
     "Description",
     "Effect",
+    "EntityDetail",
+    "EntityList",
+    "EntityPath",
     "Evidence",
+    "Explorer",
     "Extraction",
     "ExtractionSchema",
     "ExtractionTransform",
@@ -137,15 +177,27 @@ __all__ = [
     "LanguageExtractor",
     "Material",
     "NameQuestion",
+    "NameReason",
     "NamedEntity",
+    "Neighbour",
+    "Neighbourhood",
     "Pack",
     "PackResult",
+    "Part",
     "Point",
     "Prompt",
     "QuestionNames",
+    "Quote",
     "Report",
     "ReportDesk",
+    "SeenCommunities",
+    "SeenCommunity",
+    "SeenEntity",
+    "SeenFinding",
+    "SeenGraph",
+    "SeenRelation",
     "Selection",
+    "SourceQuote",
     "SqlGraphStore",
     "Standing",
     "Summaries",
@@ -153,9 +205,11 @@ __all__ = [
     "WrittenReport",
     "batches",
     "by_home",
+    "capitalised_names",
     "chunk_match",
     "chunk_of_node",
     "chunk_table",
+    "community_detail",
     "content_terms",
     "delete_chunks",
     "delete_curation",
@@ -166,6 +220,7 @@ __all__ = [
     "extract_pack",
     "extractions_by_text",
     "find_entities",
+    "find_json",
     "generation",
     "graph_errors",
     "informativeness",
@@ -183,8 +238,12 @@ __all__ = [
     "packed",
     "packed_things",
     "packs",
+    "part_around",
+    "part_of_answer",
+    "part_of_community",
     "pending_questions",
     "pending_things",
+    "picture",
     "plan_decision",
     "plan_undo",
     "prompt_of",
@@ -196,8 +255,11 @@ __all__ = [
     "put_written",
     "read_chunks",
     "read_communities",
+    "read_export",
     "read_extractions",
     "read_reports",
+    "read_seen",
+    "read_seen_communities",
     "read_state",
     "read_view",
     "read_written",
@@ -208,6 +270,7 @@ __all__ = [
     "report_text",
     "reports_stamp",
     "save_view",
+    "seen_export",
     "select_reports",
     "sentence_spans",
     "sheets",
@@ -219,10 +282,13 @@ __all__ = [
     "to_graphml",
     "to_html",
     "to_json",
+    "to_png",
+    "to_svg",
     "token_similarity",
     "unread_chunks",
     "unwritten_among",
     "view_stamp",
+    "without_collection",
     "write_state",
 ]
 
@@ -232,5 +298,7 @@ def graph_errors() -> Iterator[None]:
     """Errors of the graph package come out as `GraphStageError`, message unchanged."""
     try:
         yield
+    except NameUnknown as error:
+        raise UnknownName(str(error)) from error
     except GraphError as error:
         raise GraphStageError(str(error)) from error

@@ -7,7 +7,7 @@ document's metadata are, nothing of how chunks are scored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Filters = MetadataFilters | Mapping[str, "Value"] | Iterable[str] | None
 
+Namespaces = str | Collection[str] | None
+"""One namespace, any of several, or all."""
 Value = str | int | float | bool | Sequence[str]
 _OPERATORS = {"==": "==", "=": "==", "!=": "!=", ">=": ">=", "<=": "<=", ">": ">", "<": "<"}
 _CONDITION = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|=|>|<|~)\s*(.*?)\s*", re.S)
@@ -31,17 +33,24 @@ class DocumentFilter:
     """
 
     key: str
-    namespace: str | None = None
+    namespaces: frozenset[str] | None = None
     filters: MetadataFilters | None = None
+
+    @property
+    def home(self) -> DocumentFilter | None:
+        """The namespaces alone, whatever else is asked of documents; None where all are seen."""
+        if self.namespaces is None or self.filters is None:
+            return self if self.namespaces is not None else None
+        return DocumentFilter(key=_key(self.namespaces, None), namespaces=self.namespaces)
 
     def admits(self, metadata: Mapping[str, object]) -> bool:
         """Whether a document with these metadata may be seen."""
-        if self.namespace is not None and metadata.get("namespace") != self.namespace:
+        if self.namespaces is not None and metadata.get("namespace") not in self.namespaces:
             return False
         return self.filters is None or matches(self.filters, metadata)
 
 
-def document_filter(filters: Filters, *, namespace: str | None = None) -> DocumentFilter | None:
+def document_filter(filters: Filters, *, namespace: Namespaces = None) -> DocumentFilter | None:
     """What a caller says as a filter; None where everything may be seen.
 
     Takes LlamaIndex's `MetadataFilters`; a mapping, whose conditions must all hold (a list of
@@ -61,8 +70,14 @@ def document_filter(filters: Filters, *, namespace: str | None = None) -> Docume
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None
-    key = f"{namespace!r} {filters.model_dump_json() if filters is not None else ''}"
-    return DocumentFilter(key=key, namespace=namespace, filters=filters)
+    within = frozenset([namespace] if isinstance(namespace, str) else namespace or ())
+    spaces = None if namespace is None else within
+    return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
+
+
+def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:
+    shown = "all" if spaces is None else repr(sorted(spaces))
+    return f"{shown} {filters.model_dump_json() if filters is not None else ''}"
 
 
 def condition(text: str) -> MetadataFilter:
@@ -89,9 +104,11 @@ def condition(text: str) -> MetadataFilter:
 def _equal(key: str, value: Value) -> MetadataFilter:
     from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
 
+    if isinstance(value, bool):
+        return MetadataFilter(key=key, value=_text_of(value))
     if isinstance(value, (str, int, float)):
         return MetadataFilter(key=key, value=value)
-    return MetadataFilter(key=key, value=list(value), operator=FilterOperator.ANY)
+    return MetadataFilter(key=key, value=list(map(_text_of, value)), operator=FilterOperator.ANY)
 
 
 def matches(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
@@ -141,11 +158,18 @@ def _same(a: object, b: object) -> bool:
     return left == right
 
 
+def _text_of(value: object) -> str:
+    """A value as it is written; *true* and *false* as JSON writes them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _comparable(a: object, b: object) -> tuple[float, float] | tuple[str, str]:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return _text_of(a), _text_of(b)
     try:
         return float(a), float(b)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return str(a), str(b)
+    except (TypeError, ValueError, OverflowError):
+        return _text_of(a), _text_of(b)
 
 
 def _any_same(held: Sequence[object], wanted: Sequence[object]) -> bool:

@@ -6,15 +6,20 @@ takes a moment. A small library's is built each time. Knows nothing of what the 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
 from . import derived
-from .door import GraphView, chunk_table, load_view, read_view, save_view, view_stamp
+from .door import (
+    GraphView,
+    chunk_table,
+    load_view,
+    read_view,
+    save_view,
+    view_stamp,
+    without_collection,
+)
 
 KIND = "walk"
 KEPT_FROM_CHUNKS = 2_000
@@ -28,24 +33,11 @@ def opened_view(connection: Connection, folder: Path) -> GraphView:
         return read_view(connection)
 
     def write(place: Path) -> None:
-        with _without_collecting():
+        with without_collection():
             save_view(read_view(connection), place)
 
     view = derived.opened(folder / f"{KIND}-{view_stamp(connection)}", write=write, load=load_view)
     return read_view(connection) if view is None else view
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Millions of objects are made, none of them in a cycle: the collector would look through them
-    over and over, for as long as they take to make."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def forget_views(folder: Path) -> None:

@@ -33,6 +33,8 @@ K1, B = 1.2, 0.75
 FIELDS = ("title", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
+Rows = NDArray[np.int64] | None
+"""The rows over which words are counted; None is all."""
 
 
 @dataclass(frozen=True)
@@ -97,36 +99,40 @@ class KeywordRetriever(BM25Retriever):
         """How much of each row the embedding model can read, 0–1, `(n,)`."""
         return self._current().readable
 
-    def field_scores(self, question: str, names: QuestionNames | None = None) -> dict[str, Scores]:
+    def field_scores(
+        self, question: str, names: QuestionNames | None = None, *, counted: Rows = None
+    ) -> dict[str, Scores]:
         """BM25 of every chunk by field, each `(n,)` in the order of `chunk_ids`.
 
         With the `names` of this very question each thing that has several is searched by all of
-        them, as one word, in place of the name that the question says.
+        them, as one word, in place of the name that the question says. With `counted` words are as
+        rare as they are among these rows; the scores of others then mean nothing.
         """
         built = self._current()
         things = names.things if names else ()
         wanted = self._tokens(_without(question, [span for each in things for span in each.spans]))
         forms = [[self._tokens(key) for key in shortest(each.keys)] for each in things]
-        count = len(built.chunk_ids)
-        return {name: _field_scores(built.fields[name], wanted, forms, count) for name in FIELDS}
+        seen = _mask(counted, len(built.chunk_ids))
+        return {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
 
-    def document_frequency(self, token: str) -> int:
-        """How many chunks hold a token, in title or text."""
-        return _frequency(self._current(), token)
+    def passage_count(self, counted: Rows = None) -> int:
+        """How many chunks there are, or rows are counted."""
+        return len(self.chunk_ids) if counted is None else counted.size
 
-    def idf(self) -> Callable[[str], float]:
-        """Token → ln(1 + (n − df + ½) / (df + ½)) over the chunks as they are now.
+    def document_frequency(self, counted: Rows = None) -> Callable[[str], int]:
+        """Token → how many chunks hold it, in title or text; of those rows alone."""
+        built = self._current()
+        seen = _mask(counted, len(built.chunk_ids))
+        return cache(lambda token: _frequency(built.fields["body"], token, seen))
+
+    def idf(self, counted: Rows = None) -> Callable[[str], float]:
+        """Token → ln(1 + (n − df + ½) / (df + ½)) over the chunks, or over these rows.
 
         Highest for a token that none holds. One picture: to be asked for once a question.
         """
-        built = self._current()
-        count = len(built.chunk_ids)
-
-        @cache
-        def weight(token: str) -> float:
-            return inverse_frequency(_frequency(built, token), count)
-
-        return weight
+        count = self.passage_count(counted)
+        frequency = self.document_frequency(counted)
+        return cache(lambda token: inverse_frequency(frequency(token), count))
 
     def forget_files(self) -> None:
         """Delete the kept arrays: they hold words of texts that may have been removed."""
@@ -206,14 +212,28 @@ def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join([*kept, question[place:]])
 
 
+def _mask(counted: Rows, count: int) -> NDArray[np.bool_]:
+    """Which of `count` rows are counted: all where nothing is said."""
+    if counted is None:
+        return np.ones(count, dtype=np.bool_)
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[counted[counted < count]] = True
+    return mask
+
+
 def _field_scores(
-    field: bm25s.BM25 | None, wanted: Sequence[str], forms: Sequence[list[list[str]]], count: int
+    field: bm25s.BM25 | None,
+    wanted: Sequence[str],
+    forms: Sequence[list[list[str]]],
+    seen: NDArray[np.bool_],
 ) -> Scores:
     """The scores of the words wanted, and of things by the tokens of all their names."""
-    scores = _scores(field, wanted, count)
+    scores = _scores(field, wanted, seen)
     if field is not None:
         for some in forms:
-            scores = scores + name_scores(some, partial(_postings, field), count=count)
+            scores = scores + name_scores(
+                some, partial(_postings, field), count=seen.size, seen=seen
+            )
     return scores
 
 
@@ -224,22 +244,27 @@ def _postings(field: bm25s.BM25, token: str) -> tuple[NDArray[np.integer], Score
     return field.scores["indices"][first:last], field.scores["data"][first:last]
 
 
-def _frequency(built: _Built, token: str) -> int:
-    field = built.fields["body"]
-    number = field.vocab_dict.get(token) if field is not None else None
-    if field is None or number is None:
-        return 0
-    bounds = field.scores["indptr"]
-    return int(bounds[number + 1] - bounds[number])
-
-
-def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], count: int) -> Scores:
+def _frequency(field: bm25s.BM25 | None, token: str, seen: NDArray[np.bool_]) -> int:
     if field is None:
-        return np.zeros(count, dtype=np.float32)
-    known = [token for token in wanted if token in field.vocab_dict]
-    if not known:
-        return np.zeros(count, dtype=np.float32)
-    return np.asarray(field.get_scores(known), dtype=np.float32)
+        return 0
+    rows, _ = _postings(field, token)
+    return int(np.count_nonzero(seen[rows]))
+
+
+def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], seen: NDArray[np.bool_]) -> Scores:
+    known = [token for token in wanted if field is not None and token in field.vocab_dict]
+    if field is None or not known:
+        return np.zeros(seen.size, dtype=np.float32)
+    if seen.all():
+        return np.asarray(field.get_scores(known), dtype=np.float32)
+    scores = np.zeros(seen.size, dtype=np.float32)
+    for token in known:  # Lucene's BM25 is a product: how rare the word is, and what the row gives
+        rows, given = _postings(field, token)
+        held = int(np.count_nonzero(seen[rows]))
+        if held:
+            here = inverse_frequency(held, int(np.count_nonzero(seen)))
+            scores[rows] += given * np.float32(here / inverse_frequency(rows.size, seen.size))
+    return scores
 
 
 def _indexed(texts: Sequence[str]) -> bm25s.BM25 | None:

@@ -277,6 +277,20 @@ class Library:
                     found[row.id] = tuple(json.loads(row.pages))
         return {name: starts for name, starts in found.items() if starts}
 
+    def dates(self, document_ids: Iterable[str]) -> dict[str, str]:
+        """The dates of these documents, by id; what their owner gave counts more than what they
+        say of themselves, and those without a date are left out."""
+        found: dict[str, str] = {}
+        columns = (documents.c.id, documents.c.metadata, documents.c.given)
+        with self.read() as connection:
+            for batch in batches(document_ids):
+                for row in connection.execute(select(*columns).where(documents.c.id.in_(batch))):
+                    known = {**metadata_values(row.metadata), **metadata_values(row.given)}
+                    date = known.get("date")
+                    if isinstance(date, str) and date.strip():
+                        found[row.id] = date
+        return found
+
     def text_at(self, document_id: str, start: int, end: int) -> str:
         """The document's characters `[start, end)`; empty where there is no such document."""
         query = select(func.substr(documents.c.text, start + 1, end - start))
@@ -361,7 +375,7 @@ class Library:
 
     def size_bytes(self) -> int:
         """What the library takes on disk, derived files included."""
-        return sum(disk.size_of(file) for file in self.path.rglob("*") if file.is_file())
+        return disk.size_within(self.path)
 
 
 def vector_stamp(connection: Connection) -> str:

@@ -32,8 +32,16 @@ def shortest(names: Sequence[str]) -> list[str]:
     return sorted(one for one in names if not any(o != one and o in one for o in names))
 
 
-def name_scores(forms: Sequence[Sequence[str]], postings: Postings, *, count: int) -> Scores:
+def name_scores(
+    forms: Sequence[Sequence[str]],
+    postings: Postings,
+    *,
+    count: int,
+    seen: NDArray[np.bool_] | None = None,
+) -> Scores:
     """BM25 (Lucene's) of a thing that has several names, as if they were one word: `(count,)`.
+
+    `seen` `(count,)` says over which passages it is counted how rare it is; None over all.
 
     `forms` are the tokens of each name. A passage has the thing as often as it has all its names
     together; a name stands where all its tokens do, as often as the rarest of them.
@@ -41,8 +49,8 @@ def name_scores(forms: Sequence[Sequence[str]], postings: Postings, *, count: in
     often = np.zeros(count, dtype=np.float64)
     for tokens in forms:
         often += _occurrences(tokens, postings, count)
-    held = int(np.count_nonzero(often))
-    weight = NAME_WEIGHT * inverse_frequency(held, count)
+    counted = often if seen is None else often[seen]
+    weight = NAME_WEIGHT * inverse_frequency(int(np.count_nonzero(counted)), counted.size)
     return np.asarray(weight * often / (1 + often), dtype=np.float32)
 
 

@@ -116,16 +116,22 @@ class Intake:
     # --- by kind of source ------------------------------------------------------------------
 
     def files(
-        self, sources: Iterable[FileSource], *, progress: Callable[[int], None]
+        self,
+        sources: Iterable[FileSource],
+        *,
+        progress: Callable[[int], None],
+        passing: bool = False,
     ) -> Iterator[SourceText]:
-        """The documents of files that are new or changed; an unchanged file costs a look."""
+        """The documents of files that are new or changed; an unchanged file costs a look.
+
+        Of files that are only `passing` through a folder, their place is not kept.
+        """
         for (source, look), outcome in self.pool.read(self._jobs(sources, progress)):
             name = self.wish.id_of(source.id)
-            if isinstance(outcome, Reading):
+            if isinstance(outcome, Reading) and not passing:
                 self.hints.note_file(name, look, outcome.sha256)
-            yield from self._read(
-                outcome, source=name, path=source.path, file_name=source.path.name
-            )
+            path = None if passing else source.path
+            yield from self._read(outcome, source=name, path=path, file_name=source.path.name)
 
     def is_unchanged(self, source: FileSource) -> bool:
         """Whether a file is what the library holds already: by a look, else by its hash.

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from .connections import note_connection
+
 _MAX_BYTES = 32_000_000
 _MAX_PACKED_BYTES = 256_000
 """Unpacked, a thousand times as many are possible; a model's answer becomes ten times as long."""
@@ -24,10 +26,11 @@ def sync_hooks(timeout_seconds: float) -> dict[str, list[Any]]:
     """`event_hooks` for an `httpx.Client`: bodies come within this time and a fixed size.
 
     Streams may take ten times as long. Whoever reads on gets an `httpx.ReadTimeout` or an
-    `httpx.DecodingError`.
+    `httpx.DecodingError`. The connection is noted (see `connections`).
     """
 
     def limit(response: httpx.Response) -> None:
+        note_connection(response)
         if isinstance(response.stream, httpx.SyncByteStream):
             allowance = _Allowance(response, timeout_seconds)
             response.stream = _LimitedStream(response.stream, allowance)

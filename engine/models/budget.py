@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal
@@ -25,11 +26,23 @@ def utc_day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+class _Run:
+    """What was settled of one piece of work."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.settled = Usage()
+
+
+_current: ContextVar[_Run | None] = ContextVar("loregraph_budget_run", default=None)
+
+
 class Reservation:
     """What one call may cost at most, held back until it is known what it did cost."""
 
-    def __init__(self, budget: Budget, *, tokens: int, cost: float, waits: bool) -> None:
+    def __init__(self, budget: Budget, run: _Run, *, tokens: int, cost: float, waits: bool) -> None:
         self._budget = budget
+        self.run = run
         self.tokens = tokens
         self.cost = cost
         self.waits = waits
@@ -59,7 +72,8 @@ class Budget:
     Args:
         max_tokens: of prompts and answers together; None is no limit.
         max_cost: in the currency of the prices; None is no limit.
-        per: what the limits are for: a run, which begins at `start_run`, or a UTC day.
+        per: what the limits are for: a run, which begins at `start_run` and is whatever is done in
+            its context (`contextvars`), so that several may go on at a time; or a UTC day.
         spent_by_others: what was spent on a day beside all that was settled here: before, or
             meanwhile by another process. It is asked before each call; of what others have in
             flight it knows nothing.
@@ -82,7 +96,7 @@ class Budget:
         self._today = today
         self._changed = threading.Condition()
         self._day = ""
-        self._settled = Usage()
+        self._run = _Run(self)  # of a day, or the one begun last
         self._others = Usage()
         self._held: set[Reservation] = set()
 
@@ -96,7 +110,7 @@ class Budget:
         """What was settled in this run or on this day."""
         with self._changed:
             self._look_up()
-            return self._spent
+            return self._spent_in(self._here)
 
     def check(self, price: Price | None, *, model: str) -> None:
         """Whether what this model costs can be limited at all.
@@ -115,7 +129,8 @@ class Budget:
         """What was spent before no longer counts, where limits are for a run."""
         with self._changed:
             if self.per == "run":
-                self._settled = Usage()
+                self._run = _Run(self)
+                _current.set(self._run)
 
     def reserve(
         self,
@@ -136,21 +151,29 @@ class Budget:
         """
         tokens = prompt_tokens + max_completion
         cost = price.of(prompt_tokens, max_completion) if price is not None else 0.0
-        asked = Reservation(self, tokens=tokens, cost=cost, waits=waits)
         with self._changed:
+            asked = Reservation(self, self._here, tokens=tokens, cost=cost, waits=waits)
             while True:
                 self._look_up()
-                if self._fits(asked, self._held):
+                held = {other for other in self._held if other.run is asked.run}
+                if self._fits(asked, held):
                     self._held.add(asked)
                     return asked
-                lasting = {held for held in self._held if not held.waits}
-                if lasting == self._held or not self._fits(asked, lasting):
+                lasting = {other for other in held if not other.waits}
+                if lasting == held or not self._fits(asked, lasting):
                     raise BudgetExceeded(self._refusal(asked))
                 self._changed.wait()
 
     @property
-    def _spent(self) -> Usage:
-        return self._others + self._settled
+    def _here(self) -> _Run:
+        """The run of this context; where it has none, the one begun last."""
+        run = _current.get()
+        if self.per == "day" or run is None or run.budget is not self:
+            return self._run
+        return run
+
+    def _spent_in(self, run: _Run) -> Usage:
+        return self._others + run.settled
 
     def _look_up(self) -> None:
         """Begin a new day where it is one, and see what others have spent on it."""
@@ -161,38 +184,40 @@ class Budget:
     def _turn_day(self) -> None:
         if self.per == "day" and self._day != (today := self._today()):
             self._day = today
-            self._settled = self._others = Usage()
+            self._run.settled = self._others = Usage()
 
     def _fits(self, asked: Reservation, held: set[Reservation]) -> bool:
-        tokens = _tokens(self._spent) + asked.tokens + sum(one.tokens for one in held)
+        spent = self._spent_in(asked.run)
+        tokens = _tokens(spent) + asked.tokens + sum(one.tokens for one in held)
         if self.max_tokens is not None and tokens > self.max_tokens:
             return False
-        cost = self._spent.cost + asked.cost + sum(one.cost for one in held)
+        cost = spent.cost + asked.cost + sum(one.cost for one in held)
         return self.max_cost is None or cost <= self.max_cost + _ROUNDING
 
     def _settle(self, reservation: Reservation, actual: Usage) -> None:
         with self._changed:
             self._turn_day()
             self._held.discard(reservation)
-            self._settled = self._settled + actual
+            reservation.run.settled = reservation.run.settled + actual
             self._changed.notify_all()
 
     def _refusal(self, asked: Reservation) -> str:
+        spent = self._spent_in(asked.run)
         per = "today" if self.per == "day" else "in this run"
-        if self.max_tokens is not None and _tokens(self._spent) + asked.tokens > self.max_tokens:
+        if self.max_tokens is not None and _tokens(spent) + asked.tokens > self.max_tokens:
             return (
-                f"the budget is used up: {_tokens(self._spent):,} of {self.max_tokens:,} tokens"
+                f"the budget is used up: {_tokens(spent):,} of {self.max_tokens:,} tokens"
                 f" are spent {per} and the next call could take {asked.tokens:,};"
                 " raise budget.max_tokens"
             )
-        if self.max_cost is not None and self._spent.cost + asked.cost > self.max_cost:
+        if self.max_cost is not None and spent.cost + asked.cost > self.max_cost:
             return (
-                f"the budget is used up: {self._spent.cost:.4f} of {self.max_cost:.4f} are spent"
+                f"the budget is used up: {spent.cost:.4f} of {self.max_cost:.4f} are spent"
                 f" {per} and the next call could cost {asked.cost:.4f}; raise budget.max_cost"
             )
         return (
-            f"the budget could be exceeded: {_tokens(self._spent):,} tokens"
-            f" ({self._spent.cost:.4f}) are spent {per}, and calls that go on may take the rest;"
+            f"the budget could be exceeded: {_tokens(spent):,} tokens"
+            f" ({spent.cost:.4f}) are spent {per}, and calls that go on may take the rest;"
             " wait for them, or raise budget.max_tokens or budget.max_cost"
         )
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -111,6 +112,11 @@ class Gateway:
         return self._line.context_window()
 
     @property
+    def max_output_tokens(self) -> int:
+        """The longest answer to `chat`."""
+        return self._max_output_tokens
+
+    @property
     def total(self) -> Usage:
         """All calls so far; those that were refused cost nothing and are left out."""
         return self._bill.total
@@ -126,13 +132,21 @@ class Gateway:
 
     # --- asking -----------------------------------------------------------------------------
 
-    def ask(self, prompt: Prompt, *, stage: str, keep: bool = False) -> Reply:
+    def ask(
+        self,
+        prompt: Prompt,
+        *,
+        stage: str,
+        keep: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> Reply:
         """The answer to a prompt.
 
         Args:
             prompt: what is asked, the longest answer, and the schema that it is held to.
             stage: what it is booked under.
             keep: whether the answer is kept in the library for the next time, and taken from there.
+            tell: hears the answer's pieces as the model speaks; what it raises ends the call.
 
         Raises:
             BudgetExceeded: before the call, which could have exceeded the budget.
@@ -151,11 +165,31 @@ class Gateway:
             max_output_tokens=prompt.max_output_tokens,
             schema=prompt.schema,
         )
-        return self._answer(request, keep=keep)
+        return self._answer(request, keep=keep, tell=tell)
 
-    def chat(self, messages: Sequence[ChatMessage], *, stage: str, keep: bool = False) -> Reply:
+    def chat(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        stage: str,
+        keep: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> Reply:
         """The answer to LlamaIndex's messages; otherwise as `ask`."""
-        return self._answer(self._request(messages, stage=stage), keep=keep)
+        return self._answer(self._request(messages, stage=stage), keep=keep, tell=tell)
+
+    def stream(
+        self, messages: Sequence[ChatMessage], *, stage: str, keep: bool = False
+    ) -> Generator[str, None, Reply]:
+        """The answer piece by piece; counted when it ends, also when it is abandoned.
+
+        Tried again only before anything came. A kept answer comes as one piece. What the generator
+        returns is what `chat` would.
+
+        Raises:
+            ModelError: as `ask`; also in the middle, after pieces were given.
+        """
+        return self._streamed(self._request(messages, stage=stage), keep=keep)
 
     def usable(self, stage: str, ok: bool) -> None:
         """Note whether a reply could be used; one that could not is booked as failed."""
@@ -187,18 +221,37 @@ class Gateway:
 
     # --- kept answers -----------------------------------------------------------------------
 
-    def _answer(self, request: Request, *, keep: bool) -> Reply:
-        if not keep or self._ledger is None:
-            return self._line.whole(request, bill=self._bill)
-        key = self._key(request)
-        asked_in = self._ledger.generation()
-        kept = self._ledger.kept_reply(key)
-        if kept is not None:
-            self._bill.add(Usage(kept=1))
-            return Reply(text=kept, usage=Usage(kept=1), kept=True)
-        reply = self._line.whole(request, bill=self._bill)
-        if not reply.cut_short:
-            self._ledger.keep_reply(key, reply.text, usage=reply.usage, asked_in=asked_in)
+    def _answer(self, request: Request, *, keep: bool, tell: Callable[[str], None] | None) -> Reply:
+        pieces = self._streamed(request, keep=keep, whole=tell is None)
+        with closing(pieces):
+            while True:
+                try:
+                    piece = next(pieces)
+                except StopIteration as end:
+                    reply: Reply = end.value
+                    return reply
+                if tell is not None:
+                    tell(piece)
+
+    def _streamed(
+        self, request: Request, *, keep: bool, whole: bool = False
+    ) -> Generator[str, None, Reply]:
+        """The answer in pieces, or with `whole` in one, which may be asked for more than once."""
+        ledger = self._ledger if keep else None
+        key, asked_in = "", 0
+        if ledger is not None:
+            key, asked_in = self._key(request), ledger.generation()
+            kept = ledger.kept_reply(key)
+            if kept is not None:
+                self._bill.add(Usage(kept=1))
+                yield kept
+                return Reply(text=kept, usage=Usage(kept=1), kept=True)
+        if whole:
+            reply = self._line.whole(request, bill=self._bill)
+        else:
+            reply = yield from self._line.stream(request, bill=self._bill)
+        if ledger is not None and not reply.cut_short:
+            ledger.keep_reply(key, reply.text, usage=reply.usage, asked_in=asked_in)
         return reply
 
     def _key(self, request: Request) -> str:
@@ -206,13 +259,3 @@ class Gateway:
         parts = [self.identity, request.max_output_tokens, request.schema, said]
         text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
-
-    def stream(self, messages: Sequence[ChatMessage], *, stage: str) -> Iterator[str]:
-        """The answer piece by piece; counted when it ends, also when it is abandoned.
-
-        Tried again only before anything came.
-
-        Raises:
-            ModelError: as `ask`; also in the middle, after pieces were given.
-        """
-        return self._line.stream(self._request(messages, stage=stage), bill=self._bill)

@@ -11,13 +11,15 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError, ModelUnavailable
+from ..given_up import when_given_up
 from ..types import Usage
 from .bill import Bill
 from .budget import Reservation
+from .connections import Connections
 from .deadline import within
 from .failures import status_of, translated
 from .learned import Learned, Manner
@@ -72,6 +74,27 @@ class _Opened:
     first: ChatResponse | None
     rest: Iterator[ChatResponse]
     reservation: Reservation
+
+    connections: Connections
+    place: ExitStack
+
+    def close(self, *, done: bool) -> None:
+        """Hang up, unless the answer came to its end; either way others may have the place."""
+        if done:
+            self.connections.forget()
+        self.connections.end()
+        if isinstance(self.rest, Generator):
+            self.rest.close()
+        self.place.close()
+
+
+@dataclass(slots=True)
+class _Ending:
+    """What is known of a stream when it is over; `text` has the thoughts, too."""
+
+    text: str = ""
+    finish: str | None = None
+    usage: Usage = field(default_factory=Usage)
 
 
 class Line:
@@ -225,34 +248,34 @@ class Line:
             advice = "raise max_output_tokens"
         return ModelOutputError(f"{self._name} gave an empty answer: {advice}")
 
-    def stream(self, request: Request, *, bill: Bill) -> Iterator[str]:
+    def stream(self, request: Request, *, bill: Bill) -> Generator[str, None, Reply]:
         """The answer piece by piece; counted when it ends, also when it is abandoned.
 
-        Tried again only before anything came.
+        It takes one of the places for calls while it goes on. Tried again only before anything
+        came. What it returns is the whole answer, in which a
+        thought that was only known for one at its end is left out, too.
 
         Raises:
             ModelError: also in the middle, after pieces were given.
         """
-        said = False
-        ending: list[str | None] = []
+        ending = _Ending()
         with closing(self._pieces(request, ending, bill)) as pieces:
-            for piece in stream_without_thoughts(pieces):
-                said = said or bool(piece.strip())
-                yield piece
-        finish = ending[0] if ending else None
-        if not said:
+            yield from stream_without_thoughts(pieces)
+        answer = without_thoughts(ending.text)
+        if not answer:
             bill.book(request.stage, Usage(), failed=1)
-            raise self._empty(finish)
-        if finish == UNFINISHED:
+            raise self._empty(ending.finish)
+        if ending.finish == UNFINISHED:
             bill.book(request.stage, Usage(), failed=1)
             raise ModelOutputError(f"{self._name} broke off in the middle of its answer: ask again")
+        return Reply(text=answer, usage=ending.usage, cut_short=ending.finish in CUT_SHORT)
 
-    def _pieces(self, request: Request, ending: list[str | None], bill: Bill) -> Generator[str]:
+    def _pieces(self, request: Request, ending: _Ending, bill: Bill) -> Generator[str]:
         opened: _Opened = self._patience.copy()(self._open, request, bill)
         pieces: list[str] = []
         reported: Usage | None = None
         finish: str | None = None
-        size, response, began = 0, opened.first, time.monotonic()
+        size, response, began, done = 0, opened.first, time.monotonic(), False
         try:
             while response is not None:
                 reported = reported_usage(response) or reported
@@ -266,11 +289,14 @@ class Line:
                 with translated(self._name):
                     self._still_in_time(began)
                     response = next(opened.rest, None)
+            done = True
         finally:
-            text = "".join(pieces)
-            usage = bill.usage_of_answer(text, counted=request.counted, reported=reported)
-            bill.settle(opened.reservation, usage, stage=request.stage)
-        ending.append(finish)
+            opened.close(done=done)
+            ending.text, ending.finish = "".join(pieces), finish
+            ending.usage = bill.usage_of_answer(
+                ending.text, counted=request.counted, reported=reported
+            )
+            bill.settle(opened.reservation, ending.usage, stage=request.stage)
         if finish is None and reported is None and not pieces:
             raise ModelOutputError(
                 f"{self._name} sent something that is not a reply of its protocol:"
@@ -290,20 +316,35 @@ class Line:
         llm = self._in_manner(request.max_output_tokens, manner)
         self._refuse_too_long(request)
         arguments = {"temperature": 1.0} if manner.own_temperature else {}
-        with self._pace.slot():
-            self._pace.wait()
-        reservation = _reserve(request, bill, waits=False)
+        connections, place = Connections(), ExitStack()
         with ExitStack() as failing:
-            failing.enter_context(reservation)
-            with self._billed(request, reservation, bill):
-                replies = iter(llm.stream_chat(list(request.messages), **arguments))
-                first = next(replies, None)
+            failing.enter_context(place)
+            place.enter_context(self._pace.slot())
+            self._pace.wait()
+            when_given_up(connections.end)
+            reservation = failing.enter_context(_reserve(request, bill, waits=False))
+            failing.callback(connections.end)
+            with self._billed(request, reservation, bill), connections.noted():
+                first, rest = within(
+                    self._timeout,
+                    lambda: _begun(llm.stream_chat(list(request.messages), **arguments)),
+                )
             failing.pop_all()
-        return _Opened(first=first, rest=replies, reservation=reservation)
+        return _Opened(
+            first=first, rest=rest, reservation=reservation, connections=connections, place=place
+        )
 
     def _still_in_time(self, began: float) -> None:
         if self._timeout is not None and time.monotonic() - began > self._timeout * _STREAM_TIMES:
             raise TimeoutError
+
+
+def _begun(
+    replies: Iterator[ChatResponse],
+) -> tuple[ChatResponse | None, Iterator[ChatResponse]]:
+    """The first piece of a stream, and those to come."""
+    rest = iter(replies)
+    return next(rest, None), rest
 
 
 def _most_characters(request: Request) -> int:

@@ -47,6 +47,12 @@ def spending() -> Iterator[Spending]:
         _open.reset(token)
 
 
+def spent_so_far() -> Usage:
+    """What the innermost piece of work has spent; nothing where nobody counts."""
+    counting = _open.get()
+    return counting[-1].total if counting else Usage()
+
+
 def note(usage: Usage) -> None:
     """A call cost this: whoever counts in this context hears of it."""
     for one in _open.get():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Protocol
 
 _SENTENCE_END = re.compile(
@@ -48,6 +49,25 @@ def windows(text: str, *, prefix: str = "", limit: int, tokeniser: _Counter) -> 
             first += 1
     pieces[-1:] = [pieces[-1] + text[begin:]] if pieces else [text]
     return [prefix + piece for piece in pieces]
+
+
+def windows_and_sentences(
+    text: str,
+    *,
+    prefix: str = "",
+    limit: int,
+    tokeniser: _Counter,
+    sentence_spans: Callable[[str], list[tuple[int, int]]],
+) -> list[str]:
+    """The windows of a text, and where it has several sentences the windows of each of them.
+
+    So that a passage is found by its nearest sentence, too; none twice, in the order of the text.
+    """
+    found = windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
+    spans = sentence_spans(text)
+    for start, end in spans if len(spans) > 1 else ():
+        found += windows(text[start:end], prefix=prefix, limit=limit, tokeniser=tokeniser)
+    return list(dict.fromkeys(found))
 
 
 def _shortened(prefix: str, *, limit: int, tokeniser: _Counter) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from ..errors import QuestionError
+from ..events import Listener, nobody
 from ..index.door import (
     Chunk,
     GraphView,
@@ -32,20 +34,20 @@ from ..index.filters import DocumentFilter
 from ..index.keyword import KeywordRetriever
 from ..index.library import Library
 from ..index.store_dense import Dense
+from ..observe.llama_index import retrieval
 from ..settings import RetrieveSettings
 from ..types import Passage, TraceStep
-from .further import FurtherList, further_scores
-from .ranking import Ranking, Walk, rank_passages
+from .fuse import Scores
+from .leading import leading_passages
+from .lists import Lists
+from .ranking import Ranking, WalkOutcome
 from .reading import Reading, readings
 from .relevance import Evidence, coverage, question_tokens, relevance
-from .rerank import Judge
+from .rerank import ORDER_KEPT, Judge
 from .shown import Shown, Views
 from .stopwatch import Stopwatch
 from .tokens import tokens
 from .transform import Expander, Expansion, rank_expanded
-
-DENSE_DEPTH = 400
-"""How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
 
 
 @dataclass(slots=True)
@@ -104,12 +106,9 @@ class LocalRetriever(BaseRetriever):
         self._settings = settings
         self._within = within
         self._extra = tuple(extra)
-        self._further = [FurtherList(*each) for each in self._extra]
-        self._weights = {
-            "keyword": settings.keyword_weight,
-            "dense": settings.dense_weight,
-            **{name: weight for name, _, weight in self._extra},
-        }
+        self._lists = Lists(
+            keyword=keyword, dense=self._dense, readable=readable, settings=settings, extra=extra
+        )
         self._expander = expander
         self._judge = judge
         self._views = Views(library, half_life_days=settings.half_life_days)
@@ -137,33 +136,64 @@ class LocalRetriever(BaseRetriever):
         top_k: int | None = None,
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
+        expander: Expander | None = None,
+        tell: Listener = nobody,
     ) -> Search:
         """The passages for a question, best first, each with its lists' scores and its path.
 
-        With `within`, every list and the walk see only the documents that it admits.
+        With `within`, every list and the walk see only the documents that it admits. `tell` hears
+        of each stage as it ends. `expander` makes the searches of this one instead of the
+        retriever's own.
 
         Raises:
             QuestionError: a `top_k` below 1.
         """
+        with retrieval(question) as found:
+            search = self._search(
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                within=within,
+                expander=expander,
+                tell=tell,
+            )
+            found(search.passages)
+        return search
+
+    def _search(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        within: DocumentFilter | None = None,
+        expander: Expander | None = None,
+        tell: Listener = nobody,
+    ) -> Search:
         wanted = self._settings.top_k if top_k is None else top_k
         if wanted < 1:
             raise QuestionError(f"top_k must be 1 or more, not {wanted}")
-        within, steps = within or self._within, Stopwatch()
-        searches = self._searches(question, within, steps)
+        within, steps = within or self._within, Stopwatch(tell)
+        searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
         passages = self._found(question, searches, within=within, limit=pool, steps=steps)
         if self._judge is not None:
             told: list[str] = []
             passages = self._judge.judged(passages, question, top_k=wanted, tell=told.append)
-            steps.lap("rerank", "; ".join(told))
+            failed = sum(line.startswith(ORDER_KEPT) for line in told)
+            steps.lap("rerank", "; ".join(told), leading_passages(passages), failed=failed)
         return Search([each for each in passages if each.relevance >= min_relevance], steps.steps)
 
     def _searches(
-        self, question: str, within: DocumentFilter | None, steps: Stopwatch
+        self,
+        question: str,
+        within: DocumentFilter | None,
+        steps: Stopwatch,
+        expander: Expander | None,
     ) -> Sequence[Expansion]:
         """The question as one search or several, itself first."""
         itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
-        if self._expander is None:
+        if expander is None:
             return (itself,)
 
         def first(text: str, count: int) -> list[str]:
@@ -171,11 +201,14 @@ class LocalRetriever(BaseRetriever):
             found = self._found(text, (one,), within=within, limit=count, steps=Stopwatch())
             return [f"{passage.title}\n{passage.text}" for passage in found]
 
-        made = self._expander(question, first)
+        made = expander(question, first)
         steps.lap(
             "expand",
             "; ".join((f"{len(made.expansions)} searches", *made.failed)),
+            "; ".join(each.keyword or each.dense for each in made.expansions[1:]),
+            question,
             calls=made.asked,
+            failed=len(made.failed),
         )
         return made.expansions
 
@@ -190,17 +223,21 @@ class LocalRetriever(BaseRetriever):
     ) -> list[Passage]:
         vectors = [self._embed(each.dense) if each.dense else None for each in searches]
         vector = vectors[0]
-        steps.lap("embed", "question embedded" if vector is not None else "no embedding")
+        said = f"{vector.size} dimensions" if vector is not None else "no embedding"
+        steps.lap("embed", said, "", "; ".join(each.dense for each in searches if each.dense))
         with self._library.read() as connection:  # one view of the library for all lists
             shown = self._views.current(connection, within)
             names = shown.view.names_in(connection, question)
             asked = _Asked(text=question, vector=vector, names=names)
-            steps.lap("view", f"{len(shown.view.chunk_ids)} chunks", names=len(names.labels))
+            known = sorted(shown.view.display.get(label, label) for label in names.labels)
+            chunks = len(shown.view.chunk_ids)
+            steps.lap("view", f"{chunks} chunks", "; ".join(known), names=len(known))
             ranking = self._rank(asked, searches, vectors, shown, steps)
             found = self._read(connection, shown.view, ranking, limit=limit)
             passages = self._passages(asked, shown, ranking, found)
         best = max((passage.relevance for passage in passages), default=0.0)
-        steps.lap("read", f"{len(passages)} passages", relevance=best)
+        gave = leading_passages(passages)
+        steps.lap("read", f"{len(passages)} passages", gave, relevance=best)
         return passages
 
     def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
@@ -210,11 +247,17 @@ class LocalRetriever(BaseRetriever):
             return {}
         return self._dense.cosines(query, chunk_ids)
 
-    def labels_in(self, question: str) -> frozenset[str]:
-        """The entities whose names stand in a question."""
+    def labels_in(self, question: str, within: DocumentFilter | None = None) -> frozenset[str]:
+        """The entities whose names stand in a question, of those documents that may be seen."""
         with self._library.read() as connection:
-            view = self._views.current(connection, self._within).view
+            view = self._views.current(connection, within or self._within).view
             return view.names_in(connection, question).labels
+
+    def idf(self, within: DocumentFilter | None = None) -> Callable[[str], float]:
+        """How rare a token is where the question is at home (see `KeywordRetriever.idf`)."""
+        with self._library.read() as connection:
+            counted = self._views.current(connection, within or self._within).counted
+        return self._keyword.idf(counted)
 
     def documents(self, within: DocumentFilter) -> frozenset[str]:
         """The documents that a filter admits and that hold any chunk."""
@@ -222,7 +265,7 @@ class LocalRetriever(BaseRetriever):
             return frozenset(self._views.current(connection, within).view.documents)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = self.search(query_bundle.query_str).passages
+        found = self._search(query_bundle.query_str).passages
         with self._library.read() as connection:
             held = read_chunks(connection, [passage.chunk_id for passage in found])
         return [
@@ -248,66 +291,30 @@ class LocalRetriever(BaseRetriever):
         shown: Shown,
         steps: Stopwatch,
     ) -> Ranking:
-        walk: Walk | None = None
-        if self._settings.walk:
-            walk = lambda scores: shown.view.rank(scores, asked.names.labels)  # noqa: E731
-        names = {asked.text: asked.names} if self._settings.walk else {}  # the graph's part
+        before = ("fuse", f"{self._settings.fusion} fusion")
+        if len(searches) > 1:
+            before = ("merge", f"{len(searches)} searches")
+
+        def walk(scores: Scores) -> WalkOutcome:
+            steps.lap(*before, shown.leading(scores))
+            return shown.view.rank(scores, asked.names.labels)
+
+        walks = self._settings.walk
+        names = {asked.text: asked.names} if walks else {}  # the graph's part, too
+        rank = partial(self._lists.ranked, shown=shown, steps=steps)
         if len(searches) == 1:
             one = names.get(asked.text)
-            return self._ranked(asked.text, vectors[0], shown, steps, walk=walk, names=one)
-        found = [
-            (
-                each,
-                self._ranked(
-                    each.keyword, vector, shown, steps, walk=None, names=names.get(each.keyword)
-                ),
-            )
-            for each, vector in zip(searches, vectors, strict=True)
-        ]
-        return rank_expanded(found, walk=walk, pool=self._settings.pool)
-
-    def _ranked(
-        self,
-        text: str,
-        vector: NDArray[np.float32] | None,
-        shown: Shown,
-        steps: Stopwatch,
-        *,
-        walk: Walk | None,
-        names: QuestionNames | None,
-    ) -> Ranking:
-        """What one search finds: by `text` unless it is empty, by `vector` where there is one.
-
-        `names` are those of `text`, where things shall be searched by all their names.
-        """
-        view = shown.view
-        fields = None
-        if self._settings.keyword and text:
-            fields = self._keyword.field_scores(text, names)
-        steps.lap("keyword", "BM25 of title and text" if fields else "off")
-        dense = None
-        if self._dense is not None and vector is not None:
-            dense = self._dense.array(vector, view.chunk_ids, depth=DENSE_DEPTH)
-        steps.lap("dense", "cosine" if dense is not None else "off")
-        further = {}
-        if self._further and text:
-            further = further_scores(self._further, text, row_of=shown.row_of)
-            steps.lap("further lists", ", ".join(further))
-        nothing = None if dense is not None or further else np.zeros(len(view.chunk_ids))
-        ranking = rank_passages(
-            shown.of(fields["body"]) if fields else nothing,
-            shown.of(fields["title"]) if fields else None,
-            dense=dense,
-            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
-            further=further,
-            walk=walk,
-            fusion=self._settings.fusion,
-            weights=self._weights,
-            decay=shown.decay,
-        )
-        steps.lap(
-            "fuse and walk", f"{self._settings.fusion} fusion, walk {'on' if walk else 'off'}"
-        )
+            ranking = rank(asked.text, vectors[0], names=one, walk=walk if walks else None)
+        else:
+            found = [
+                (each, rank(each.keyword, vector, names=names.get(each.keyword), walk=None))
+                for each, vector in zip(searches, vectors, strict=True)
+            ]
+            pool = self._settings.pool
+            ranking = rank_expanded(found, walk=walk if walks else None, pool=pool)
+        if walks:
+            seeds = "; ".join(shown.name(row) for row in ranking.seeds.tolist())
+            steps.lap("walk", "titles and names", shown.leading(ranking.scores), seeds)
         return ranking
 
     def _read(
@@ -354,8 +361,8 @@ class LocalRetriever(BaseRetriever):
         covered = coverage(
             question_tokens(asked.text),
             [tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}") for each in found],
-            document_frequency=self._keyword.document_frequency,
-            passage_count=len(self._keyword.chunk_ids),
+            document_frequency=self._keyword.document_frequency(shown.counted),
+            passage_count=self._keyword.passage_count(shown.counted),
         )
         cosines: dict[str, float] = {}
         if self._dense is not None and asked.vector is not None:

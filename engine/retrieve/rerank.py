@@ -19,6 +19,8 @@ from .fuse import rescale
 _LOGGER = logging.getLogger("loregraph.rerank")
 
 RERANK = "rerank"
+ORDER_KEPT = "order kept"
+"""How it is told that the judge failed."""
 """The name in `Passage.scores` of what the reranker gave."""
 
 
@@ -79,7 +81,7 @@ def reranked(
         order = blended(_checked(reranker.rerank(question, head), head), head, weight=weight)
     except ModelError as error:
         _LOGGER.warning("not reranked: %s", error)
-        say(f"order kept: {error}")
+        say(f"{ORDER_KEPT}: {error}")
         return list(passages[:top_k])
     moved = sum(was.chunk_id != now.chunk_id for was, now in zip(head, order, strict=True))
     say(f"{len(head)} of {len(passages)} passages judged, {moved} moved")

@@ -6,6 +6,7 @@ Knows nothing of questions.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from ..index.filters import DocumentFilter
 from ..index.held_view import opened_view
 from ..index.library import Library
 from .fuse import Scores
+from .leading import leading_rows
 from .time import time_decay
 
 KEPT_VIEWS = 8
@@ -35,11 +37,23 @@ class Shown:
     rows: NDArray[np.int64]
     is_all: bool
     decay: Scores | None = None
+    counted: NDArray[np.int64] | None = None
+    """The rows over which words are counted: those of the namespaces, so that no score tells what
+    other namespaces hold; None counts over all."""
 
     @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each chunk, by id."""
         return {chunk_id: row for row, chunk_id in enumerate(self.view.chunk_ids)}
+
+    def name(self, row: int) -> str:
+        """What a row is called, for people: its title, or its document's id."""
+        title = self.view.titles[row]
+        return self.view.display.get(title, title) or self.view.documents[row]
+
+    def leading(self, scores: Scores | NDArray[np.float32]) -> str:
+        """The best rows by these scores, for people."""
+        return leading_rows(scores, self.name)
 
     def of(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values of the rows that are seen, of an array over the whole library."""
@@ -73,22 +87,25 @@ class Views:
             if within is None:
                 return self._shown[""]
             if within.key not in self._shown:
-                shown = self._narrowed(connection, self._shown[""].view, within)
+                shown = self._narrowed(connection, self._shown[""], within)
                 while len(self._shown) > KEPT_VIEWS:
                     del self._shown[next(key for key in self._shown if key)]
                 self._shown[within.key] = shown
             return self._shown[within.key]
 
-    def _narrowed(self, connection: Connection, whole: GraphView, within: DocumentFilter) -> Shown:
+    def _narrowed(self, connection: Connection, whole: Shown, within: DocumentFilter) -> Shown:
         known = self._library.document_metadata(connection)
-        admitted = {name for name, metadata in known.items() if within.admits(metadata)}
-        rows = [row for row, name in enumerate(whole.documents) if name in admitted]
-        view = whole.only(rows)
+        rows = _rows(whole.view, known, within)
+        view = whole.view.only(rows.tolist())
+        home = within.home
+        if home is not None:  # a name may come from another namespace
+            view = view.called_as_here(connection)
         return Shown(
             view,
-            np.array(rows, dtype=np.int64),
+            rows,
             is_all=False,
             decay=self._decay(connection, view),
+            counted=_rows(whole.view, known, home) if home is not None else None,
         )
 
     def _decay(self, connection: Connection, view: GraphView) -> Scores | None:
@@ -97,3 +114,12 @@ class Views:
         known = self._library.document_metadata(connection)
         dates = [known.get(name, {}).get("date") for name in view.documents]
         return time_decay(dates, half_life_days=self._half_life_days)
+
+
+def _rows(
+    view: GraphView, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
+) -> NDArray[np.int64]:
+    """The rows of the documents that a filter admits."""
+    admitted = {name for name, metadata in known.items() if within.admits(metadata)}
+    found = [row for row, name in enumerate(view.documents) if name in admitted]
+    return np.array(found, dtype=np.int64)

@@ -10,7 +10,6 @@ command needs them, so that `--help` is quick.
 from __future__ import annotations
 
 import io
-import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import EngineError, SourceError
+from ..errors import EngineError
+from . import explore, mcp_command, serve_command
+from .demo import demo
 from .entities import entities_app
 from .evaluate import eval_app
 from .options import (
@@ -39,14 +40,10 @@ from .options import (
     pattern_of,
 )
 from .session import conclude, library_or_none, opened, reading, settings_of, show, writing
+from .tokens import token_app
 
 if TYPE_CHECKING:
     from ..types import IngestReport
-
-DEMO_QUESTIONS = (
-    "Which ship laid the LANTERN cable, and when?",
-    "What conflicts run through these documents, and over what?",
-)
 
 
 class Mode(StrEnum):
@@ -55,6 +52,7 @@ class Mode(StrEnum):
     AUTO = "auto"
     LOCAL = "local"
     GLOBAL = "global"
+    BOTH = "both"
 
 
 # Plain help: rich's boxes double the start-up time and break where lines are short.
@@ -68,10 +66,14 @@ app = typer.Typer(
 )
 graph_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(graph_app, name="graph", help="The knowledge graph as a page or a file.")
+app.add_typer(graph_app, name="graph", help="The knowledge graph: looked at, or as a file.")
+graph_app.command("show")(explore.show)
+graph_app.command("path")(explore.path)
+graph_app.command("communities")(explore.communities)
 app.add_typer(entities_app, name="entities", help="What is taken for one thing.")
 app.add_typer(eval_app, name="eval", help="How well documents are found.")
 app.add_typer(config_app, name="config", help="The settings in force.")
+app.add_typer(token_app, name="token", help="Who may call the server.")
 
 Words = list[str]
 """A question as the shell hands it over: whoever forgot the quotes is understood all the same."""
@@ -207,7 +209,7 @@ def ask(
     question: Annotated[Words, typer.Argument(help="The question, best in quotes.")],
     mode: Annotated[
         Mode,
-        typer.Option(help="local: passages; global: the whole; auto: as it needs."),
+        typer.Option(metavar="<mode>", help="auto, local (passages), global (the whole), or both."),
     ] = Mode.AUTO,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     where: WhereOption = None,
@@ -218,9 +220,16 @@ def ask(
 ) -> None:
     """Ask a question; the answer names its sources."""
     from .draw import show_answer
+    from .live import answer_seen, errors_are_seen
 
+    text = " ".join(question)
     with reading(library, profile) as engine:
-        answer = engine.ask(" ".join(question), mode=mode.value, filters=where, namespace=namespace)
+        if json_output or not errors_are_seen():
+            answer = engine.ask(text, mode=mode.value, filters=where, namespace=namespace)
+        else:
+            answer = answer_seen(
+                engine.stream(text, mode=mode.value, filters=where, namespace=namespace)
+            )
     show_answer(answer, explain=explain, as_json=json_output)
 
 
@@ -261,15 +270,38 @@ def remove(
 
 @graph_app.command()
 def export(
-    target: Annotated[Path, typer.Argument(help="A file ending in .html, .graphml or .json.")],
+    target: Annotated[
+        Path, typer.Argument(help="A file ending in .html, .svg, .png, .graphml or .json.")
+    ],
+    focus: Annotated[str, typer.Option(help="Only what is around this entity.")] = "",
+    hops: Annotated[
+        int | None, typer.Option(help="How many relations away from it (1).", min=0)
+    ] = None,
+    community: Annotated[str, typer.Option(help="Only this one: an id, number or title.")] = "",
+    question: Annotated[str, typer.Option(help="Ask, and show what the answer rests on.")] = "",
+    where: WhereOption = None,
+    namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
-    max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 2000,
+    max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 50_000,
 ) -> None:
-    """Write the graph: an offline page, GraphML or JSON."""
+    """Write the graph or a part of it: a page, a picture, GraphML or JSON."""
+    from .draw import size_in_words
+
+    if hops is not None and not focus:
+        raise typer.BadParameter("says how far from --focus: give that, too", param_hint="--hops")
     with reading(library, profile) as engine:
-        engine.export_graph(target, max_nodes=max_nodes)
-    typer.echo(f"{target} written ({target.stat().st_size / 1e6:.1f} MB)")
+        engine.export_graph(
+            target,
+            focus=focus,
+            hops=1 if hops is None else hops,
+            community=community or None,
+            question=question,
+            max_nodes=max_nodes,
+            filters=where,
+            namespace=namespace,
+        )
+    typer.echo(f"{target} written ({size_in_words(target.stat().st_size)})")
 
 
 @app.command()
@@ -332,31 +364,9 @@ def config_show(profile: ProfileOption = None) -> None:
     typer.echo(yaml.safe_dump(values, sort_keys=False), nl=False)
 
 
-@app.command()
-def demo(
-    corpus: Annotated[Path, typer.Option(help="The documents to index.")] = Path("data/corpus"),
-    library: LibraryOption = Path("demo-library"),
-    page: Annotated[Path, typer.Option(help="Where the graph page goes.")] = Path("graph.html"),
-) -> None:
-    """Index the sample corpus, ask two questions, draw the graph."""
-    from .draw import show_answer, show_question, show_report
-
-    if not corpus.exists():
-        raise SourceError(
-            f"no sample corpus at {str(corpus)!r}: run it in the folder of the loregraph sources, "
-            "or name a folder with --corpus"
-        )
-    with writing(library, None, create=True) as (engine, progress):
-        report = engine.add([corpus], progress=progress)
-    show_report(report, as_json=False, planned=False)
-    with reading(library, None) as engine:
-        for question in DEMO_QUESTIONS:
-            show_question(question)
-            show_answer(engine.ask(question), explain=False, as_json=False)
-        engine.export_graph(page)
-    command = "loregraph" if shutil.which("loregraph") else sys.argv[0]
-    typer.echo(f"\nThe graph of the sample corpus: {page.resolve()} (open it in a browser)")
-    typer.echo(f'Ask more: {command} ask "…" --library {library}')
+app.command("serve")(serve_command.serve)
+app.command("mcp")(mcp_command.mcp)
+app.command("demo")(demo)
 
 
 def main() -> None:

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from .safe_text import safe_text
+from .trace_lines import trace_lines
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -55,15 +58,12 @@ STAGES = {
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
 _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
-_CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}")
-_CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code) not in "\n\t"}
 
 
 def _print(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
     """Print texts, each alone or with a style; on one line, or with the lines that they have."""
-    kept = _CONTROL_BUT_LINES if lines else _CONTROL
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
-    to.print(Text.assemble(*((text.translate(kept), style) for text, style in pairs)))
+    to.print(Text.assemble(*((safe_text(text, lines=lines), style) for text, style in pairs)))
 
 
 @contextmanager
@@ -304,11 +304,15 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
+    if answer.short is not None and answer.short.is_likely:
+        _print((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
     _print(answer.text, lines=True)
     if answer.citations:
         _heading("Sources")
     for citation in answer.citations:
         _print(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+    if answer.unchecked:
+        _print((f"not checked as asked for: {answer.unchecked}", "yellow"))
     _print((_route(answer), "dim"))
     if answer.usage.calls:
         _print((_usage_line(answer.usage), "dim"))
@@ -326,7 +330,8 @@ def _heading(text: str) -> None:
 
 def _place(source: Citation | Passage) -> str:
     page = f", p. {source.page}" if source.page else ""
-    return f"{source.document_id}{page}:{source.start}-{source.end}"
+    outside = "web: " if source.origin == "web" else ""
+    return f"{outside}{source.document_id}{page}:{source.start}-{source.end}"
 
 
 def _route(answer: Answer) -> str:
@@ -336,10 +341,8 @@ def _route(answer: Answer) -> str:
 
 def _show_trace(answer: Answer) -> None:
     _heading("How it was found")
-    for step in answer.trace:
-        figures = ", ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
-        detail = f"{step.detail} ({figures})" if figures else step.detail
-        _print(f"  {step.stage:<14}{step.seconds * 1000:>7.0f} ms  {detail}")
+    for line in trace_lines(answer.trace, width=_out.width):
+        _print((line.text, "dim" if line.quiet else ""))
 
 
 def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) -> None:
@@ -365,6 +368,11 @@ RARE = ("claims", "pending", "written_reports")
 """Counts that are shown only where a language model was at work."""
 
 
+def size_in_words(count: int) -> str:
+    """A size in bytes, as it is told: `36 kB`, `2.5 MB`."""
+    return f"{count / 1e6:.1f} MB" if count >= 1_000_000 else f"{-(-count // 1000):,} kB"
+
+
 def show_stats(
     stats: dict[str, Any], documents: Sequence[DocumentRow] | None, *, as_json: bool
 ) -> None:
@@ -374,7 +382,7 @@ def show_stats(
         print_json(stats | listed)
         return
     shown = {name: f"{value:,}" for name, value in stats.items() if value or name not in RARE} | {
-        "size_bytes": f"{stats['size_bytes'] / 1e6:.1f} MB",
+        "size_bytes": size_in_words(stats["size_bytes"]),
         "up_to_date": "yes" if stats["up_to_date"] else NOT_UP_TO_DATE,
     }
     for name, value in shown.items():

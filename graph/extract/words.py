@@ -54,7 +54,8 @@ _CLASS_NOUNS = """
 project programme program institute company station island river ship vessel team family school
 band
 film novel book song album festival agency council committee university college group party bridge
-harbour museum system cable protocol expedition inquiry award prize
+harbour museum system cable protocol expedition inquiry award prize sauce dish label club magazine
+journal newspaper airport airline stadium tower castle railway rocket satellite mission
 """
 CLASS_NOUNS = frozenset(_CLASS_NOUNS.split())
 """Nouns that say what kind of thing the name before them is: "the Apollo programme"."""

@@ -1,88 +1,139 @@
-"""How often does the extractive answer contain the gold answer, given passages that hold it?
+"""How often does an answer hold what was asked for? The whole engine, without a language model.
 
-    python tests/benchmarks/answers.py [--limit N] [--retrieved] [--embedding] [--sets NAME …]
+    make bench-answers
+    python tests/benchmarks/answers.py [SET …] [--limit N] [--wrong]
 
-Each question gets its gold passages and five others drawn by a fixed seed, in shuffled order: an
-upper bound for the picking of sentences, not for retrieval. With `--retrieved` the passages are the
-eight best by BM25, once as they are and once without the gold ones, and the evidence of both is
-compared: how well an abstention can be decided. Reads `../shared/data`; says so when it is missing.
+Each question is asked of the library of its set (`corpora.built`; `sample` is `data/`), and judged:
+
+- `held`: the gold answer stands in the answer's text. Where it is *yes* or *no*, or stands in the
+  question itself (a comparison names both sides, and so does any text about it), that says nothing:
+  then the short answer has to be it.
+- `bound`: the same of all that was packed for the answer: what no choice of sentences can exceed;
+  for those other questions whether all gold documents are there.
+- `EM`, `F1`: of the short answer over all questions, nil where there is none; words without
+  articles, Chinese by characters. `given`: how often there is one, `right`: EM where there is.
+- sentences and characters of the text, how often it abstained, and milliseconds of the extraction.
+
+Documents of the public sets are read from `../shared/data`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
-import random
 import re
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
+from statistics import mean, median
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
 
-import numpy as np  # noqa: E402
+from corpora import DATA, KEPT, built
 
-from engine.answer.draft import Draft  # noqa: E402
-from engine.answer.extractive import extractive_answer  # noqa: E402
-from engine.retrieve.tokens import tokens  # noqa: E402
-from engine.types import Passage  # noqa: E402
-from graph.sentences import sentence_spans  # noqa: E402
+from engine import Answer, KnowledgeEngine, Settings
 
-DATA = ROOT.parent / "shared" / "data"
-SETS = ("hotpotqa_train100", "2wiki_dev300", "musique_train100", "cmrc2018_zh")
+SETS = ("hotpotqa_train100", "2wiki_dev300", "musique_train100", "cmrc2018_zh", "sample")
+SAMPLE = Path(__file__).parents[2] / "data"
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 
 
-class Corpus:
-    """The passages of one set with their idf and a plain BM25."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a set with its gold. `kind` is the set's own type, `documents` end its ids."""
 
-    def __init__(self, name: str) -> None:
-        folder = DATA / name
-        self.documents = [json.loads(line) for line in (folder / "corpus.jsonl").open()]
-        self.queries = [json.loads(line) for line in (folder / "queries.jsonl").open()]
-        self.by_id = {document["id"]: document for document in self.documents}
-        self.counts = [Counter(tokens(f"{d['title']} {d['text']}")) for d in self.documents]
-        frequency: Counter[str] = Counter()
-        for count in self.counts:
-            frequency.update(count.keys())
-        self.frequency, self.total = frequency, len(self.documents)
-        self.average = sum(map(Counter.total, self.counts)) / self.total
+    text: str
+    answers: tuple[str, ...]
+    documents: tuple[str, ...]
+    kind: str
 
-    def weight(self, term: str) -> float:
-        found = self.frequency.get(term, 0)
-        return math.log(1 + (self.total - found + 0.5) / (found + 0.5))
+    @property
+    def decides(self) -> bool:
+        """Whether the answer is a decision between what the question itself names."""
+        gold = normalise(self.answers[0])
+        return gold in ("yes", "no") or contains(self.text, self.answers)
 
-    def search(self, question: str, top: int) -> list[tuple[str, float]]:
-        terms = set(tokens(question))
-        scored = []
-        for document, count in zip(self.documents, self.counts, strict=True):
-            norm = 1.2 * (0.25 + 0.75 * count.total() / self.average)
-            score = sum(
-                self.weight(t) * count[t] * 2.2 / (count[t] + norm) for t in terms if t in count
-            )
-            scored.append((document["id"], score))
-        scored.sort(key=lambda entry: (-entry[1], entry[0]))
-        return scored[:top]
 
-    def passage(self, identifier: str, score: float = 1.0) -> Passage:
-        document = self.by_id[identifier]
-        return Passage(
-            text=document["text"], score=score, relevance=1.0, document_id=identifier,
-            chunk_id=identifier, title=document["title"], start=0, end=len(document["text"]),
-        )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One answer, measured."""
+
+    held: bool
+    bound: bool
+    exact: bool
+    f1: float
+    given: bool
+    sentences: int
+    characters: int
+    abstained: bool
+    milliseconds: float
+
+
+def asked_of(name: str) -> list[Asked]:
+    """The questions of a set that have an answer."""
+    path = SAMPLE / "questions.jsonl" if name == "sample" else DATA / name / "queries.jsonl"
+    if not path.exists():
+        sys.exit(f"no questions at {path}: this benchmark reads public data beside the project")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
+    return [
+        Asked(
+            row["text"],
+            tuple(row["answers"]),
+            tuple(row.get("gold_ids") or row["documents"]),
+            row["type"],
+        )
+        for row in rows
+        if row.get("answers")
+    ]
+
+
+def opened(name: str, settings: Settings | None = None) -> KnowledgeEngine:
+    """The engine over a set's library."""
+    if name != "sample":
+        open_ = partial(KnowledgeEngine.open, settings=settings)
+        return built(name, open_)[0]  # type: ignore[return-value]
+    engine = KnowledgeEngine.open(KEPT / name, settings=settings)
+    engine.add(SAMPLE / "corpus")
+    return engine
+
+
+def judged(asked: Asked, answer: Answer) -> Judged:
+    """How well an answer does."""
+    said = answer.short.text if answer.short is not None else ""
+    context = "\n".join(f"{p.title}\n{p.text}" for p in answer.passages)
+    found = {p.document_id for p in answer.passages}
+    exact = any(words(said) == words(gold) for gold in asked.answers) if said else False
+    if asked.decides:
+        bound = all(any(held.endswith(gold) for held in found) for gold in asked.documents)
+    else:
+        bound = contains(context, asked.answers)
+    return Judged(
+        held=exact if asked.decides else contains(answer.text, asked.answers),
+        bound=bound,
+        exact=exact,
+        f1=max((f1(said, gold) for gold in asked.answers), default=0.0) if said else 0.0,
+        given=bool(said),
+        sentences=len(answer.citations),
+        characters=len(answer.text),
+        abstained=answer.abstained,
+        milliseconds=1000 * sum(s.seconds for s in answer.trace if s.stage == "extract"),
+    )
 
 
 def normalise(text: str) -> str:
-    return " ".join(re.sub(r"[^\w\u4e00-\u9fff]+", " ", text.casefold()).split())
+    """Folded, without punctuation, single spaces."""
+    return " ".join(re.sub(rf"[^\w{_HAN}]+", " ", text.casefold()).split())
 
 
-def contains(text: str, answers: list[str]) -> bool:
+def contains(text: str, answers: Iterable[str]) -> bool:
+    """Whether an answer stands in a text, as whole words; Chinese wherever it stands."""
     body = f" {normalise(text)} "
     for answer in map(normalise, answers):
-        if re.search(r"[\u4e00-\u9fff]", answer):
+        if re.search(rf"[{_HAN}]", answer):
             if answer.replace(" ", "") in body.replace(" ", ""):
                 return True
         elif f" {answer} " in body:
@@ -90,95 +141,62 @@ def contains(text: str, answers: list[str]) -> bool:
     return False
 
 
-def ask(corpus: Corpus, question: str, passages: list[Passage], options: dict) -> Draft:
-    return extractive_answer(
-        question, passages, tokens=tokens, weight=corpus.weight, sentence_spans=sentence_spans,
-        **options,
-    )  # fmt: skip
+def words(text: str) -> list[str]:
+    """What is compared of a short answer: words without articles, Chinese characters singly."""
+    spaced = re.sub(rf"([{_HAN}])", r" \1 ", normalise(text))
+    return [word for word in spaced.split() if word not in ("a", "an", "the")]
 
 
-def gold_and_distractors(corpus: Corpus, query: dict) -> list[Passage]:
-    generator = random.Random(query["id"])  # noqa: S311 - a fixed draw, no secret
-    others = [d["id"] for d in corpus.documents if d["id"] not in query["gold_ids"]]
-    chosen = [*query["gold_ids"], *generator.sample(others, 5)]
-    generator.shuffle(chosen)
-    return [corpus.passage(identifier) for identifier in chosen]
+def f1(said: str, gold: str) -> float:
+    """Harmonic mean of precision and recall of words."""
+    one, other = Counter(words(said)), Counter(words(gold))
+    shared = (one & other).total()
+    return 2 * shared / (one.total() + other.total()) if shared else 0.0
 
 
-def measure_containment(corpus: Corpus, options: dict, limit: int) -> dict[str, float]:
-    hits: list[bool] = []
-    possible: list[bool] = []
-    sentences: list[int] = []
-    started = time.process_time()
-    for query in corpus.queries[:limit]:
-        passages = gold_and_distractors(corpus, query)
-        draft = ask(corpus, query["text"], passages, {**options, "min_evidence": 0.0})
-        whole = " ".join(f"{passage.title} {passage.text}" for passage in passages)
-        hits.append(contains(draft.text, query["answers"]))
-        possible.append(contains(whole, query["answers"]))
-        sentences.append(len(draft.citations))
-    stated = [hit for hit, can in zip(hits, possible, strict=True) if can]
-    return {
-        "questions": len(hits),
-        "contained": sum(hits) / len(hits),
-        "stated": len(stated),
-        "contained of stated": sum(stated) / max(1, len(stated)),
-        "sentences": sum(sentences) / len(sentences),
-        "cpu ms": 1000 * (time.process_time() - started) / len(hits),
-    }
+HEAD = (
+    f"{'':26}{'n':>5}{'held':>7}{'bound':>7}{'EM':>7}{'F1':>7}{'given':>7}{'right':>7}"
+    f"{'sent.':>7}{'chars':>7}{'abst.':>7}{'ms':>7}"
+)
 
 
-def measure_abstention(corpus: Corpus, options: dict, limit: int) -> dict[str, float]:
-    """Evidence with the gold passages in reach against evidence without them."""
-    answerable, unanswerable = [], []
-    for query in corpus.queries[:limit]:
-        found = corpus.search(query["text"], 8 + len(query["gold_ids"]))
-        gold = set(query["gold_ids"])
-        options = {**options, "min_evidence": 0.0}
-        if gold <= {identifier for identifier, _ in found[:8]}:
-            with_gold = [corpus.passage(*entry) for entry in found[:8]]
-            answerable.append(ask(corpus, query["text"], with_gold, options).evidence)
-        without = [corpus.passage(*entry) for entry in found if entry[0] not in gold][:8]
-        unanswerable.append(ask(corpus, query["text"], without, options).evidence)
-    good, bad = np.array(answerable), np.array(unanswerable)
-    area = float(
-        (good[:, None] > bad[None, :]).mean() + 0.5 * (good[:, None] == bad[None, :]).mean()
+def row(label: str, results: Sequence[Judged]) -> str:
+    """A line of the table."""
+    held, bound, exact, score, given, sentences, characters, abstained, times = zip(
+        *map(astuple, results), strict=True
     )
-    return {
-        "answerable": len(good),
-        "AUC": area,
-        "answerable p10": float(np.quantile(good, 0.1)),
-        "answerable median": float(np.median(good)),
-        "unanswerable median": float(np.median(bad)),
-        "unanswerable p90": float(np.quantile(bad, 0.9)),
-    }
-
-
-def encoder() -> tuple[Callable, Callable[[str], float]]:
-    """The bundled encoder, and how much of a text it reads."""
-    from engine.models.encoder import MiniLmEncoder
-    from engine.models.tokeniser import load_tokeniser
-
-    return MiniLmEncoder(threads=2).embed, load_tokeniser().readable
+    right = sum(exact) / max(1, sum(given))
+    return (
+        f"{label:26}{len(results):5d}{mean(held):7.3f}{mean(bound):7.3f}{mean(exact):7.3f}"
+        f"{mean(score):7.3f}{mean(given):7.3f}{right:7.3f}{mean(sentences):7.2f}"
+        f"{mean(characters):7.0f}{mean(abstained):7.3f}{median(times):7.1f}"
+    )
 
 
 def main() -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--limit", type=int, default=400)
-    parser.add_argument("--retrieved", action="store_true")
-    parser.add_argument("--embedding", action="store_true")
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
+    parser.add_argument("--limit", type=int, default=1000, help="so many questions of each set")
+    parser.add_argument("--wrong", action="store_true", help="show what was not right")
     arguments = parser.parse_args()
-    if not DATA.is_dir():
-        print("skipped: ../shared/data is missing")
-        return
-    embed, share = encoder() if arguments.embedding else (None, lambda text: 1.0)
-    options = {"embed": embed, "readable": share, "max_sentences": 3}
+    print(HEAD)
     for name in arguments.sets:
-        corpus = Corpus(name)
-        measure = measure_abstention if arguments.retrieved else measure_containment
-        figures = measure(corpus, options, arguments.limit)
-        print(name, " ".join(f"{key}={value:.3g}" for key, value in figures.items()))
+        by_kind: dict[str, list[Judged]] = defaultdict(list)
+        with opened(name) as engine:
+            for asked in asked_of(name)[: arguments.limit]:
+                answer = engine.ask(asked.text, mode="local")
+                result = judged(asked, answer)
+                kind = f"{asked.kind}, decides" if asked.decides else asked.kind
+                by_kind[kind].append(result)
+                if arguments.wrong and not (result.held and result.exact):
+                    short = answer.short.text if answer.short else "–"
+                    print(f"- {asked.text} → {asked.answers[0]}; {short}")
+                    print("    " + answer.text.replace("\n", "\n    "))
+        print(row(name, [each for some in by_kind.values() for each in some]))
+        if len(by_kind) > 1:
+            for kind, some in sorted(by_kind.items()):
+                print(row(f"  {kind}", some))
 
 
 if __name__ == "__main__":

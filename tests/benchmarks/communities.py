@@ -22,7 +22,7 @@ import sqlite3
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -35,10 +35,20 @@ from graph.anchored import Anchor, Anchored, anchored, astray, strengths
 from graph.changes import communities_of
 from graph.clustering import Way
 from graph.communities import communities
+from graph.composed_reports import parts_of
 from graph.database import Database
 from graph.derive import DeriveOptions, derive
 from graph.facts import delete_document, generation, write_state
-from graph.model import OCCURS_WITH, Chunk, Community, Entity, Evidence, Relation, content_id
+from graph.model import (
+    OCCURS_WITH,
+    Chunk,
+    Community,
+    Entity,
+    Evidence,
+    Relation,
+    Report,
+    content_id,
+)
 from graph.read import read_communities
 from graph.reports import EntityMention, ReportInput, write_reports
 from graph.schema import chunks
@@ -187,8 +197,9 @@ def large(entities: int, relations: int, added: int) -> None:
     began = time.process_time()
     hierarchy = communities(graph.ids(), edges, seed=SEED)
     told("Leiden", began, f"{len(hierarchy)} communities")
+    resting_on = report_input(graph, hierarchy, hierarchy, told={})
     began = time.process_time()
-    written = write_reports(report_input(graph, hierarchy), previous={})
+    written = write_reports(resting_on, previous={})
     whole = told("reports", began, f"{len(written)} reports")
     known = {report.fingerprint: report for report in written}
 
@@ -203,10 +214,13 @@ def large(entities: int, relations: int, added: int) -> None:
         ("anchored", kept),
         ("exact", communities(more.ids(), more.edges(), seed=SEED)),
     ):
-        began = time.process_time()
         fresh = {one.id for one in now} - {one.id for one in hierarchy}
         again = communities_of(now, touched, fresh=fresh)
-        found = write_reports(report_input(more, again), previous=known)
+        anew = {one.id for one in again}
+        held = {one.community_id: one for one in written if one.community_id not in anew}
+        resting_on = report_input(more, again, now, told=held)
+        began = time.process_time()
+        found = write_reports(resting_on, previous=known)
         count = sum(report.fingerprint not in known for report in found)
         seconds = told(
             f"  reports, {name}",
@@ -229,10 +243,17 @@ def stay(hierarchy: Sequence[Community], graph: Made, *, anchor: Anchor) -> Sequ
     return found.communities
 
 
-def report_input(graph: Made, clusters: Iterable[Community]) -> ReportInput:
+def report_input(
+    graph: Made,
+    clusters: Iterable[Community],
+    every: Sequence[Community],
+    *,
+    told: Mapping[str, Report],
+) -> ReportInput:
     """What the reports of some communities rest on: sentences of two entities, 20 to a chunk."""
     wanted = tuple(clusters)
-    inside = {one for cluster in wanted for one in cluster.entity_ids}
+    parts = parts_of(every)
+    inside = {one for cluster in wanted if cluster.id not in parts for one in cluster.entity_ids}
     numbers = [n for n, pair in enumerate(graph.pairs) if {key(pair[0]), key(pair[1])} & inside]
     texts = {number // 20: chunk_text(graph, number // 20) for number in numbers}
     places: dict[tuple[int, int], list[Evidence]] = {}
@@ -247,7 +268,9 @@ def report_input(graph: Made, clusters: Iterable[Community]) -> ReportInput:
         ]
     return ReportInput(
         communities=wanted,
-        entities={one: entity(one) for one in sorted(inside)},
+        entities={one: entity(one) for one in graph.ids()},
+        parts=parts,
+        told=told,
         relations=tuple(
             Relation(
                 id=content_id("r", key(pair[0]), key(pair[1])),

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from corpora import DATA, KEPT, documents
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answer.global_plan import PLANS, Effort, Selection
+from engine.answer.overviews.plan import PLANS, Effort, Selection
 from engine.retrieve.tokens import tokens
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -177,6 +177,8 @@ def test_an_empty_folder_is_an_error_and_asking_the_empty_library_says_what_to_d
     [
         pytest.param(["ask", ""], "the question is empty", id="nothing"),
         pytest.param(["ask", " \t\n　"], "the question is empty", id="white space"),
+        pytest.param(["ask", "?"], "the question is empty", id="no word"),
+        pytest.param(["ask", "？！…"], "the question is empty", id="no word in Chinese"),
         pytest.param(["search", "  "], "the question is empty", id="a search for nothing"),
         pytest.param(["ask", "why " * 2_000], "at most 4,000 are read: shorten it", id="too long"),
         pytest.param(

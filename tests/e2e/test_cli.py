@@ -28,6 +28,8 @@ COMMANDS = (
     "demo",
     "graph export",
     "config show",
+    "serve",
+    "token create",
 )
 FIRST_LINE = "3 added, 3 chunks"
 TOO_MUCH_FOR_A_MOMENT = "Captain Ada Brine met Orrin Vale at Gull Quay on day {}. It rained.\n\n"
@@ -95,7 +97,9 @@ def test_the_version_is_that_of_the_package(loregraph, tmp_path: Path) -> None:
         pytest.param(["serach", "x"], "Did you mean 'search'?", id="a wrong command"),
         pytest.param(["ask", "x", "--nosuch"], "No such option: --nosuch", id="a wrong option"),
         pytest.param(
-            ["ask", "x", "--mode", "both"], "'auto', 'local', 'global'", id="a wrong mode"
+            ["ask", "x", "--mode", "sideways"],
+            "'auto', 'local', 'global', 'both'",
+            id="a wrong mode",
         ),
         pytest.param(["search", "x", "--top", "0"], "--top", id="a number out of range"),
         pytest.param(["add"], "Missing argument", id="nothing to add"),
@@ -211,8 +215,10 @@ def test_an_answer_comes_with_its_sources_its_route_and_how_it_was_found(
     assert route.startswith("local: ")
     heading, *stages = trace.splitlines()
     assert heading == "How it was found"
-    assert all(re.match(r"  \S.+ \d+ ms  \S", stage) for stage in stages)
+    assert all(re.match(r"  \S.+ \d+ ms  \S| {28}(in:  |out: |     )\S", line) for line in stages)
     assert route in stages[0]
+    assert sum(" ms  " in line for line in stages) >= 8
+    assert any("out: " in line and "lamp" in line for line in stages)
 
 
 def test_a_library_of_one_short_note_finds_and_answers(loregraph, tmp_path: Path) -> None:
@@ -246,6 +252,17 @@ def test_a_global_answer_as_json_cites_what_stands_in_the_files(loregraph, fille
     for citation in answer["citations"]:
         text = (filled / citation["document_id"]).read_text(encoding="utf8")
         assert text[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_both_ways_show_the_answer_then_the_overview_with_all_sources(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "ask", "--mode", "both", "Who owned the Vale Line?", "--explain")
+    local, overview = done.stdout.split("\nOn the whole:\n", 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Orrin Vale owned the Vale Line" in local
+    assert "both: asked for" in overview
+    assert "merge" in overview
 
 
 def test_explaining_a_search_shows_what_each_list_gave(loregraph, filled: Path) -> None:
@@ -285,9 +302,27 @@ def test_the_graph_is_written_where_it_was_asked_for(
     target = tmp_path / "a graph.json"
     done = loregraph(filled, "graph", "export", target)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{target} written (")
+    assert re.fullmatch(r".*a graph\.json written \([1-9][0-9]* kB\)\n", done.stdout)
     assert "Gull Quay" in json.dumps(json.loads(target.read_text(encoding="utf8")))
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_hops_without_a_focus_are_refused_and_nothing_is_written(
+    loregraph, filled: Path, tmp_path: Path
+) -> None:
+    done = loregraph(filled, "graph", "export", tmp_path / "all.svg", "--hops", "2")
+    assert done.returncode == 2
+    assert "--focus" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_of_the_graph_that_is_not_there_is_refused_with_what_comes_near(
+    loregraph, filled: Path
+) -> None:
+    done = loregraph(filled, "graph", "export", "part.svg", "--focus", "Ada Brien")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no document has the name 'Ada Brien'; near it are" in done.stderr
+    assert not (filled / "part.svg").exists()
 
 
 def test_doctor_finds_a_sound_library_and_says_what_is_lacking(loregraph, filled: Path) -> None:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import hypot
 from pathlib import Path
 from typing import Any
 
 import pytest
+from generated_graph import generated
 
 from graph.communities import communities
 from graph.model import (
@@ -25,6 +29,7 @@ from graph.model import (
     Report,
     content_id,
 )
+from graph.subgraph import Quote, part_of_answer
 from graph.visualise import to_html
 
 HOSTILE = (
@@ -36,6 +41,7 @@ HOSTILE = (
     "__proto__",
 )
 PEOPLE = ("Lin Ruoxi", "Maeve Tolland", "Jory Pell", "林若溪", "海燕站", "Port Ansgar")
+ENTITIES = 2500
 NAMES = (*PEOPLE, *HOSTILE, *(f"Station {number}" for number in range(28)))
 
 
@@ -125,12 +131,11 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-@pytest.fixture
-def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    """The page with what it tried to do: `.requests`, `.dialogs`, `.problems`."""
-    file = tmp_path / "graph.html"
-    file.write_text(to_html(hostile_export(), title=f"Hostile {HOSTILE[3]}"), encoding="utf8")
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+@contextmanager
+def opened(browser: Any, file: Path, **options: Any) -> Iterator[Any]:
+    """The page with what it tried to do, which must be nothing: `.requests`, `.problems`."""
+    settings = {"viewport": {"width": 1400, "height": 900}, "reduced_motion": "reduce"} | options
+    context = browser.new_context(**settings)
     tab = context.new_page()
     tab.requests, tab.dialogs, tab.problems = [], [], []
     tab.on("request", lambda request: tab.requests.append(request.url))
@@ -138,30 +143,98 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
     tab.on("pageerror", lambda error: tab.problems.append(str(error)))
     tab.on("console", lambda message: tab.problems.append(message.text))
     tab.goto(file.as_uri())
-    tab.wait_for_function("document.documentElement.dataset.drawn !== undefined")
+    tab.wait_for_function("() => document.documentElement.dataset.ready !== undefined")
     yield tab
     assert tab.requests == [file.as_uri()]
     assert (tab.dialogs, tab.problems) == ([], [])
     context.close()
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three pages: hostile names (few enough to be drawn at once), many entities, an answer."""
+    folder = tmp_path_factory.mktemp("pages")
+    many = generated(ENTITIES)
+    evidence = many.relations[0].evidences[0]
+    answer = part_of_answer(
+        many,
+        question=f"Who? {HOSTILE[0]}",
+        answer=f"These two. [1] {HOSTILE[1]}",
+        quotes=[
+            Quote(
+                number=1,
+                title=HOSTILE[3],
+                text=many.chunks[evidence.chunk_id].text,
+                chunk_id=evidence.chunk_id,
+            )
+        ],
+        read=[evidence.chunk_id],
+    )
+    pages = {
+        "hostile": to_html(hostile_export(), title=f"Hostile {HOSTILE[3]}"),
+        "many": to_html(many),
+        "answer": to_html(answer),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf8")
+    return {name: folder / f"{name}.html" for name in pages}
+
+
+@pytest.fixture
+def page(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
+    with opened(browser, files["hostile"]) as tab:
+        yield tab
+
+
+@pytest.fixture
+def large(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
+    with opened(browser, files["many"]) as tab:
+        yield tab
+
+
+def items(page: Any, kind: str = "") -> list[dict[str, Any]]:
+    """What is drawn, with places in window pixels."""
+    found: list[dict[str, Any]] = page.evaluate("graphPage.items()")
+    return [item for item in found if kind in ("", item["kind"])]
+
+
 def position(page: Any, name: str) -> tuple[float, float]:
     """Where an entity is drawn, in window pixels."""
-    x, y = page.evaluate(
-        """name => {
-            const data = JSON.parse(document.getElementById("graph-data").textContent);
-            const id = data.entities.findIndex((entity) => entity.name === name);
-            const place = network.canvasToDOM(network.getPosition(id));
-            const box = document.getElementById("mynetwork").getBoundingClientRect();
-            return [place.x + box.x, place.y + box.y];
-        }""",
-        name,
+    return next((item["x"], item["y"]) for item in items(page) if item["title"] == name)
+
+
+def overlapping(drawn: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Which of these lie over one another."""
+    return [
+        (one["title"], other["title"])
+        for at, one in enumerate(drawn)
+        for other in drawn[:at]
+        if hypot(one["x"] - other["x"], one["y"] - other["y"])
+        < one["radius"] + other["radius"] - 0.5
+    ]
+
+
+def heading(page: Any) -> str:
+    return str(page.locator("#panel h2").first.inner_text())
+
+
+def wait_open(page: Any, kind: str) -> None:
+    page.wait_for_function(
+        "kind => document.documentElement.dataset.open?.startsWith(kind)", arg=kind
     )
-    return x, y
 
 
-def test_every_node_is_drawn(page: Any) -> None:
-    assert page.evaluate("document.documentElement.dataset.drawn") == str(len(NAMES))
+def wait_heading(page: Any, text: str) -> None:
+    page.wait_for_function(
+        "text => document.querySelector('#panel h2')?.textContent === text", arg=text
+    )
+
+
+# --- what is drawn ------------------------------------------------------------------------------
+
+
+def test_a_small_graph_is_drawn_whole(page: Any) -> None:
+    assert {item["title"] for item in items(page)} == set(NAMES)
     coloured = page.evaluate(
         """() => {
             const canvas = document.querySelector("#mynetwork canvas");
@@ -179,66 +252,326 @@ def test_every_node_is_drawn(page: Any) -> None:
     assert coloured > 2000
 
 
+def test_a_larger_graph_opens_on_its_communities(large: Any) -> None:
+    kinds = {item["kind"] for item in items(large)}
+    assert kinds == {"bubble"}
+    shown = sorted(item["title"] for item in items(large))
+    rows = large.locator("#panel .community .name")
+    assert sorted(rows.all_inner_texts()) == shown
+    box = large.locator("#stage").bounding_box()
+    for item in items(large):
+        assert box["x"] <= item["x"] <= box["x"] + box["width"]
+        assert box["y"] <= item["y"] <= box["y"] + box["height"]
+
+
+def test_a_double_click_opens_a_level_and_the_trail_leads_back(large: Any) -> None:
+    top = max(items(large), key=lambda item: item["radius"])
+    large.mouse.dblclick(top["x"], top["y"])
+    wait_open(large, "community")
+    assert heading(large) == " ".join(top["title"].split())
+    assert overlapping(items(large)) == []
+    inner = max(items(large, "bubble"), key=lambda item: item["radius"])
+    assert inner["title"] != top["title"]
+    large.mouse.dblclick(inner["x"], inner["y"])
+    large.wait_for_function("() => graphPage.items().every(item => item.kind === 'entity')")
+    assert overlapping(items(large)) == []
+    trail = large.locator("#trail li").all_inner_texts()
+    assert trail == ["All communities", top["title"], inner["title"]]
+    large.locator("#trail button").first.click()
+    wait_open(large, "all")
+    assert {item["kind"] for item in items(large)} == {"bubble"}
+
+
+def test_levels_open_and_close_from_the_keyboard_alone(large: Any) -> None:
+    large.locator("#mynetwork").focus()
+    large.keyboard.press("ArrowRight")
+    first = large.locator("#live").inner_text()
+    assert "entities" in first
+    large.keyboard.press("ArrowLeft")
+    large.keyboard.press("Enter")
+    wait_open(large, "community")
+    large.keyboard.press("Escape")
+    wait_open(large, "all")
+    large.locator("#panel .community").first.focus()
+    large.keyboard.press("ArrowDown")
+    second = large.evaluate("document.activeElement.querySelector('.name').textContent")
+    large.keyboard.press("Enter")
+    wait_open(large, "community")
+    assert heading(large) == second
+    assert large.evaluate("document.activeElement.tagName") == "H2"
+    large.keyboard.press("Escape")
+    wait_open(large, "all")
+
+
+def test_everything_that_can_be_used_has_a_name_and_can_be_reached_by_tab(large: Any) -> None:
+    nameless = large.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, [role], [tabindex='0']")]
+            .filter((one) => one.offsetParent !== null && one.tagName !== "MAIN")
+            .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim()
+                || one.labels?.[0]?.textContent.trim()))
+            .map((one) => one.outerHTML)"""
+    )
+    assert nameless == []
+    seen = []
+    for _ in range(12):
+        large.keyboard.press("Tab")
+        seen.append(large.evaluate("document.activeElement.id || document.activeElement.className"))
+    assert seen[:5] == ["skip", "search", "filter-button", "theme", "mynetwork"]
+    assert "row community" in seen
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert large.evaluate(outline) != "none"
+
+
+# --- the panel ----------------------------------------------------------------------------------
+
+
 def test_clicking_a_node_shows_its_evidence_with_the_document(page: Any) -> None:
     page.mouse.click(*position(page, "Lin Ruoxi"))
+    wait_heading(page, "Lin Ruoxi")
     panel = page.locator("#panel")
-    assert panel.locator("h2").inner_text() == "Lin Ruoxi"
     assert "Lin Ruoxi was seen with Maeve Tolland on day 0." in panel.inner_text()
     assert f"Diary {HOSTILE[1]}" in panel.locator("cite").first.inner_text()
+    assert "Also: alias of Lin Ruoxi" in panel.inner_text()
+
+
+def test_what_is_around_an_entity_is_shown_across_communities(page: Any) -> None:
+    x, y = position(page, "Maeve Tolland")
+    page.mouse.dblclick(x, y)
+    wait_open(page, "near")
+    assert {"Lin Ruoxi", "Jory Pell"} <= {item["title"] for item in items(page)}
+    assert len(items(page)) < len(NAMES)
+    page.keyboard.press("Escape")
+    wait_open(page, "all")
+
+
+def test_a_community_shows_its_report_and_its_members(page: Any) -> None:
+    page.locator("#filter-button").click()
+    page.locator("#filter-community").select_option(index=1)
+    wait_open(page, "community")
+    text = page.locator("#panel").inner_text()
+    assert f"About {HOSTILE[1]}" in text
+    assert f"A summary {HOSTILE[0]}" in text
+    page.locator("#panel .entity").first.click()
+    page.wait_for_function("() => document.querySelector('#panel .chip') !== null")
+    assert heading(page) in {" ".join(name.split()) for name in NAMES}
+
+
+def test_an_answer_is_shown_with_its_sources_over_what_it_rests_on(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    with opened(browser, files["answer"]) as page:
+        text = page.locator("#panel").inner_text()
+        assert f"Who? {HOSTILE[0]}" in text
+        assert f"These two. [1] {HOSTILE[1]}" in text
+        assert HOSTILE[3] in page.locator("#panel .source cite").inner_text()
+        assert {item["kind"] for item in items(page)} == {"entity"}
+
+
+# --- search and filter --------------------------------------------------------------------------
 
 
 def test_search_finds_a_name_from_the_keyboard_alone(page: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("maeve")
-    assert page.locator("#results [role=option]").all_inner_texts() == ["Maeve Tolland"]
+    option = page.locator("#results [role=option]")
+    option.first.wait_for()
+    assert option.locator(".name").all_inner_texts() == ["Maeve Tolland"]
     page.keyboard.press("Enter")
-    assert page.locator("#panel h2").inner_text() == "Maeve Tolland"
-    page.keyboard.press("Escape")
-    assert page.locator("#panel .community").count() > 0
+    wait_heading(page, "Maeve Tolland")
 
 
-def test_search_finds_chinese_names(page: Any) -> None:
-    page.locator("#search").fill("海燕")
-    assert page.locator("#results [role=option]").all_inner_texts() == ["海燕站"]
+def test_search_finds_chinese_names_aliases_and_names_that_are_nearly_right(page: Any) -> None:
+    names = page.locator("#results [role=option] .name")
+    for query, name in (
+        ("海燕", "海燕站"),
+        ("alias of Jory", "Jory Pell"),
+        ("Mave Toland", "Maeve Tolland"),
+    ):
+        page.locator("#search").fill(query)
+        page.wait_for_function(
+            "name => document.querySelector('#results .name')?.textContent === name", arg=name
+        )
+        assert names.first.inner_text() == name
 
 
-def test_a_community_shows_its_report_and_its_members(page: Any) -> None:
-    page.locator("#panel .community").first.click()
-    text = page.locator("#panel").inner_text()
-    assert f"About {HOSTILE[1]}" in text
-    assert f"A summary {HOSTILE[0]}" in text
-    page.locator("#panel .names button").first.click()
-    assert page.locator("#panel h2").inner_text() in NAMES
+def test_search_finds_what_is_not_drawn_and_goes_there(large: Any) -> None:
+    light = min(generated(ENTITIES).entities, key=lambda one: (one.mention_count, one.id)).name
+    assert light not in {item["title"] for item in items(large)}
+    large.locator("#search").fill(light)
+    large.locator("#results [role=option]").first.wait_for()
+    large.keyboard.press("Enter")
+    wait_heading(large, light)
+    assert light in {item["title"] for item in items(large)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "opened_on"),
+    [
+        pytest.param("#maeve%20tolland", "Maeve Tolland", id="a name"),
+        pytest.param("#%E6%B5%B7%E7%87%95%E7%AB%99", "海燕站", id="Chinese"),
+        pytest.param("#%", "Entities", id="broken"),
+        pytest.param("#<script>window.harm=1</script>x", "Entities", id="unknown"),
+    ],
+)
+def test_an_address_can_name_the_entity_that_it_opens_on(
+    browser: Any, files: dict[str, Path], asked: str, opened_on: str
+) -> None:
+    page = browser.new_page()
+    page.goto(files["hostile"].as_uri() + asked)
+    wait_heading(page, opened_on)
+    assert page.evaluate("window.harm") is None
+    page.close()
+
+
+def test_filters_by_type_document_and_weight_leave_what_matches(large: Any) -> None:
+    graph = generated(ENTITIES)
+    events = sum(one.type == "EVENT" for one in graph.entities)
+    large.locator("#filter-button").click()
+    for box in large.locator("#types input").all():
+        if box.get_attribute("value") != "EVENT":
+            box.uncheck()
+    result = large.locator("#filter-result")
+    assert result.inner_text() == f"{events} of 2,500 entities match"
+    large.locator("#filters button[type=reset]").click()
+    large.get_by_text("2,500 of 2,500 entities match").wait_for()
+    large.locator("#filter-document").fill("Ledger 3")
+    large.wait_for_function("() => document.getElementById('filter-mark').hidden === false")
+    in_document = {
+        key
+        for key, places in graph.appearances.items()
+        if any("Ledger 3" in graph.chunks[place].title for place in places)
+    }
+    assert result.inner_text() == f"{len(in_document)} of 2,500 entities match"
+    large.locator("#filter-document").fill("")
+    large.locator("#filter-weight").fill("98")
+    large.wait_for_function(
+        "() => /^[5-9][0-9] of/.test(document.getElementById('filter-result').textContent)"
+    )
+    drawn = items(large)
+    assert {item["kind"] for item in drawn} == {"entity"}
+    large.keyboard.press("Escape")
+    assert large.locator("#filters").is_hidden()
+
+
+# --- what must not happen -----------------------------------------------------------------------
 
 
 def test_hostile_names_stay_text_wherever_they_are_shown(page: Any) -> None:
-    before = page.evaluate("document.querySelectorAll('script, iframe, img, svg, a').length")
+    kinds = "document.querySelectorAll('script, iframe, img, svg, object, embed').length"
+    before = page.evaluate(kinds)
     for name in HOSTILE:
         x, y = position(page, name)
         page.mouse.move(x, y)
         page.mouse.click(x, y)
-        assert page.locator("#panel h2").inner_text().split() == name.split()
+        wait_heading(page, name)
         page.locator("#search").fill(name[:6])
+        page.locator("#results li").first.wait_for()
         page.keyboard.press("Escape")
-    for number in range(page.locator("#panel .community").count()):
-        page.locator("#panel .community").nth(number).click()
         page.keyboard.press("Escape")
-    after = page.evaluate("document.querySelectorAll('script, iframe, img, svg, a').length")
-    assert after == before
+    page.locator("#filter-button").click()
+    select = page.locator("#filter-community")
+    for number in range(select.locator("option").count()):
+        select.select_option(index=number)
+        wait_open(page, "community" if number else "all")
+    assert page.evaluate(kinds) == before
     assert page.evaluate("window.harm") is None
     assert page.evaluate("Object.prototype.name") is None
 
 
-def test_the_policy_stops_requests_that_a_script_would_make(page: Any) -> None:
+def test_hostile_documents_types_and_predicates_stay_text(browser: Any, tmp_path: Path) -> None:
+    calm = generated(300)
+    entities = tuple(
+        replace(one, type=HOSTILE[at % 6], description=HOSTILE[(at + 1) % 6], aliases=HOSTILE)
+        for at, one in enumerate(calm.entities)
+    )
+    relations = tuple(
+        replace(one, predicate=HOSTILE[at % 6], description=HOSTILE[(at + 2) % 6])
+        for at, one in enumerate(calm.relations)
+    )
+    chunks = {
+        key: replace(one, title=HOSTILE[at % 6], document_id=f"{HOSTILE[(at + 1) % 6]}{at % 9}")
+        for at, (key, one) in enumerate(sorted(calm.chunks.items()))
+    }
+    reports = tuple(replace(one, title=HOSTILE[1], summary=HOSTILE[0]) for one in calm.reports)
+    file = tmp_path / "graph.html"
+    hostile = replace(calm, entities=entities, relations=relations, chunks=chunks, reports=reports)
+    file.write_text(to_html(hostile), encoding="utf8")
+    with opened(browser, file) as page:
+        page.locator("#panel .community").first.click()
+        wait_open(page, "community")
+        page.locator("#panel .entity").first.click()
+        page.wait_for_function("() => document.querySelector('#panel .chip') !== null")
+        text = page.locator("#panel").inner_text()
+        assert all(part in text for part in (HOSTILE[0], HOSTILE[2]))
+        page.locator("#filter-button").click()
+        page.locator("#types input").first.uncheck()
+        assert page.evaluate("window.harm") is None
+        assert page.evaluate("document.querySelectorAll('iframe, img').length") == 0
+
+
+def test_the_policy_stops_requests_and_scripts_that_are_not_the_pages_own(page: Any) -> None:
     blocked = page.evaluate("fetch('http://leak.invalid/').then(() => 'sent', () => 'stopped')")
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.harm = 4";
+            document.body.append(script);
+            document.body.setAttribute("onclick", "window.harm = 5");
+            document.body.click();
+        }"""
+    )
     page.wait_for_timeout(100)
-    assert [problem for problem in page.problems if "Content Security Policy" in problem]
+    refused = [problem for problem in page.problems if "Content Security Policy" in problem]
+    assert len(refused) >= 3
     page.problems.clear()
     assert blocked == "stopped"
+    assert page.evaluate("window.harm") is None
 
 
-def test_the_page_is_dark_where_the_reader_likes_it_dark(page: Any) -> None:
+def test_a_browser_that_cannot_unpack_the_page_is_told_so(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    page = browser.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(files["many"].as_uri())
+    wait_heading(page, "This page cannot be opened here")
+    assert {item["kind"] for item in items(page)} == {"bubble"}
+    page.close()
+
+
+# --- how it looks -------------------------------------------------------------------------------
+
+
+def test_the_page_is_dark_where_the_reader_likes_it_dark_or_asks_for_it(page: Any) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
     page.emulate_media(color_scheme="dark")
-    assert page.evaluate(ground) != light
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.locator("#theme").click()
+    assert page.evaluate(ground) == light
+    page.emulate_media(color_scheme="light")
+    page.locator("#theme").click()
+    assert page.evaluate(ground) == dark
+
+
+def test_on_paper_there_is_the_drawing_and_the_text_and_no_controls(page: Any) -> None:
+    page.emulate_media(media="print", color_scheme="dark")
+    for control in ("#search-box", "#filter-button", "#zoom", "#theme"):
+        assert page.locator(control).is_hidden()
+    assert page.locator("#mynetwork canvas").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    stage, panel = (page.locator(one).bounding_box() for one in ("#stage", "#panel"))
+    assert panel["y"] >= stage["y"] + stage["height"]
+
+
+def test_on_a_telephone_nothing_is_wider_than_the_screen(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    small = {"width": 360, "height": 720}
+    with opened(browser, files["many"], viewport=small, has_touch=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.locator("#panel .community").first.tap()
+        wait_open(page, "community")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.locator("#stage").bounding_box()["height"] > 250

@@ -59,7 +59,7 @@ def test_the_wheel_holds_both_packages_whole_and_nothing_else(wheel: Path) -> No
     assert {f"{package}/py.typed" for package in PACKAGES} <= held
     assert {"engine/configs/local.yaml", "engine/configs/openai.yaml"} <= held
     assert any(name.startswith("engine/answer/prompts/") for name in held)
-    assert {"graph/page/page.html", "graph/page/page.css", "graph/page/page.js"} <= held
+    assert {"graph/page/page.html", "graph/page/page.css", "graph/page/start.js"} <= held
 
 
 def test_the_wheel_says_what_it_is_and_what_it_needs(wheel: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from engine import KnowledgeEngine, Settings
+from engine.retrieve.corrective import WebSearch
 
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
@@ -41,8 +42,11 @@ class HashedEmbedding(BaseEmbedding):
         return self._vector(query)
 
 
-LIGHT = {"graph": {"spacy_model": "none"}}
-"""No spaCy pipeline: capitalised names only. What is tested with it does not depend on types."""
+LIGHT = {"graph": {"spacy_model": "none"}, "cache": {"answers": "none"}}
+"""No spaCy pipeline: capitalised names only. What is tested with it does not depend on types.
+
+Every question is answered anew: `test_kept_answers.py` is about the rest.
+"""
 
 OpenEngine = Callable[..., KnowledgeEngine]
 
@@ -51,9 +55,13 @@ OpenEngine = Callable[..., KnowledgeEngine]
 def open_engine() -> OpenEngine:
     """`open_engine(path, **settings sections)`."""
 
-    def open_(path: Path, **sections: dict[str, object]) -> KnowledgeEngine:
+    def open_(
+        path: Path, *, web_search: WebSearch | None = None, **sections: dict[str, object]
+    ) -> KnowledgeEngine:
         settings = Settings.model_validate(LIGHT | sections)
-        return KnowledgeEngine.open(path, settings=settings, embed_model=HashedEmbedding())
+        return KnowledgeEngine.open(
+            path, settings=settings, embed_model=HashedEmbedding(), web_search=web_search
+        )
 
     return open_
 

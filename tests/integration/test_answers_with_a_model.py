@@ -40,7 +40,7 @@ def test_a_written_answer_is_cited_to_characters_and_counts_its_tokens(
     assert text[citation.start : citation.end] == citation.quote
     assert answer.usage.calls == 1
     assert answer.usage.prompt_tokens > 0
-    assert [step.stage for step in answer.trace][-1] == "write"
+    assert [step.stage for step in answer.trace][-2:] == ["write", "cite"]
 
 
 def test_documents_are_fenced_so_that_what_they_order_is_text(engine, openai_server) -> None:

@@ -69,7 +69,7 @@ def test_a_question_while_the_endpoint_is_away_is_answered_and_says_so(
         answer = engine.ask("Who founded the lighthouse station?", mode=mode)
         if mode != "global":
             assert "Maeve Brandt" in answer.text
-            assert "without vectors" in answer.trace[0].detail
+            assert any("without vectors" in step.detail for step in answer.trace)
         found = engine.retrieve("Who founded the lighthouse station?")
         assert found[0].document_id == "station"
         assert "dense" not in found[0].scores

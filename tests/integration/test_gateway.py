@@ -873,3 +873,58 @@ def test_a_killed_process_leaves_its_calls_in_the_book(
     )
     assert run.returncode == 9, run.stderr
     assert Ledger(library).spent_by_others(utc_day()).calls == 1
+
+
+# --- streams that are kept, told, and left ------------------------------------------------------
+
+
+def test_a_streamed_answer_is_kept_like_a_whole_one(
+    openai_server: OpenAIServer, make: Make, ledger: Ledger
+) -> None:
+    openai_server.script("Maeve Tolland founded it.")
+    gateway = make()
+    assert len(list(gateway.stream(_messages(), stage="answers", keep=True))) == 4
+    assert list(gateway.stream(_messages(), stage="answers", keep=True)) == [
+        "Maeve Tolland founded it."
+    ]
+    reply = gateway.chat(_messages(), stage="answers", keep=True)
+    assert (reply.text, reply.kept) == ("Maeve Tolland founded it.", True)
+    assert gateway.total == Usage(calls=1, kept=2, prompt_tokens=1, completion_tokens=4)
+
+
+def test_an_answer_is_told_while_it_is_said_and_is_the_same_at_the_end(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda request: "<think>Who?</think>\n\nMaeve Tolland.\n")
+    heard: list[str] = []
+    told = make().chat(_messages(), stage="answers", tell=heard.append)
+    assert "".join(heard).strip() == told.text == "Maeve Tolland."
+    assert told == make().chat(_messages(), stage="answers")
+
+
+def test_who_is_told_and_raises_ends_the_call(openai_server: OpenAIServer, make: Make) -> None:
+    openai_server.script(Reply("word " * 2_000, drip_seconds=0.01))
+    gateway = make(concurrency=1)
+
+    def enough(piece: str) -> None:
+        raise InterruptedError(piece)
+
+    with pytest.raises(InterruptedError, match="word"):
+        gateway.chat(_messages(), stage="answers", tell=enough)
+    assert gateway.total.calls == 1
+    # The place is free, and the server was hung up on: the next call is answered.
+    assert gateway.chat(_messages(), stage="answers").text == DEFAULT_TEXT
+
+
+def test_a_stream_takes_one_of_the_places_for_calls(
+    openai_server: OpenAIServer, make: Make
+) -> None:
+    openai_server.answer_with(lambda request: Reply("one two three", drip_seconds=0.02))
+    gateway = make(concurrency=1)
+
+    def ask(number: int) -> None:
+        gateway.chat(_messages(f"Who? {number}"), stage="answers", tell=lambda piece: None)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
+    assert openai_server.most_at_once == 1

@@ -14,8 +14,8 @@ import pytest
 from openai_server import OpenAIServer, Reply, Request
 
 from engine import Answer, KnowledgeEngine
-from engine.answer.global_answers import GlobalAnswers
-from engine.answer.global_plan import Effort, Selection
+from engine.answer.overviews.global_answers import GlobalAnswers
+from engine.answer.overviews.plan import Effort, Selection
 from engine.errors import ModelOutputError, ModelUnavailable
 from engine.index.door import Report, read_reports
 from engine.index.filters import document_filter

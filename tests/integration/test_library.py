@@ -298,8 +298,9 @@ def test_two_engines_may_build_the_same_files_at_once(
 def test_a_token_of_every_chunk_weighs_least(engine: KnowledgeEngine) -> None:
     keyword = engine._keyword
     idf = keyword.idf()
-    assert keyword.document_frequency("lamp") == len(keyword.chunk_ids) == len(NOTES)
-    assert keyword.document_frequency("word3") == 1
+    frequency = keyword.document_frequency()
+    assert frequency("lamp") == len(keyword.chunk_ids) == len(NOTES)
+    assert frequency("word3") == 1
     assert 0 < idf("lamp") < idf("word3") < idf("nowhere")
 
 
@@ -432,3 +433,20 @@ def test_a_write_that_fails_leaves_nothing_half_done(tmp_path: Path) -> None:
 
     assert derived.opened(tmp_path / "derived" / "kind-1", write=fail, load=lambda _: 1) is None
     assert list((tmp_path / "derived").iterdir()) == []
+
+
+def test_a_passage_is_found_by_its_nearest_sentence_where_sentences_are_embedded(
+    open_engine: OpenEngine, tmp_path: Path
+) -> None:
+    told = "Captain Ada Brine lit the lamp. " + "The oil came with the Petrel in spring. " * 8
+    near = {}
+    for name, embedding in (("plain", {}), ("sentences", {"embedding": {"sentences": True}})):
+        with open_engine(tmp_path / name, **embedding) as engine:
+            engine.add_text(told, document_id="log", title="")
+            (found,) = engine.retrieve("Captain Ada Brine lit the lamp.")
+            near[name] = found.scores["dense"]
+            assert engine.add_text(told, document_id="log", title="").embedded == 0
+    with open_engine(tmp_path / "plain", embedding={"sentences": True}) as engine:
+        assert engine.add_text(told, document_id="log", title="").changed == ("log",)
+        near["later"] = engine.retrieve("Captain Ada Brine lit the lamp.")[0].scores["dense"]
+    assert near["sentences"] == near["later"] > near["plain"] + 0.3

@@ -129,7 +129,7 @@ def test_the_query_engine_is_llama_indexs_router_with_text_sources_and_reason(
     response = router.query("Who met Tomas Reed at Gull Quay?")
     assert "Ada Brine" in str(response)
     assert {node.node.metadata["document_id"] for node in response.source_nodes} >= {"quay"}
-    assert response.metadata["selector_result"].reason
+    assert response.metadata["selector_result"].reasons[0]
     answer = response.metadata["answer"]
     assert answer.text == str(response)
     assert answer.citations

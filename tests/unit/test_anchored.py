@@ -41,7 +41,11 @@ def cliques(count: int, size: int) -> list[Edge]:
 
 
 def kept(
-    previous: list[Community], edges: list[Edge], *, ids: set[str] | None = None, drift: float = 9.0
+    previous: list[Community],
+    edges: list[Edge],
+    *,
+    ids: set[str] | None = None,
+    drift: float = 99,
 ) -> list[Community]:
     found = anchored(
         previous, ids or ends(edges), edges, anchor=Anchor(), max_size=8, drift=drift, seed=1
@@ -58,6 +62,13 @@ RING = cliques(12, 6)
 WHOLE = communities(sorted(ends(RING)), RING, max_size=8, seed=1)
 
 
+def test_one_that_all_others_left_joins_who_comes() -> None:
+    edges = [("a", "b", 1.0), ("a", "c", 0.5), ("b", "d", 0.5)]
+    was = communities(["a", "b", "c", "d"], edges, max_size=1, seed=1)
+    found = kept(was, [("a", "e", 1.0)], ids={"a", "e"})
+    assert [one.entity_ids for one in found] == [("a", "e")]
+
+
 def test_nothing_changes_where_nothing_changed() -> None:
     assert kept(WHOLE, RING) == WHOLE
 
@@ -69,7 +80,7 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
 ) -> None:
     was = communities(sorted({*ends(before), "alone"}), before, max_size=size, seed=1)
     now = {*ends(after), "alone", "new"}
-    found = anchored(was, now, after, anchor=Anchor(), max_size=size, drift=9.0, seed=1)
+    found = anchored(was, now, after, anchor=Anchor(), max_size=size, drift=99.0, seed=1)
     assert found is not None
     hierarchy = found.communities
     by_id = {community.id: community for community in hierarchy}
@@ -95,14 +106,14 @@ def test_the_order_of_what_is_given_does_not_matter(
     now = sorted({*ends(after), "alone"})
     turned = [(b, a, w) if order.random() < 0.5 else (a, b, w) for a, b, w in after]
     order.shuffle(turned)
-    first = anchored(was, now, after, anchor=Anchor(), max_size=5, drift=9.0, seed=1)
+    first = anchored(was, now, after, anchor=Anchor(), max_size=5, drift=99.0, seed=1)
     second = anchored(
         order.sample(was, len(was)),
         now[::-1],
         turned,
         anchor=Anchor(),
         max_size=5,
-        drift=9.0,
+        drift=99.0,
         seed=1,
     )
     assert first == second

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import random
 import re
 import xml.etree.ElementTree as ElementTree
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import networkx
 import pytest
 
-from graph.communities import communities
+from graph.communities import communities, partition
 from graph.errors import GraphInputError
 from graph.exports import to_graphml, to_json
 from graph.layout import layout, pack
@@ -26,7 +29,8 @@ from graph.model import (
     Report,
     content_id,
 )
-from graph.picture import readable
+from graph.overview import overview
+from graph.page_texts import kept_places, readable
 from graph.visualise import to_html
 
 HOSTILE = (
@@ -186,34 +190,89 @@ def test_hostile_names_add_no_element_to_the_page() -> None:
 
 def test_the_page_points_nowhere_and_forbids_requests() -> None:
     page = to_html(example(12, HOSTILE))
-    assert tags_of(page).addresses == ["data:,"]
+    assert tags_of(page).addresses == ["data:,", "#panel"]
     assert "default-src &#x27;none&#x27;" in page
     assert "cdn" not in page.split("<script", 1)[0]
     assert "cdnjs" not in page
     assert "bootstrap" not in page
 
 
-def test_what_documents_say_stands_in_the_page_as_ascii_json() -> None:
-    page = to_html(example(12, HOSTILE))
-    (data,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
-    assert data.isascii()
-    assert not re.search(r"[<>&']", data)
-    read = json.loads(data)
-    assert HOSTILE[0] in [entity["name"] for entity in read["entities"]]
+def scripts_of(page: str) -> dict[str, str]:
+    """The data of the page by id."""
+    pattern = r'<script type="[^"]+" id="([^"]+)">(.*?)</script>'
+    return dict(re.findall(pattern, page, re.DOTALL))
+
+
+def unpacked(text: str) -> dict[str, object]:
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+def test_what_documents_say_stands_in_the_page_as_ascii() -> None:
+    data = scripts_of(to_html(example(12, HOSTILE)))
+    assert sorted(data) == ["columns", "first", "texts-0"]
+    for text in data.values():
+        assert text.isascii()
+        assert not re.search(r"[<>&']", text)
+    entities = unpacked(data["columns"])["entities"]
+    assert HOSTILE[0] in entities["name"]
+    assert any("stands here" in text for text in unpacked(data["texts-0"])["text"])
+
+
+def test_no_script_runs_but_those_whose_hashes_the_policy_names() -> None:
+    page = to_html(example(12, HOSTILE), title=HOSTILE[0])
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert "unsafe-inline" not in policy.group(1).split("script-src")[1].split(";")[0]
+    allowed = set(re.findall(r"sha256-([A-Za-z0-9+/=]+)", policy.group(1)))
+    run = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in run}
+    assert hashes == allowed
 
 
 def test_a_larger_graph_is_cut_to_the_heaviest_and_says_so() -> None:
     export = example(300)
-    page = to_html(export, max_nodes=50)
-    (data,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
-    totals = json.loads(data)["totals"]
-    assert (totals["entities"], totals["shown_entities"]) == (300, 50)
-    assert len(json.loads(data)["entities"]) == 50
+    data = scripts_of(to_html(export, max_nodes=50))
+    totals = json.loads(data["first"])["totals"]
+    assert (totals["entities"], totals["held"]) == (300, 50)
+    assert len(unpacked(data["columns"])["entities"]["name"]) == 50
 
 
 def test_a_graph_without_communities_is_drawn() -> None:
-    page = to_html(replace(example(9), communities=(), reports=()))
-    assert page.count("Name 8") >= 1
+    data = scripts_of(to_html(replace(example(9), communities=(), reports=())))
+    assert json.loads(data["first"])["is_flat"]
+    assert "Name 8" in unpacked(data["columns"])["entities"]["name"]
+
+
+def test_sentences_are_kept_first_of_every_relation_then_second_until_the_room_is_full() -> None:
+    places = [Evidence(chunk_id="k", start=10 * n, end=10 * n + 10) for n in range(4)]
+
+    def relation(name: str, weight: float, *evidences: Evidence) -> Relation:
+        return Relation(
+            id=name,
+            source_id="a",
+            predicate="knows",
+            target_id="b",
+            weight=weight,
+            evidences=evidences,
+        )
+
+    light, heavy = relation("l", 1.0, places[0]), relation("h", 5.0, places[1], places[2])
+    both = kept_places([light, heavy], max_characters=20)
+    assert both == {"l": [places[0]], "h": [places[1]]}
+    shared = kept_places([light, relation("h", 5.0, places[0], places[3])], max_characters=20)
+    assert shared == {"l": [places[0]], "h": [places[0], places[3]]}
+
+
+def test_the_overview_is_wider_than_high_and_its_bubbles_do_not_touch() -> None:
+    export = example(400)
+    found = overview(export, limit=12)
+    bubbles = found.bubbles
+    assert (len(bubbles), found.further > 0) == (12, True)
+    assert overlaps([(one.x, one.y) for one in bubbles], [one.radius for one in bubbles]) == 0
+    assert [one.weight for one in bubbles] == sorted((b.weight for b in bubbles), reverse=True)
+    assert len(bubbles) + found.further == sum(
+        len(one.entity_ids) > 1 for one in partition(export.communities, 0)
+    )
 
 
 def test_no_room_for_a_node_is_refused() -> None:

@@ -8,19 +8,18 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from engine.answer.draft import Draft
-from engine.answer.expect import expected_kinds, shows, without_asking
-from engine.answer.extractive import extractive_answer
+from engine.answer.extracts.expect import expected_kinds, shows, without_asking
+from engine.answer.extracts.extractive import extractive_answer
 from engine.answer.language import ABSTENTION
 from engine.answer.sentences import in_context, plain, split_passages
 from engine.retrieve.tokens import tokens
 from engine.types import Passage
+from graph.names import capitalised_names
 from graph.sentences import sentence_spans
 
 DOCUMENTS = {
@@ -67,9 +66,8 @@ def answer(question: str, found: Sequence[Passage] | None = None, **options: Any
         passages() if found is None else found,
         tokens=tokens,
         weight=weight,
-        embed=options.pop("embed", None),
-        readable=lambda _: 1.0,
         sentence_spans=sentence_spans,
+        names=capitalised_names,
         **options,
     )
 
@@ -164,23 +162,10 @@ def test_an_unknown_code_weakens_the_evidence() -> None:
 
 def test_no_more_sentences_than_asked_for_and_none_twice() -> None:
     for limit in (1, 2, 3):
-        draft = answer("What about Maren Holt and the Vey Station?", max_sentences=limit)
+        draft = answer("Maren Holt and the Vey Station", max_sentences=limit, min_evidence=0.0)
         spans = [(c.document_id, c.start, c.end) for c in draft.citations]
         assert 1 <= len(spans) <= limit
         assert len(set(spans)) == len(spans)
-
-
-def test_the_encoder_is_asked_for_a_few_sentences_only_and_can_tip_the_scale() -> None:
-    sizes: list[int] = []
-
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        sizes.append(len(texts))
-        liked = [[1.0, 0.0] if i == 0 or "tea" in t else [0.0, 1.0] for i, t in enumerate(texts)]
-        return np.array(liked, dtype=np.float32)
-
-    draft = answer("Maren Holt", embed=embed, max_sentences=1)
-    assert "tea" in draft.text
-    assert max(sizes) <= 13
 
 
 def test_the_same_question_gives_the_same_answer() -> None:

@@ -124,3 +124,20 @@ def test_a_namespace_admits_its_own_only() -> None:
     assert not mine.admits(METADATA)
     assert mine.admits({**METADATA, "namespace": "north"})
     assert default.admits(METADATA)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        pytest.param({"draft": True}, True, id="true"),
+        pytest.param({"draft": False}, False, id="false"),
+        pytest.param({"draft": "true"}, True, id="in words"),
+        pytest.param({"draft": [False, True]}, True, id="any of them"),
+        pytest.param({"pages": ["many", 12, 3.5]}, True, id="kinds mixed"),
+        pytest.param({" \x00": True}, False, id="a key that nobody has"),
+    ],
+)
+def test_a_mapping_takes_every_kind_of_value(wanted: dict[str, object], expected: bool) -> None:
+    judged = document_filter(wanted)
+    assert judged is not None
+    assert judged.admits({"draft": True, "pages": 12}) is expected

@@ -164,6 +164,25 @@ def test_a_run_begins_with_nothing_spent_and_a_day_does_not() -> None:
     assert (_tokens(run.spent), _tokens(day.spent)) == (0, 10)
 
 
+def test_runs_that_go_on_at_a_time_have_each_their_own_limit() -> None:
+    budget = Budget(max_tokens=10)
+
+    def run(tokens: int) -> int:
+        """In a thread that has a context of its own, as each has."""
+        budget.start_run()
+        held = budget.reserve(prompt_tokens=tokens, max_completion=0, price=None)
+        barrier.wait(timeout=5)
+        held.settle(Usage(prompt_tokens=tokens))
+        barrier.wait(timeout=5)
+        with pytest.raises(BudgetExceeded, match=f"{tokens} of 10 tokens"):
+            budget.reserve(prompt_tokens=11 - tokens, max_completion=0, price=None)
+        return _tokens(budget.spent)
+
+    barrier = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, (8, 9))) == [8, 9]
+
+
 def test_a_day_begins_with_what_was_spent_on_it_before() -> None:
     days = ["2026-01-01"]
     before = {"2026-01-01": Usage(prompt_tokens=95), "2026-01-02": Usage(prompt_tokens=1)}

@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.asking import Reply, ask_round
+from engine.answer.checks.stage import Checks
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
-from engine.answer.overview_map import Mapped, map_batches, map_reports, read_points
-from engine.answer.overview_model import best_points, reduce_with_model
-from engine.answer.overview_replies import read_questions, read_ratings
+from engine.answer.overviews.asking import Reply, ask_round
+from engine.answer.overviews.mapping import Mapped, map_batches, map_reports, read_points
+from engine.answer.overviews.replies import read_questions, read_ratings
+from engine.answer.overviews.written import best_points, reduce_with_model
+from engine.answer.packing.pack import Packed
 from engine.errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
-from engine.retrieve.tokens import tokens
-from engine.types import Usage
+from engine.settings import CheckSettings
+from engine.types import Passage, Usage
 from graph.asking import Prompt
 from graph.global_search import Point
 from graph.model import Chunk, Evidence, Finding, Report
-from graph.sentences import sentence_spans
 
 TEXT = "The cable broke in 2016. The choir sang."
 CHUNKS = {
@@ -76,7 +77,9 @@ class Script:
         self.rounds: list[tuple[str, int]] = []
         self.prompts: list[Prompt] = []
 
-    def __call__(self, stage: str, prompts: Sequence[Prompt]) -> list[Reply | ModelError]:
+    def __call__(
+        self, stage: str, prompts: Sequence[Prompt], *, tell: object = None
+    ) -> list[Reply | ModelError]:
         self.rounds.append((stage, len(prompts)))
         self.prompts += prompts
         found = [self.answer(stage, prompt) for prompt in prompts]
@@ -96,8 +99,16 @@ def mapped(script: Script, *, budget: int = 1000) -> Mapped:
 def reduced(script: Script, points: Sequence[Point], *, limit: int = 5) -> Draft:
     return reduce_with_model(
         QUESTION, points, ask_many=script, chunks=CHUNKS, budget_tokens=1000, count=words,
-        limit=limit, tokens=tokens, sentence_spans=sentence_spans,
+        limit=limit, check=check,
     )  # fmt: skip
+
+
+CHECKS = Checks(CheckSettings(), idf=lambda _: lambda _: 1.0)
+
+
+def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
+    packed = Packed(passages=tuple(passages))
+    return CHECKS.checked(QUESTION, packed, reply=reply, usage=usage, summing_up=True)
 
 
 def point(text: str, score: float, *evidences: Evidence, community: str = "a") -> Point:
@@ -332,3 +343,19 @@ def test_a_round_adds_up_what_its_calls_cost() -> None:
 
     assert ask_round(script, "map", prompts).usage.prompt_tokens == 30
     assert ask_round(script, "map", []).texts == ()
+
+
+def test_of_an_overview_figures_and_names_are_held_to_the_sources() -> None:
+    reply = (
+        "Loss and song run through these reports [1][2]. The cable broke in 2016 [1]. "
+        "The repair cost 900,000 crowns [1]."
+    )
+    points = [
+        point("The cable broke.", 90, *BROKE.evidences),
+        point("A choir sang.", 40, *SANG.evidences),
+    ]
+    draft = reduced(Script(lambda stage, prompt: reply), points)
+    assert draft.text.count("[unsupported]") == 1
+    assert draft.text.endswith("900,000 crowns [1] [unsupported].")
+    assert [claim.supported for claim in draft.claims][1:] == [True, False]
+    assert {citation.quote for citation in draft.citations} == {TEXT[:24], TEXT[25:]}

@@ -94,6 +94,11 @@ def test_english_relations_are_read_from_the_parse(
     assert expected in facts(english)
 
 
+def test_what_a_thing_is_not_says_nothing_of_it(extractor: LanguageExtractor) -> None:
+    found = extractor.extract(["Mr. Holmes is not a man who met Peter Lind in London."])[0]
+    assert not [fact for fact in facts(found) if fact[1] == "meet"]
+
+
 def test_a_negated_verb_states_nothing(english: Extraction) -> None:
     assert ("james smith", "join", "quillon ltd") not in facts(english)
 
@@ -120,6 +125,36 @@ def test_a_negated_verb_states_nothing(english: Extraction) -> None:
             "Mark Twain, also known as Samuel Clemens, lived in Hartford.",
             ("mark twain", "also known as", "samuel clemens"),
             id="also-known-as",
+        ),
+        pytest.param(
+            "The leader of Montevideo is the politician Daniel Ruiz.",
+            ("daniel ruiz", "leader of", "montevideo"),
+            id="role-as-subject",
+        ),
+        pytest.param(
+            "Alfredo Zitarrosa, whose record label is Orfeo Records, was loved by everyone.",
+            ("orfeo records", "record label of", "alfredo zitarrosa"),
+            id="whose",
+        ),
+        pytest.param(
+            "The sauce is from Italy, where Sergio Moro is the leader.",
+            ("sergio moro", "leader in", "italy"),
+            id="where",
+        ),
+        pytest.param(
+            "Born in Darlington in 1726, Anne Monson lived in England.",
+            ("anne monson", "born in", "darlington"),
+            id="participle-in-front",
+        ),
+        pytest.param(
+            "Anders Osborne is a rock musician signed with Okeh Records.",
+            ("anders osborne", "signed with", "okeh records"),
+            id="clause-on-a-description",
+        ),
+        pytest.param(
+            "The ship was built in Rostock, Germany.",
+            ("rostock", "in", "germany"),
+            id="place-in-a-place",
         ),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
-from engine.answer.overview import overview
+from engine.answer.overviews.told import overview
 from engine.answer.sentences import plain
 from graph.global_search import Point
 from graph.model import Chunk, Evidence

@@ -8,7 +8,17 @@ from dataclasses import replace
 import pytest
 
 from graph.communities import communities
-from graph.model import Chunk, Community, Entity, Evidence, Relation, Report, content_id
+from graph.composed_reports import LARGE, parts_of
+from graph.model import (
+    Chunk,
+    Community,
+    Entity,
+    Evidence,
+    Finding,
+    Relation,
+    Report,
+    content_id,
+)
 from graph.passages import quality, sentences_with_entities
 from graph.reports import (
     MAX_FINDINGS,
@@ -307,3 +317,83 @@ def test_a_sentence_in_two_overlapping_chunks_is_one() -> None:
 )
 def test_sentences_that_read_alone_are_preferred(better: str, worse: str) -> None:
     assert quality(better) > quality(worse)
+
+
+# --- large communities ----------------------------------------------------------------------------
+
+
+def report(part: str, *findings: str, stars: float = 5.0) -> Report:
+    return Report(
+        community_id=part,
+        level=1,
+        title=part,
+        summary="",
+        rating=stars,
+        findings=tuple(
+            Finding(text=text, evidences=(Evidence(chunk_id="k", start=n, end=n + 1),))
+            for n, text in enumerate(findings)
+        ),
+        fingerprint=f"f-{part}",
+    )
+
+
+def large_graph(*told: Report) -> ReportInput:
+    names = [f"Keeper {number}" for number in range(LARGE + 1)]
+    entities = {
+        name: Entity(
+            id=name,
+            name=name,
+            type="PERSON",
+            keys=(name,),
+            aliases=(),
+            mention_count=number,
+            document_count=1,
+        )
+        for number, name in enumerate(names)
+    }
+    whole = Community(id="whole", level=0, parent_id=None, entity_ids=tuple(names))
+    return ReportInput(
+        communities=(whole,),
+        entities=entities,
+        chunks={},
+        parts={"whole": tuple(part.community_id for part in told)},
+        told={part.community_id: part for part in told},
+    )
+
+
+def test_a_large_community_is_told_from_its_parts_the_weightier_first() -> None:
+    small = report("small", "The lamp was lit.", "The oil came in spring.", stars=2.0)
+    big = report("big", "The harbour froze over.", "A whale was seen.", stars=8.0)
+    (whole,) = write_reports(large_graph(small, big), previous={})
+    said = [finding.text for finding in whole.findings]
+    assert said[0] == "The harbour froze over."
+    assert set(said) == {finding.text for part in (small, big) for finding in part.findings}
+    assert whole.rating > big.rating
+    assert whole.title == "Keeper 40, Keeper 39 and Keeper 38"
+
+
+def test_what_two_parts_say_in_the_same_words_is_said_once() -> None:
+    parts = report("a", "The lamp was lit in May."), report("b", "The lamp was lit in May.")
+    (whole,) = write_reports(large_graph(*parts), previous={})
+    assert [finding.text for finding in whole.findings] == ["The lamp was lit in May."]
+
+
+def test_a_composed_report_is_written_again_only_when_a_part_is_another() -> None:
+    parts = report("a", "The lamp was lit."), report("b", "A whale was seen.")
+    (before,) = write_reports(large_graph(*parts), previous={})
+    known = {before.fingerprint: before}
+    (same,) = write_reports(large_graph(*reversed(parts)), previous=known)
+    (other,) = write_reports(
+        large_graph(parts[0], replace(parts[1], fingerprint="f-else")), previous=known
+    )
+    assert same is before
+    assert other.fingerprint != before.fingerprint
+
+
+def test_only_communities_that_are_large_and_divided_are_told_from_parts() -> None:
+    names = tuple(f"e{number}" for number in range(LARGE + 1))
+    whole = Community(id="whole", level=0, parent_id=None, entity_ids=names)
+    part = Community(id="part", level=1, parent_id="whole", entity_ids=names[:30])
+    leaf = Community(id="leaf", level=2, parent_id="part", entity_ids=names[:9])
+    alone = Community(id="alone", level=0, parent_id=None, entity_ids=names)
+    assert parts_of([whole, part, leaf, alone]) == {"whole": ("part",)}

@@ -226,3 +226,17 @@ def test_a_thing_that_no_row_of_a_part_names_is_not_searched(
 ) -> None:
     assert view.names_in(connection, "Ada Brine").things == ()
     assert view.only([]).names_in(connection, "Ada Brine").things == ()
+
+
+def test_a_part_calls_things_by_names_of_its_own(connection: Connection, view: GraphView) -> None:
+    """Where the rows of a part do not hold the name that a thing goes by, another that they do."""
+    alias = {"key": "tides of merrow", "entity_id": "e-o'neill", "reason": "", "kind": "name"}
+    connection.execute(update(names).where(names.c.key == alias["key"]).values(**alias))
+    try:
+        called = view.only([2]).called_as_here(connection).display
+    finally:
+        own = {"entity_id": "e-tides of merrow"}
+        connection.execute(update(names).where(names.c.key == alias["key"]).values(**own))
+    assert called["e-o'neill"] == "tides of merrow"
+    assert called["e-ada brine"] == "Ada Brine"
+    assert "e-st. louis" not in called

@@ -17,6 +17,8 @@ from engine.models.tokeniser import (
     windows,
 )
 from engine.models.weights import find_model_files
+from engine.models.windows import windows_and_sentences
+from graph.sentences import sentence_spans
 
 ENGLISH = (
     "Maeve Tolland founded the marine station at Port Ansgar in 1961. It measures tides, salt and"
@@ -197,3 +199,14 @@ def test_without_the_model_the_simple_rule_counts_and_says_so(
 def test_a_tokeniser_is_loaded_once() -> None:
     _word_pieces()
     assert load_tokeniser({}) is load_tokeniser({})
+
+
+def test_sentences_are_windows_beside_the_whole(tokeniser: Tokeniser) -> None:
+    text = "The lamp was lit in May. A whale was seen. The lamp was lit in May. "
+    found = windows_and_sentences(
+        text, prefix="Log. ", limit=60, tokeniser=tokeniser, sentence_spans=sentence_spans
+    )
+    assert found == [f"Log. {text}", "Log. The lamp was lit in May.", "Log. A whale was seen."]
+    assert windows_and_sentences(
+        "One sentence alone.", limit=60, tokeniser=tokeniser, sentence_spans=sentence_spans
+    ) == ["One sentence alone."]

@@ -1,8 +1,8 @@
 """The prompts, one file a stage and language, and how their gaps are filled.
 
-The instructions are the same for every question, so that a server can keep them; what changes
-stands in the last message. Sources are fenced with a line that no document can foresee, because it
-comes from a digest of the sources themselves.
+The instructions are the same for every question, so that a provider can keep what it made of them,
+and sources come before the question, so that it can keep the same sources, too. Sources are fenced
+with a line that no document can foresee, because it comes from a digest of the sources themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ..checks.orders import without_faked_lines
 from ..language import ABSTENTION, Language
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def _texts(
     system = fill(load(stage, language), abstention=ABSTENTION[language], **values)
     user = fill(
         load("context", language),
-        fence=fence(context, question),
-        context=context,
+        fence=fence(context),
+        context=without_faked_lines(context),
         question=question,
     )
     return system, user
@@ -79,4 +80,4 @@ def fill(template: str, **values: str) -> str:
 def fence(*texts: str) -> str:
     """A word that marks where sources begin and end; the same for the same texts."""
     digest = hashlib.sha256("\x1f".join(texts).encode("utf8", "surrogatepass")).hexdigest()
-    return f"sources {digest[:12]}"
+    return f"sources {digest[:16]}"

@@ -1,0 +1,170 @@
+"""The adding side of an engine: documents in and out, and what that would cost.
+
+How documents are read, stored and indexed is `documents`' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .documents import Documents, chosen, listed
+from .estimate import Forecasts
+from .ingest.intake import Wish
+from .progress import Progress, silent
+from .types import Estimate, IngestReport, MetaValue
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
+
+
+class Adding:
+    """What can be added to a library and removed from it.
+
+    Args:
+        documents: who writes.
+        forecasts: what adding would cost.
+    """
+
+    def __init__(self, documents: Documents, *, forecasts: Forecasts) -> None:
+        self._documents = documents
+        self._forecasts = forecasts
+
+    def add(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files, folders, web addresses, databases and LlamaIndex documents.
+
+        What is there unchanged costs nothing; a document that changed replaces itself. One source
+        that fails stops no other: it is a row of the report.
+
+        Args:
+            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
+                row become documents; LlamaIndex documents.
+            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
+                anything. None leaves what a document has, anything else replaces it.
+            namespace: keeps documents apart: their ids begin with it, and a question can be
+                confined to it.
+            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
+                matches is taken.
+            exclude: of what lies in a folder, what one of these matches is passed over.
+            tables: patterns of table names; of a database only these are read, and what is held of
+                others stays.
+            progress: called as work goes on, with a stage, steps done and steps in all.
+
+        Raises:
+            LibraryBusy: another process went on writing for too long.
+            LibraryUnusable: the disk is full; what was committed is kept.
+            SourceError: a namespace or metadata that cannot be.
+        """
+        choice = chosen(include, exclude, tables, namespace, metadata)
+        return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        document_id: str,
+        title: str = "",
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add one text under an id of yours; the same id later replaces it."""
+        return self._documents.add_text(
+            text,
+            document_id=document_id,
+            title=title,
+            choice=chosen((), (), (), namespace, metadata),
+            progress=progress or silent,
+        )
+
+    def add_files(
+        self,
+        files: Mapping[str, str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files under ids of yours, wherever they lie; the same id later replaces it.
+
+        For what only passes through a folder, such as an upload: the place is not remembered.
+        """
+        return self._documents.add_files(
+            {document_id: Path(path) for document_id, path in files.items()},
+            choice=chosen((), (), (), namespace, metadata),
+            progress=progress or silent,
+        )
+
+    def estimate(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """What `add` would ask of language models, and what that would cost; nothing is asked.
+
+        Documents are read and cut, not stored. Prices are those of `budget.prices`.
+        """
+        return self._documents.estimate(
+            listed(sources),
+            choice=chosen(include, exclude, tables, namespace, None),
+            forecast=self._forecasts.of,
+            progress=progress or silent,
+        )
+
+    def sync(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """As `add`, and documents whose file is gone from these folders are removed.
+
+        Also those that the patterns now leave out. A folder in which nothing readable is left is
+        a failure, and nothing of it is removed: its disk may be away. With `dry_run` nothing is
+        read or written: the report says what would be done to files.
+        """
+        return self._documents.sync(
+            listed(sources),
+            choice=chosen(include, exclude, tables, namespace, metadata),
+            dry_run=dry_run,
+            progress=progress or silent,
+        )
+
+    def remove(
+        self,
+        document_ids: str | Sequence[str],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Remove documents by id, with all that only they said.
+
+        The id of an archive, a message, an address or a database removes all that came of it.
+        """
+        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        wish = Wish(namespace=namespace)
+        return self._documents.remove(
+            [wish.id_of(name) for name in wanted], progress=progress or silent
+        )

@@ -1,0 +1,1 @@
+"""What an answer says against what its sources say."""

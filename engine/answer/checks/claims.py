@@ -1,0 +1,266 @@
+"""A written answer taken apart into claims with their marks, and put together again.
+
+`[1]`, `[1, 3]`, `[2-4]`, `[^1]`, `[[1]]`, `[source 1]`, `【1】` and full-width digits are marks;
+what stands in code, or in front of a link's target, is none. A mark belongs to what stands before
+it, back to the mark or the sentence before; one that opens a line to the line's first sentence. A
+closing list of sources is left out, since the marks already say it. Knows nothing of support.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..language import Language
+from ..sentences import SentenceSpans, Tokens
+from .figures import figures_of
+
+MAX_ANSWER_CHARACTERS = 40_000
+"""What a model says beyond that is left out: no answer is as long."""
+
+MAX_NUMBERS = 20
+"""So many numbers one run of marks may name; others are no numbers of sources."""
+
+UNSUPPORTED: Mapping[Language, str] = {"en": "[unsupported]", "zh": "[无依据]"}
+
+_NUMBERS = r"\d{1,4}(?:\s*(?:[,，、;；–—-]|and|和)\s*\d{1,4})*"
+_MARK = re.compile(
+    rf"(?<![ \t])[ \t]*+[\[【［]{{1,2}}(?:\^|(?:sources?|来源|资料)\s?[:：]?)?\s*({_NUMBERS})\s*"
+    rf"[\]】］]{{1,2}}(?!\()",
+    re.IGNORECASE,
+)
+_RUN = re.compile(rf"(?:{_MARK.pattern})+", re.IGNORECASE)
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", re.DOTALL)
+_BULLET = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)、])?[ \t]*")
+_BLANKS = re.compile(r"[ \t]*")
+_NUMBERED = re.compile(r"\s*(?:[-*+>]\s*)*(?:\d{1,3}|[A-Za-z])[.)、]\s*")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)")
+_LEAD = re.compile(r"[:：]\W*$")
+_ASKS = re.compile(r"[?？]\W*$")
+_OWN_WORDS = re.compile(
+    r"\b(?:the )?(?:sources?|documents?|passages?|texts?|library|context|information)\b[^.]*"
+    r"\b(?:do(?:es)?|did|is|are) not\b"
+    r"|\b(?:no|not enough|insufficient) (?:\w+ )?(?:information|evidence)\b"
+    r"|\bI (?:do not|don't|cannot|could not|couldn't) "
+    r"|(?:来源|资料|文档|文中|材料)[^。]*(?:没有|未|不)"
+    r"|没有(?:足够的?)?(?:信息|依据|资料)|无法(?:确定|回答|得知)",
+    re.IGNORECASE,
+)
+_SOURCES_LIST = re.compile(
+    r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*)?\*{0,2}"
+    r"(?:sources?|references?|citations?|来源|参考(?:资料|文献|来源)?|引用)"
+    r"\*{0,2}[ \t]*[:：]?\*{0,2}[ \t]*\n"
+    r"(?:[ \t]*\n|[ \t]*(?:[-*+•][ \t]*)?[\[【［]\^?\d{1,4}[\]】］][^\n]*(?:\n|\Z))+\s*\Z",
+    re.IGNORECASE,
+)
+_FEWEST_WORDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one run of marks is about: `bare[start:end]`; without `numbers` there is no mark.
+
+    `at` is where its marks stand, `spaced` whether with a space. `claims` is whether it says
+    something that a source must bear out.
+    """
+
+    start: int
+    end: int
+    at: int
+    numbers: tuple[int, ...] = ()
+    spaced: bool = True
+    claims: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A sentence or heading, `bare[start:end]`, and its pieces; `leads`: it opens what follows."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+    leads: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """A text without its marks, and its sentences."""
+
+    bare: str
+    units: tuple[Unit, ...]
+
+    def text_of(self, piece: Piece) -> str:
+        """The words of a piece."""
+        said = self.bare[piece.start : piece.end]
+        return said[opening(said) :].strip()
+
+
+_OPENING = re.compile(r"\s*(?:[-*+•>]\s+)*(?:#{1,6}\s+)?(?:\d{1,3}[.)、]\s+)?[,，;；]?\s*")
+
+
+def opening(said: str) -> int:
+    """How many characters in front are a list's mark or number, a heading's marks or a comma."""
+    match = _OPENING.match(said)
+    return match.end() if match else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    at: int
+    numbers: tuple[int, ...]
+    spaced: bool
+    opens: bool
+
+
+def parted(text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question: str) -> Parted:
+    """The text in sentences and pieces; a sentence that says nothing needs no source.
+
+    That are headings, questions, leads that end in a colon, and what a model says of its own
+    sources, all as long as they hold no number that the question does not hold.
+    """
+    bare, marks = _without_marks(_plain(text))
+    spans = _merged(bare, sentence_spans(bare))
+    code = [match.span() for match in _CODE.finditer(bare)]
+    by_unit = _placed(bare, marks, spans)
+    asked = figures_of(question).numbers
+    units = []
+    for number, (start, end) in enumerate(spans):
+        said = bare[start:end]
+        silent = (
+            any(a <= start and end <= b for a, b in code)
+            or len(tokens(said)) < 1
+            or (_is_aside(said) and not (figures_of(said).numbers - asked))
+        )
+        pieces = _pieces(bare, start, end, by_unit[number], tokens=tokens, silent=silent)
+        leads = bool(_HEADING.match(said) or _LEAD.search(said))
+        units.append(Unit(start=start, end=end, pieces=pieces, leads=leads and silent))
+    return Parted(bare=bare, units=tuple(units))
+
+
+def _is_aside(said: str) -> bool:
+    return bool(
+        _HEADING.match(said) or _LEAD.search(said) or _ASKS.search(said) or _OWN_WORDS.search(said)
+    )
+
+
+def _plain(text: str) -> str:
+    """Without characters that this module uses itself, and with digits as they are typed."""
+    text = re.sub(r"[\ue000-\ue00f]", "", text[:MAX_ANSWER_CHARACTERS])
+    text = re.sub(r"[０-９]", lambda match: unicodedata.normalize("NFKC", match.group()), text)
+    return _SOURCES_LIST.sub("", text)
+
+
+def _without_marks(text: str) -> tuple[str, list[_Mark]]:
+    code = [match.span() for match in _CODE.finditer(text)]
+    kept: list[str] = []
+    marks: list[_Mark] = []
+    done = length = 0
+    for run in _RUN.finditer(text):
+        begin = run.start() + len(run.group()) - len(run.group().lstrip(" \t"))
+        if any(start <= begin < end for start, end in code):
+            continue
+        line = text[text.rfind("\n", 0, begin) + 1 : begin]
+        opens = _BULLET.fullmatch(line) is not None
+        cut = begin if opens else run.start()  # one that opens a line takes the blank behind it
+        kept.append(text[done:cut])
+        length += cut - done
+        done = run.end() + (_blanks(text, run.end()) if opens else 0)
+        found = [n for mark in _MARK.finditer(run.group()) for n in numbers_in(mark.group(1))]
+        spaced = opens or run.group()[0] in " \t"
+        marks.append(_Mark(length, tuple(dict.fromkeys(found)), spaced, opens))
+    kept.append(text[done:])
+    return "".join(kept), marks
+
+
+def _blanks(text: str, place: int) -> int:
+    found = _BLANKS.match(text, place)
+    return found.end() - place if found else 0
+
+
+def numbers_in(inside: str) -> list[int]:
+    """The numbers that a mark names, ranges written out; a range that is too long by its ends."""
+    numbers: list[int] = []
+    for part in re.split(r"\s*(?:[,，、;；]|and|和)\s*", inside):
+        ends = [int(digits) for digits in re.findall(r"\d+", part)]
+        if len(ends) == 2 and 0 <= ends[1] - ends[0] <= MAX_NUMBERS:
+            numbers.extend(range(ends[0], ends[1] + 1))
+        else:
+            numbers.extend(ends)
+    return numbers[:MAX_NUMBERS]
+
+
+def _merged(bare: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A list's number, taken for a sentence, goes with what follows; code stays in one piece."""
+    code = [match.span() for match in _CODE.finditer(bare)]
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        inside = any(a < start < b for a, b in code)
+        if merged and (inside or _NUMBERED.fullmatch(bare[slice(*merged[-1])])):
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _placed(
+    bare: str, marks: Sequence[_Mark], spans: Sequence[tuple[int, int]]
+) -> list[list[_Mark]]:
+    """The marks of each sentence, in order.
+
+    One that opens a line goes to the sentence behind it, unless that one has marks of its own.
+    """
+    placed: list[list[_Mark]] = [[] for _ in spans]
+    opening = []
+    for mark in marks:
+        before = [n for n, (start, _) in enumerate(spans) if start < mark.at]
+        behind = next((n for n, (_, end) in enumerate(spans) if mark.at < end), None)
+        if mark.opens and behind is not None and "\n" not in bare[mark.at : spans[behind][0]]:
+            opening.append((mark, behind, before))
+        elif before:
+            placed[before[-1]].append(mark)
+    for mark, behind, before in opening:
+        if not placed[behind]:
+            at = _before_stop(bare, spans[behind])
+            placed[behind].append(_Mark(at, mark.numbers, True, True))
+        elif before and before[-1] != behind:
+            placed[before[-1]].append(mark)
+    return placed
+
+
+def _before_stop(bare: str, span: tuple[int, int]) -> int:
+    start, end = span
+    return start + len(bare[start:end].rstrip(" \t\n.!?。！？;；*_\"”’')）"))
+
+
+def _pieces(
+    bare: str,
+    start: int,
+    end: int,
+    marks: Sequence[_Mark],
+    *,
+    tokens: Tokens,
+    silent: bool,
+) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    begin = start
+    for mark in sorted(marks, key=lambda mark: mark.at):
+        stop = min(mark.at, end)
+        if pieces and len(tokens(bare[begin:stop])) < _FEWEST_WORDS:
+            last = pieces.pop()  # "[1] and [2]": one claim, two marks
+            numbers = tuple(dict.fromkeys((*last.numbers, *mark.numbers)))
+            pieces.append(
+                Piece(start=last.start, end=max(last.end, stop), at=mark.at, numbers=numbers,
+                      spaced=mark.spaced, claims=not silent)
+            )  # fmt: skip
+        else:
+            pieces.append(
+                Piece(start=begin, end=max(begin, stop), at=mark.at, numbers=mark.numbers,
+                      spaced=mark.spaced, claims=not silent)
+            )  # fmt: skip
+        begin = max(begin, stop)
+    if not pieces or len(tokens(bare[begin:end])) > _FEWEST_WORDS:
+        at = _before_stop(bare, (start, end))
+        pieces.append(Piece(start=begin, end=end, at=max(begin, at), claims=not silent))
+    return tuple(pieces)

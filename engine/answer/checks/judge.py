@@ -1,0 +1,195 @@
+"""What a language model is asked about an answer or about passages, and how its reply is read.
+
+Prompts in, texts out, and back: verdicts on claims, grades of passages. A reply is JSON as models
+send it, wrapped, cut off or half wrong; what cannot be used is left out, and a reply without
+anything usable says why. Nothing is asked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from ...errors import BudgetExceeded, ModelError
+from ...index.door import find_json
+from ...types import Passage
+from ..language import Language
+from ..packing.pack import label
+from ..prompts import stage_prompt
+
+if TYPE_CHECKING:
+    from ...index.door import Prompt
+
+Consult = Callable[[str, "Prompt"], str]
+"""A stage (`verify`, `ground`, `grade`, `decide`, `rewrite`) and a prompt to what a model says.
+
+Raises `ModelError`."""
+
+Grade = Literal["yes", "partly", "no"]
+
+MAX_CLAIMS = 60
+MAX_LINE_CHARACTERS = 700
+MAX_PASSAGE_CHARACTERS = 1_500
+_OUTPUT_TOKENS_EACH, _OUTPUT_TOKENS = 30, 60
+
+_Value = TypeVar("_Value")
+_YES = re.compile(r"^(?:supported|yes|true|entailed|correct|支持|是|正确)$", re.IGNORECASE)
+_NO = re.compile(
+    r"^(?:unsupported|not[ _-]supported|no|false|contradicted|refuted|partly|partially|partial"
+    r"|partially[ _]supported|neutral|不支持|否|错误|矛盾)",
+    re.IGNORECASE,
+)
+_GRADES: Mapping[str, Grade] = {
+    "yes": "yes", "relevant": "yes", "correct": "yes", "true": "yes", "是": "yes", "相关": "yes",
+    "partly": "partly", "partial": "partly", "partially": "partly", "ambiguous": "partly",
+    "maybe": "partly", "部分": "partly", "部分相关": "partly",
+    "no": "no", "irrelevant": "no", "incorrect": "no", "false": "no", "wrong": "no", "否": "no",
+    "不相关": "no", "无关": "no",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Generic[_Value]):
+    """What a reply says, by the number of the claim or passage; or nothing, and the `problem`."""
+
+    values: Mapping[int, _Value]
+    problem: str = ""
+
+
+def _rows_schema(key: str, of: str, value: str, values: Sequence[str]) -> dict[str, Any]:
+    row = {
+        "type": "object",
+        "properties": {of: {"type": "integer"}, value: {"type": "string", "enum": list(values)}},
+        "required": [of, value],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {key: {"type": "array", "items": row}},
+        "required": [key],
+        "additionalProperties": False,
+    }
+
+
+_VERDICTS = _rows_schema(
+    "verdicts", "claim", "verdict", ["supported", "unsupported", "contradicted"]
+)
+_GRADED = _rows_schema("grades", "passage", "grade", ["yes", "partly", "no"])
+
+
+def verify_prompt(
+    question: str, claims: Sequence[tuple[str, Sequence[str]]], *, language: Language
+) -> Prompt:
+    """Each claim with the sentences that it rests on; numbered from 1."""
+    lines = [
+        f"[{n}] {_line(claim)} <= {_line(' / '.join(sentences))}"
+        for n, (claim, sentences) in enumerate(claims[:MAX_CLAIMS], start=1)
+    ]
+    return stage_prompt(
+        "verify",
+        language=language,
+        context="\n".join(lines),
+        question=question,
+        max_output_tokens=_OUTPUT_TOKENS + _OUTPUT_TOKENS_EACH * len(lines),
+        schema=_VERDICTS,
+    )
+
+
+def ground_prompt(
+    question: str, claims: Sequence[str], *, context: str, language: Language
+) -> Prompt:
+    """All claims under all that the answer was written from."""
+    lines = [f"({n}) {_line(claim)}" for n, claim in enumerate(claims[:MAX_CLAIMS], start=1)]
+    return stage_prompt(
+        "ground",
+        language=language,
+        context=f"{context}\n\nClaims:\n" + "\n".join(lines),
+        question=question,
+        max_output_tokens=_OUTPUT_TOKENS + _OUTPUT_TOKENS_EACH * len(lines),
+        schema=_VERDICTS,
+    )
+
+
+def grade_prompt(question: str, passages: Sequence[Passage], *, language: Language) -> Prompt:
+    """The passages with their titles, each cut to a length at which it can be judged."""
+    blocks = [
+        f"{label(passage, n)}\n{passage.text[:MAX_PASSAGE_CHARACTERS]}"
+        for n, passage in enumerate(passages, start=1)
+    ]
+    return stage_prompt(
+        "grade",
+        language=language,
+        context="\n\n".join(blocks),
+        question=question,
+        max_output_tokens=_OUTPUT_TOKENS + _OUTPUT_TOKENS_EACH * len(blocks),
+        schema=_GRADED,
+    )
+
+
+def read_verdicts(reply: str, *, count: int) -> Judged[bool]:
+    """Numbers of claims (1 to `count`) to whether they are supported."""
+    return _read(reply, "claim", "verdict", _verdict, count=count)
+
+
+def read_grades(reply: str, *, count: int) -> Judged[Grade]:
+    """Numbers of passages (1 to `count`) to their grades."""
+    return _read(reply, "passage", "grade", lambda said: _GRADES.get(said.casefold()), count=count)
+
+
+def _verdict(said: str) -> bool | None:
+    if _YES.match(said):
+        return True
+    return False if _NO.match(said) else None
+
+
+def _read(
+    reply: str, of: str, value: str, meaning: Callable[[str], _Value | None], *, count: int
+) -> Judged[_Value]:
+    found = find_json(reply)
+    if found.problem:
+        return Judged(values={}, problem=found.problem)
+    values: dict[int, _Value] = {}
+    for row in _rows(found.values):
+        number = re.search(r"\d{1,4}", str(row.get(of, row.get("number", row.get("id", "")))))
+        meant = meaning(str(row.get(value, row.get("label", ""))).strip(" .*`\"'"))
+        if number is not None and meant is not None and 1 <= int(number.group()) <= count:
+            values.setdefault(int(number.group()), meant)
+    return Judged(values=values, problem="" if values else f"no {value} in the reply")
+
+
+def _rows(values: Sequence[object], depth: int = 0) -> list[Mapping[str, object]]:
+    """All objects in a reply that hold no list of others."""
+    rows: list[Mapping[str, object]] = []
+    for value in values:
+        if isinstance(value, dict):
+            lists = [each for each in value.values() if isinstance(each, list)]
+            rows += _rows([one for each in lists for one in each], depth + 1) if lists else [value]
+        elif isinstance(value, list) and depth < 3:
+            rows += _rows(value, depth + 1)
+    return rows
+
+
+def read_object(reply: str) -> Mapping[str, object]:
+    """The first JSON object of a reply; empty where there is none."""
+    return next((value for value in find_json(reply).values if isinstance(value, dict)), {})
+
+
+def asked_of(
+    consult: Consult, stage: str, prompt: Prompt, read: Callable[[str], Judged[_Value]]
+) -> Judged[_Value]:
+    """What a model says; where it fails, refuses or says nothing usable, why.
+
+    A budget that is used up is a problem like any other: what is there already is not lost.
+    """
+    try:
+        return read(consult(stage, prompt))
+    except BudgetExceeded as error:
+        return Judged(values={}, problem=f"the budget is used up: {error}")
+    except ModelError as error:
+        return Judged(values={}, problem=str(error))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:MAX_LINE_CHARACTERS]

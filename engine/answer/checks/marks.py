@@ -1,0 +1,45 @@
+"""Marks like `[1]` in a written answer: read in the ways that models write them, and renumbered.
+
+Knows nothing of what the numbers stand for; `citations` leads claims to sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+_NUMBERS = r"\d{1,4}(?:\s*[,，、;；–—-]\s*\d{1,4})*"
+_MARK = re.compile(rf"[ \t]*[\[【［]\^?\s*({_NUMBERS})\s*[\]】］](?!\()")
+_LONGEST_RANGE = 20
+
+
+def expand_marks(
+    text: str, numbers: Mapping[int, Sequence[int]], *, unknown: Sequence[int] = (0,)
+) -> str:
+    """The text with every mark's number replaced by those it stands for.
+
+    A number that is no key of `numbers` becomes 0, which no source has.
+    """
+
+    def expanded(match: re.Match[str]) -> str:
+        new = [n for old in _numbers(match.group(1)) for n in numbers.get(old, unknown)]
+        blank = match.group()[: len(match.group()) - len(match.group().lstrip())]
+        return f"{blank}[{', '.join(map(str, new))}]" if new else ""
+
+    return _MARK.sub(expanded, text)
+
+
+def _numbers(inside: str) -> list[int]:
+    numbers: list[int] = []
+    for part in re.split(r"\s*[,，、;；]\s*", inside):
+        ends = [int(digits) for digits in re.findall(r"\d+", part)]
+        if len(ends) == 2 and 0 <= ends[1] - ends[0] <= _LONGEST_RANGE:
+            numbers.extend(range(ends[0], ends[1] + 1))
+        else:
+            numbers.extend(ends)
+    return numbers

@@ -1,0 +1,384 @@
+"""How well sentences of a source bear out a claim: 0–1, calibrated, and which sentences do.
+
+Numbers, dates and names are looked at first: a claim that holds one which its sentences do not is
+not supported, however alike the words are. Then come the words it shares with them, weighted by how
+rare they are, and whether both say yes. The coefficients are fitted by
+`tests/benchmarks/citations.py` on pairs of claims and sentences. Nothing here knows of marks, of
+models or of indexes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ...types import Passage
+from ..language import HAN
+from ..sentences import Sentence, SentenceSpans, Tokens, split_passages
+from .figures import Figures, figures_of, missing_figures
+from .names import Beside, Names, contradicts, missing_names
+from .order import put_for_another
+from .orders import gives_orders
+
+TITLE_CREDIT = 0.8
+BEFORE_CREDIT = 0.4
+"""What a word of the claim counts that stands in the title or headings, or one sentence earlier."""
+
+ASKED_CREDIT = 0.5
+"""What a word of the claim weighs that the question has given."""
+
+MOST_SENTENCES = 3
+"""How many sentences one claim may rest on."""
+
+_WORTH_ADDING = 0.12
+_TIES = 0.03
+_NEIGHBOURS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement as it is checked: its words with their weights, its figures and its names."""
+
+    text: str
+    terms: dict[str, float]
+    figures: Figures
+    names: tuple[str, ...]
+
+    @property
+    def total(self) -> float:
+        """The weight of all words."""
+        return sum(self.terms.values())
+
+    @property
+    def specifics(self) -> int:
+        """How many figures and names it holds."""
+        return self.figures.count + len(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A passage taken apart."""
+
+    passage: Passage
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def above(self) -> str:
+        """What stands over its sentences."""
+        return " › ".join((self.passage.title, *self.passage.headings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """What bears a claim out, and how well.
+
+    `spans` are `(source, start, end)` into the texts of the sources, best first; `score` is 0–1.
+    `missing` are figures and names that stand in none of them; with any, nothing is supported.
+    `unjudged`: claim and source are in different languages, of which figures alone compare.
+    """
+
+    score: float = 0.0
+    spans: tuple[tuple[int, int, int], ...] = ()
+    missing: tuple[str, ...] = ()
+    contradicted: bool = False
+    unjudged: bool = False
+    evidence: tuple[float, ...] = field(default=(), repr=False)
+
+
+FEATURES = (
+    "constant",
+    "coverage",
+    "coverage of one",
+    "gap",
+    "stretched",
+    "denied",
+    "specific",
+    "put",
+    "denied close",
+    "coverage of neighbours",
+    "stretched near",
+)
+"""What the logistic weighs. `gap`: the largest share of the claim in one piece that nothing of the
+source covers; `put`: names that stand where the source has others; `stretched`: the share of
+figures and names that only a sentence further off brings, `near` one beside the first; `specific`:
+whether there are any. `close`: times the coverage of the first sentence."""
+
+COEFFICIENTS = (-0.5, -1.2, 1.4, -1.2, -5.0, -1.2, -0.8, -4.0, -3.2, 3.2, -0.3)
+"""Fitted; in the order of `FEATURES`."""
+
+
+_figures = lru_cache(maxsize=512)(figures_of)
+
+
+DOUBT = 1.0
+"""Log-odds nearer to nil than this leave a claim in doubt; then its cosine counts too."""
+
+COSINE_WEIGHT, COSINE_PIVOT = 1.8, 0.6
+
+
+class SupportReader:
+    """Reads claims and passages with one library's words.
+
+    Args:
+        tokens: the keyword index's, stop words removed.
+        weight: a token's idf, highest for one that the corpus does not hold.
+        names: finds names in a text.
+        sentence_spans: where sentences stand.
+        question: what was asked; names of it are known.
+        alike: the cosine of two texts, asked only where words leave a claim in doubt; None, or a
+            function that gives None, compares words alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        weight: Callable[[str], float],
+        names: Names,
+        sentence_spans: SentenceSpans,
+        question: str = "",
+        alike: Callable[[str, str], float | None] | None = None,
+    ) -> None:
+        self._alike = alike
+        self.tokens = tokens
+        self._weight = weight
+        self._names = names
+        self.sentence_spans = sentence_spans
+        self.question = question
+
+    def source(self, passage: Passage) -> Source:
+        """A passage taken apart into sentences, without those that tell a model what to say."""
+        found = split_passages([passage], tokens=self.tokens, sentence_spans=self.sentence_spans)
+        telling = tuple(each for each in found if not gives_orders(each.text))
+        return Source(passage=passage, sentences=telling)
+
+    def statement(self, text: str) -> Statement:
+        """A statement taken apart."""
+        asked = set(self.tokens(self.question))
+        terms = {
+            term: max(self._weight(term), 0.1) * (ASKED_CREDIT if term in asked else 1.0)
+            for term in self.tokens(text)
+        }
+        return Statement(
+            text=text, terms=terms, figures=figures_of(text), names=tuple(self._names(text))
+        )
+
+    def support(self, claim: Statement, sources: Sequence[Source]) -> Support:
+        """The best that these sources say for a claim; nothing for a claim without words."""
+        if not claim.terms or not any(source.sentences for source in sources):
+            return Support()
+        if all(_other_script(claim.text, source.passage.text) for source in sources):
+            return self._across(claim, sources)
+        chosen = self._chosen(claim, sources)
+        return self._judged(claim, chosen, sources)
+
+    def _chosen(self, claim: Statement, sources: Sequence[Source]) -> list[tuple[int, Sentence]]:
+        """The sentence that carries most of the claim, and those that add what it lacks."""
+        every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
+        found: list[tuple[int, Sentence]] = []
+        while len(found) < MOST_SENTENCES:
+            have = _credits([sentence for _, sentence in found], claim)
+            lacking = self._missing(claim, found, sources) if found else ()
+            best, gained = None, 0.0
+            for n, sentence in every:
+                if (n, sentence) in found:
+                    continue
+                words = _gain(claim, sentence, have)
+                if not words and not found:
+                    continue
+                gain = words + self._brings(claim, sentence, lacking, not found)
+                if found and not _near(n, sentence, found):
+                    # A figure alone ties no sentence from elsewhere to the claim.
+                    gain = gain - _WORTH_ADDING if words > _TIES else 0.0
+                if best is None or gain > gained + 1e-9:
+                    best, gained = (n, sentence), gain
+            if best is None or (found and gained < _WORTH_ADDING):
+                break
+            found.append(best)
+        return found or every[:1]
+
+    def _brings(
+        self, claim: Statement, sentence: Sentence, lacking: Sequence[str], first: bool
+    ) -> float:
+        """What this sentence does about figures and names: a first one by its share of all of them,
+        a further one by how many it has of those that are lacking."""
+        absent = set(missing_figures(claim.figures, _figures(sentence.text)))
+        absent |= set(missing_names(claim.names, sentence.text, Beside(), claim=claim.text))
+        if first:
+            return -0.25 * len(absent) / max(1, claim.specifics)
+        return 0.25 * len(set(lacking) - absent)
+
+    def _missing(
+        self,
+        claim: Statement,
+        found: Sequence[tuple[int, Sentence]],
+        sources: Sequence[Source],
+    ) -> tuple[str, ...]:
+        """Figures and names of the claim that neither these sentences nor what is above hold."""
+        used = [sources[n] for n in dict.fromkeys(n for n, _ in found)]
+        above = " ".join(source.above for source in used)
+        text = "\n".join((above, *(sentence.text for _, sentence in found)))
+        beside = Beside(
+            passages=" ".join(f"{source.above} {source.passage.text}" for source in used),
+            question=self.question,
+        )
+        figures = missing_figures(claim.figures, figures_of(text))
+        return (*sorted(figures), *missing_names(claim.names, text, beside, claim=claim.text))
+
+    def _judged(
+        self, claim: Statement, chosen: Sequence[tuple[int, Sentence]], sources: Sequence[Source]
+    ) -> Support:
+        missing = self._missing(claim, chosen, sources)
+        alone = self._missing(claim, chosen[:1], sources)
+        beside = _beside_first(chosen)
+        near = self._missing(claim, beside, sources)
+        said = " ".join(sentence.text for _, sentence in sorted(beside, key=_place))
+        first = chosen[0][1]
+        denied = contradicts(
+            claim.text,
+            first.text,
+            shared=lambda clause: len(claim.terms.keys() & set(self.tokens(clause))),
+        )
+        have = _credits([sentence for _, sentence in chosen], claim)
+        evidence = (
+            1.0,
+            _covered(claim, [sentence for _, sentence in chosen]),
+            _gain(claim, first, {}),
+            _gap(self.tokens(claim.text), have),
+            (len(near) - len(missing)) / max(1, claim.specifics),
+            float(denied),
+            float(claim.specifics > 0),
+            float(min(2, put_for_another(claim.text, said, names=self._names))),
+            float(denied) * _gain(claim, first, {}),
+            _covered(claim, [sentence for _, sentence in beside]),
+            (len(alone) - len(near)) / max(1, claim.specifics),
+        )
+        odds = sum(one * other for one, other in zip(evidence, COEFFICIENTS, strict=True))
+        if abs(odds) < DOUBT and not missing and not denied:
+            odds += self._nearness(claim, chosen)
+        score = 1.0 / (1.0 + math.exp(-odds))
+        return Support(
+            score=lowered(score, missing),
+            spans=_spans(chosen),
+            missing=missing,
+            contradicted=denied,
+            evidence=evidence,
+        )
+
+    def _nearness(self, claim: Statement, chosen: Sequence[tuple[int, Sentence]]) -> float:
+        if self._alike is None or _is_han(claim.text):
+            return 0.0  # the bundled encoder reads no Chinese
+        cosine = self._alike(claim.text, " ".join(sentence.text for _, sentence in chosen))
+        return 0.0 if cosine is None else COSINE_WEIGHT * (cosine - COSINE_PIVOT)
+
+    def _across(self, claim: Statement, sources: Sequence[Source]) -> Support:
+        """A claim in another language than its sources: only figures and Latin names compare."""
+        found = claim.figures
+        every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
+
+        def absent(sentence: Sentence) -> int:
+            return len(missing_figures(found, figures_of(sentence.text)))
+
+        best = min(every, key=lambda each: absent(each[1]))
+        whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
+        missing = tuple(sorted(missing_figures(found, figures_of(whole))))
+        return Support(
+            score=0.0 if missing else 0.5,
+            spans=_spans([best]),
+            missing=missing,
+            unjudged=not missing,
+        )
+
+
+def lowered(score: float, missing: Sequence[str]) -> float:
+    """A score with what is missing taken into account: half of a half for the first, and so on."""
+    return min(score, 0.5) * 0.5 ** len(missing) if missing else score
+
+
+def _other_script(claim: str, text: str) -> bool:
+    """Whether the one is mostly Chinese and the other holds next to none of it."""
+    return _is_han(claim) != _is_han(text)
+
+
+def _is_han(text: str) -> bool:
+    han = len(HAN.findall(text))
+    return han * 3 > len(re.findall(r"[A-Za-z\u00c0-\u024f]", text))
+
+
+def _credits(sentences: Sequence[Sentence], claim: Statement) -> dict[str, float]:
+    """How far these sentences together hold each word of the claim, 0–1."""
+    have: dict[str, float] = {}
+    for sentence in sentences:
+        for term in claim.terms:
+            share = _credit(sentence, term)
+            if share > have.get(term, 0.0):
+                have[term] = share
+    return have
+
+
+def _credit(sentence: Sentence, term: str) -> float:
+    if term in sentence.terms:
+        return 1.0
+    if term in sentence.context:
+        return TITLE_CREDIT
+    return BEFORE_CREDIT if term in sentence.before else 0.0
+
+
+def _gain(claim: Statement, sentence: Sentence, have: dict[str, float]) -> float:
+    """The share of the claim's weight that the sentence adds to what is there."""
+    added = sum(
+        weight * max(0.0, _credit(sentence, term) - have.get(term, 0.0))
+        for term, weight in claim.terms.items()
+    )
+    return added / claim.total
+
+
+def _covered(claim: Statement, sentences: Sequence[Sentence]) -> float:
+    """The share of the claim's weight that these sentences hold together."""
+    have = _credits(sentences, claim)
+    return sum(claim.terms[term] * share for term, share in have.items()) / claim.total
+
+
+def _beside_first(chosen: Sequence[tuple[int, Sentence]]) -> list[tuple[int, Sentence]]:
+    """The first of the chosen, and those that stand beside it without a gap."""
+    source, first = chosen[0]
+    orders = {sentence.order for n, sentence in chosen if n == source}
+    low = high = first.order
+    while low - 1 in orders:
+        low -= 1
+    while high + 1 in orders:
+        high += 1
+    return [(n, each) for n, each in chosen if n == source and low <= each.order <= high]
+
+
+def _place(chosen: tuple[int, Sentence]) -> int:
+    return chosen[1].order
+
+
+def _gap(terms: Sequence[str], have: dict[str, float]) -> float:
+    """The longest run of words in a row that nothing covers, as a share of all words."""
+    longest = run = 0
+    for term in terms:
+        run = 0 if have.get(term) else run + 1
+        longest = max(longest, run)
+    return longest / max(1, len(terms))
+
+
+def _near(n: int, sentence: Sentence, found: Sequence[tuple[int, Sentence]]) -> bool:
+    return any(n == m and abs(sentence.order - other.order) <= _NEIGHBOURS for m, other in found)
+
+
+def _spans(chosen: Sequence[tuple[int, Sentence]]) -> tuple[tuple[int, int, int], ...]:
+    """One span a sentence, neighbours in one source joined; the best sentence's comes first."""
+    joined: list[list[tuple[int, Sentence]]] = []
+    for n, sentence in sorted(chosen, key=lambda each: (each[0], each[1].order)):
+        last = joined[-1][-1] if joined else None
+        if last is not None and last[0] == n and sentence.order == last[1].order + 1:
+            joined[-1].append((n, sentence))
+        else:
+            joined.append([(n, sentence)])
+    joined.sort(key=lambda run: min(chosen.index(each) for each in run))
+    return tuple((run[0][0], run[0][1].start, run[-1][1].end) for run in joined)

@@ -1,0 +1,94 @@
+"""How sure one may be that the library holds the answer: the evidence, a probability, 0–1.
+
+Relevant passages are not yet an answer: a library that knows the captain need not know when he was
+born. So it is judged by what the best passage is worth, by how much of the question the chosen
+sentences carry, which of its names stand in no passage, and whether a comparison came out. The
+coefficients are fitted by `tests/benchmarks/abstention.py` to questions with and without their
+answer in the library. Knows nothing of indexes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ...types import Passage
+from ..sentences import Sentence, Tokens
+from .relatives import RELATIVE, variants
+
+FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided")
+COEFFICIENTS = (2.63, 2.02, 1.59, -2.21, 1.5)
+"""In the order of `FEATURES`."""
+
+LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.05
+"""Below these there is none."""
+CONTEXT = 0.7
+BEFORE = 0.35
+"""What a question word counts when it stands in the title or headings, or one sentence earlier."""
+
+
+def figures(
+    question: str,
+    chosen: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    decided: bool,
+) -> dict[str, float]:
+    """What speaks for an answer, by name; `evidence` is the probability made of it.
+
+    `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
+    sentences carry together, titles and the sentence before counted in part. `unknown`: the share
+    of the question's names, codes and numbers that stand in no passage. `decided`: whether a
+    comparison came out.
+    """
+    total = sum(wanted.values())
+    carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
+    coverage = carried / total
+    relevance = max(passage.relevance for passage in passages)
+    found = {
+        "relevance": relevance,
+        "log relevance": math.log(max(relevance, LEAST_RELEVANCE)),
+        "coverage": coverage,
+        "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
+        "unknown": unknown_share(question, passages, tokens=tokens),
+        "decided": float(decided),
+    }
+    return {**found, "evidence": probability(found)}
+
+
+def probability(found: Mapping[str, float]) -> float:
+    """The probability of figures by the coefficients."""
+    odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _credit(term: str, sentence: Sentence) -> float:
+    first, *others = variants(term)
+    for where, share in (
+        (sentence.terms | sentence.tells, 1.0),
+        (sentence.context, CONTEXT),
+        (sentence.before, BEFORE),
+    ):
+        if first in where:
+            return share
+        if others and not where.isdisjoint(others):
+            return share * RELATIVE
+    return 0.0
+
+
+_DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
+
+
+def unknown_share(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
+    """The share of the question's names, codes and numbers that stand in no passage."""
+    names = {match.group() for match in _DISTINCTIVE.finditer(question)}
+    parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
+    if not parts:
+        return 0.0
+    known: set[str] = set()
+    for passage in passages:
+        known.update(tokens(" ".join((passage.title, *passage.headings, passage.text))))
+    return sum(1 for terms in parts if not terms & known) / len(parts)

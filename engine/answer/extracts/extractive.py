@@ -1,0 +1,261 @@
+"""An answer without a language model: the sentences that answer, cited, or an abstention.
+
+The sentences are weighed (`weigh`), so are the spans in them that could be what was asked for
+(`short`); a comparison is worked out from what is said of its two sides (`sides`). As many
+sentences are given as it takes to be sure, those of a chain in the order of its hops. Knows nothing
+of indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Citation, Passage, ShortAnswer
+from ..draft import Draft, abstain, cite_span
+from ..sentences import Sentence, SentenceSpans, Tokens, in_context, plain, split_passages
+from .asked import Asked, asked_for
+from .evidence import figures as figures_of
+from .expect import expected_kinds, without_asking
+from .short import Candidate, likely_spans, softmax
+from .sides import Compared, compare
+from .spans import NameSpans
+from .weigh import Weighed, numbered_things, weigh
+
+SURE = 0.85
+"""Sentences are added until one of those chosen holds the answer with this probability."""
+SAME = 0.8
+"""Sentences that share so much of the shorter one's words say the same."""
+SHORT_FROM = 0.25
+"""A short answer that is likely to be right by less is not given."""
+
+
+@lru_cache(maxsize=50_000)
+def _kept(tokens: Tokens, text: str) -> list[str]:
+    """The tokens of a word or a span: the same ones come again and again."""
+    return tokens(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A question and what was read for it; `rows` are the chosen sentences, in reading order."""
+
+    question: str
+    asked: Asked
+    wanted: Mapping[str, float]
+    passages: Sequence[Passage]
+    weighed: list[Weighed]
+    rows: list[int]
+    span: Candidate | None
+    compared: Compared | None
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return [self.weighed[row].sentence for row in self.rows]
+
+
+def extractive_answer(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    tokens: Tokens,
+    weight: Callable[[str], float],
+    sentence_spans: SentenceSpans,
+    names: NameSpans,
+    max_sentences: int = 3,
+    min_evidence: float = 0.2,
+    sure: float = SURE,
+) -> Draft:
+    """The sentences of `passages` (best first) that answer, or an abstention.
+
+    `tokens` are the keyword index's, stop words removed; `weight` is a token's idf, highest for one
+    that the corpus does not hold; `names` finds runs of capitals. Sentences are added until one of
+    them holds the answer with the probability `sure`. A comparison may take one sentence more than
+    `max_sentences`, for both its sides. Abstains where the evidence (see `evidence`) is below
+    `min_evidence`. Deterministic: ties go to the earlier sentence.
+    """
+    asked = asked_for(question, tokens=tokens)
+    weight = cache(weight)  # a library may have to look each token up
+    wanted = {term: max(weight(term), 0.0) for term in tokens(without_asking(question))}
+    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    if not wanted or not sum(wanted.values()) or not sentences:
+        return abstain(asked.language, detail="nothing to compare the question with")
+    weighed = weigh(
+        sentences,
+        passages,
+        wanted=wanted,
+        kinds=expected_kinds(question),
+        weight=weight,
+        language=asked.language,
+        numbered=numbered_things(question),
+    )
+    read = _read(
+        question, asked, passages, weighed, wanted=wanted, tokens=tokens, names=names,
+        limit=max_sentences,
+        sure=sure,
+    )  # fmt: skip
+    found = figures_of(
+        question,
+        read.sentences,
+        passages,
+        wanted=wanted,
+        tokens=tokens,
+        decided=read.compared is not None and read.compared.verdict is not None,
+    )
+    strength = found["evidence"]
+    if strength < min_evidence:
+        detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
+        return abstain(asked.language, detail=detail, evidence=strength, figures=found)
+    text, citations = _present(read.sentences, passages)
+    short = _short(read, citations)
+    return Draft(
+        text=text,
+        citations=citations,
+        evidence=strength,
+        short=short,
+        detail=f"{len(citations)} sentence(s) of {len(sentences)}, evidence {strength:.2f}",
+        figures=found,
+    )
+
+
+def _read(
+    question: str,
+    asked: Asked,
+    passages: Sequence[Passage],
+    weighed: list[Weighed],
+    *,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    names: NameSpans,
+    limit: int,
+    sure: float,
+) -> _Read:
+    """The sentences chosen, and what was found to be the short answer."""
+    compared = compare(
+        question,
+        [each.sentence for each in weighed],
+        passages,
+        wanted=wanted,
+        tokens=tokens,
+        scores=[each.score for each in weighed],
+    )
+    span = None
+    if compared is not None and (compared.verdict is not None or compared.is_choice):
+        rows = _both(compared, limit=limit)
+    else:
+        spans = likely_spans(
+            question,
+            weighed,
+            asked=asked,
+            wanted=wanted,
+            tokens=lambda text: _kept(tokens, text),
+            names=names,
+        )
+        rows = _choose(weighed, spans, limit=limit, enough=sure)
+        span = next((each for each in spans if each.row in rows), None)
+    return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _both(compared: Compared, *, limit: int) -> list[int]:
+    """What tells of both sides, one side after the other; what led there where there is room."""
+    rows = [list(dict.fromkeys(some)) for some in compared.rows]
+    while len(rows[0]) + len(rows[1]) > max(limit + 1, 2):
+        longer = rows[0] if len(rows[0]) >= len(rows[1]) else rows[1]
+        longer.pop(0)
+    return list(dict.fromkeys((*rows[0], *rows[1])))
+
+
+def _choose(
+    weighed: Sequence[Weighed], spans: Sequence[Candidate], *, limit: int, enough: float
+) -> list[int]:
+    """The likeliest sentence, in front of it the one that leads to it, then further ones.
+
+    A sentence is as likely as it is by itself and by the spans in it. Further ones are chosen until
+    one of them holds the answer with the probability `enough`.
+    """
+    likely = softmax(np.array([each.score for each in weighed]))
+    by_span = np.zeros(len(weighed))
+    for each in spans:
+        by_span[each.row] += each.share
+    share: NDArray[np.float64] = (likely + by_span) / 2 if spans else likely
+    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
+    first = order[0]
+    hop = weighed[first].hop
+    leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
+    chosen = [hop, first] if leads and hop is not None else [first]
+    sure = float(share[chosen].sum())
+    for row in order[1:]:
+        if len(chosen) >= limit or sure >= enough:
+            break
+        sure += float(share[row])
+        if row not in chosen and not _repeats(weighed, row, chosen):
+            chosen.append(row)
+    return chosen
+
+
+def _repeats(weighed: Sequence[Weighed], row: int, chosen: Sequence[int]) -> bool:
+    terms = weighed[row].sentence.terms
+    others = [weighed[other].sentence.terms for other in chosen]
+    return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
+
+
+def _present(
+    chosen: Sequence[Sentence], passages: Sequence[Passage]
+) -> tuple[str, tuple[Citation, ...]]:
+    lines, citations = [], []
+    for number, sentence in enumerate(chosen, start=1):
+        passage = passages[sentence.passage]
+        line = in_context(plain(sentence.text, columns=sentence.columns), title=passage.title)
+        lines.append(f"{line} [{number}]")
+        citations.append(cite_span(passage, sentence.start, sentence.end, number=number))
+    return "\n".join(lines), tuple(citations)
+
+
+def _short(read: _Read, citations: Sequence[Citation]) -> ShortAnswer | None:
+    if read.compared is not None and read.compared.verdict is not None:
+        return _verdict(read, read.compared, citations)
+    if read.span is None or read.asked.twofold or read.span.confidence < SHORT_FROM:
+        return None
+    number = read.rows.index(read.span.row)
+    citation = citations[number]
+    start = citation.start + read.span.span.start
+    return ShortAnswer(
+        text=read.span.text,
+        kind=read.asked.kind,
+        confidence=read.span.confidence,
+        rests_on=(citation.number,),
+        document_id=citation.document_id,
+        start=start,
+        end=start + len(read.span.text),
+    )
+
+
+_SAID = {"en": {"yes": "Yes", "no": "No"}, "zh": {"yes": "是", "no": "否"}}
+
+
+def _verdict(read: _Read, compared: Compared, citations: Sequence[Citation]) -> ShortAnswer:
+    """Yes or no, or the side, as it stands in a cited sentence where one names it."""
+    rests_on = tuple(citation.number for citation in citations)
+    confidence = compared.confidence
+    if compared.verdict in ("yes", "no"):
+        said = _SAID[read.asked.language][compared.verdict]
+        return ShortAnswer(text=said, kind="verdict", confidence=confidence, rests_on=rests_on)
+    side = compared.sides[0 if compared.verdict == "first side" else 1]
+    name = read.question[side.start : side.end]
+    for citation in citations:
+        place = citation.quote.casefold().find(name.casefold())
+        if place >= 0 and len(citation.quote) == len(citation.quote.casefold()):
+            return ShortAnswer(
+                text=citation.quote[place : place + len(name)],
+                kind="side",
+                confidence=confidence,
+                rests_on=rests_on,
+                document_id=citation.document_id,
+                start=citation.start + place,
+                end=citation.start + place + len(name),
+            )
+    return ShortAnswer(text=name, kind="side", confidence=confidence, rests_on=rests_on)

@@ -1,0 +1,49 @@
+"""Words that say the same thing of somebody: *directed* for *director*, *son* for *father*.
+
+For English tokens (stemmed as the keyword index does it). A small table of kinship, life and works,
+and the endings of those who do a thing; nothing is looked up, and Chinese tokens have none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+RELATIVE = 0.8
+"""What a word counts where only a relative of it stands: *directed* for *director*."""
+_DOER = re.compile(r"(?<=[a-z]{3})(?:ors?|ers?|ion|ment|ance|al)$")
+_RELATIVES = {
+    "author": ("wrote", "written", "write"),
+    "writer": ("wrote", "written", "write", "author"),
+    "mother": ("son", "daughter", "child", "children", "born"),
+    "father": ("son", "daughter", "child", "children"),
+    "parent": ("son", "daughter", "child", "father", "mother"),
+    "grandfath": ("son", "daughter", "grandson", "granddaught", "father"),
+    "grandmoth": ("son", "daughter", "grandson", "granddaught", "mother"),
+    "child": ("son", "daughter", "father", "mother"),
+    "husband": ("marri", "wife", "spous", "widow"),
+    "wife": ("marri", "husband", "spous", "widow"),
+    "spous": ("marri", "wife", "husband"),
+    "marri": ("wife", "husband", "spous"),
+    "death": ("die", "dead", "kill"),
+    "die": ("death", "dead", "kill"),
+    "birth": ("born",),
+    "born": ("birth",),
+    "perform": ("singer", "sung", "record", "song"),
+    "sing": ("sung", "singer", "sang"),
+    "compos": ("music", "score"),
+    "star": ("actor", "actress", "cast"),
+    "locat": ("situat", "lie"),
+    "leader": ("led", "head", "lead"),
+    "led": ("leader", "head", "lead"),
+}
+
+
+@cache
+def variants(term: str) -> tuple[str, ...]:
+    """A token, and other tokens that say the same thing of somebody in English."""
+    base = _DOER.sub("", term) if term.isascii() else term
+    others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ())}
+    if base != term and len(base) > 3:
+        others |= {base, base + "e"}
+    return (term, *sorted(others - {term}))

@@ -1,0 +1,332 @@
+"""The short answer: the span of a source that most likely is what was asked for.
+
+Spans of the best sentences are weighed by how their sentence does, by whether they are of the kind
+that is asked for, by what stands beside them (words of the question, *born* before a date, *in*
+before a place, in Chinese what stands beside the asking word) and by where else they stand. The
+weights are fitted by `tests/benchmarks/fit_answers.py` to spans that are the answer; nothing but
+text of the source is ever given out. Knows nothing of indexes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..language import Language
+from ..sentences import Tokens
+from .asked import Asked
+from .countries import COUNTRY_OF
+from .spans import NameSpans, Span, spans_of
+from .weigh import Weighed
+
+Floats = NDArray[np.float64]
+
+LOOKED_AT = 8
+"""Spans of so many sentences, the best, are weighed."""
+BESIDE = 60
+"""So many characters before and behind a span stand beside it."""
+
+FEATURES = (
+    "sentence",
+    "best sentence",
+    "fits",
+    "looks like a name",
+    "asked words in it",
+    "beside",
+    "cue",
+    "role",
+    "head noun",
+    "title",
+    "names another passage",
+    "said elsewhere",
+    "first",
+    "length",
+    "long",
+    "left of asking",
+    "right of asking",
+    "begins a clause",
+    "ends a clause",
+)
+
+COEFFICIENTS: dict[Language, tuple[float, ...]] = {
+    "en": (
+        0.94, 0.06, 3.98, 2.22, -0.18, 1.42, 0.79, 2.15, 1.39, 0.29,
+        0.47, -0.57, 0.5, -0.37, -0.41, 0.0, 0.0, 0.0, 0.0,
+    ),
+    "zh": (
+        0.82, 0.54, 2.31, 0.96, -1.76, 0.52, 0.96, -0.77, 1.49, 0.95,
+        1.35, -0.2, 0.43, 1.06, 0.62, 2.18, 2.3, -0.08, 0.56,
+    ),
+}  # fmt: skip
+"""Fitted; in the order of `FEATURES`. In Chinese a word is a pair of characters: other weights."""
+CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.61, 0.77), "zh": (-0.05, 0.56)}
+"""Constant and slope of the log odds of a span's share."""
+
+_FITS: dict[str, dict[str, float]] = {
+    "person": {"name": 1.0, "gap": 0.5, "quoted": 0.2},
+    "place": {"name": 1.0, "gap": 0.5},
+    "time": {"date": 1.0},
+    "amount": {"number": 1.0, "money": 0.6},
+    "money": {"money": 1.0, "number": 0.4},
+    "code": {"code": 1.0},
+    "nationality": {"name": 1.0, "gap": 0.5},
+    "reason": {"clause": 1.0, "phrase": 0.3, "gap": 0.3},
+    "definition": {"phrase": 1.0, "name": 0.4, "gap": 0.6},
+    "thing": {"name": 0.8, "quoted": 0.8, "phrase": 0.6, "gap": 0.6, "number": 0.1, "date": 0.1},
+    "verdict": {},
+}
+_SURNAME_FORM = re.compile(r"^(?:[\u4e00-\u9fff]{2,4}|[\u4e00-\u9fff·]{3,16})$")
+_PLACE_FORM = re.compile(
+    r"(?:[省市县区镇村岛湾港州国路街山河湖巷站]|附近|地区|北部|南部|东部|西部|境内)$"
+)
+_WORD = re.compile(r"[^\W_\u4e00-\u9fff]+")
+_TWO_WORDS = re.compile(r"\w\s\w")
+_CUES = {
+    "person": re.compile(
+        r"\b(?:by|named|called|with|of|and|is|was|to|actors?|director|singer|king|president|son"
+        r"|daughter|father|mother|wife|husband)\s+(?:the\s+)?$|[由是被为：]$",
+        re.I,
+    ),
+    "place": re.compile(
+        r"\b(?:in|at|from|near|to|of|on)\s+(?:the\s+(?:\w+\s+)?(?:of\s+)?)?$|[在于至到自是为]$"
+    ),
+    "time": re.compile(
+        r"\b(?:in|on|since|until|from|of|by|born|died|d\.|during)\s+(?:the\s+)?$|[（(于在]$|,\s$"
+    ),
+    "amount": re.compile(
+        r"\b(?:of|is|was|has|had|have|about|over|with|at|to|by)\s+(?:a\s+)?$|[约有达为是共长]$"
+    ),
+    "nationality": re.compile(r"\b(?:an?|the)\s+$"),
+}
+_BIRTH = re.compile(r"\b(?:born|birth|birthday|birthplace|née|native)\b|出生|生于|诞生", re.I)
+_DEATH = re.compile(
+    r"\b(?:die[ds]?|death|dead|killed|buried|d\.)(?!\w)|去世|逝世|死于|死亡|病逝|卒", re.I
+)
+_DASH = re.compile(r"\d\)?,?\s?[–—-]+\s?[^)]{0,40}$")
+
+
+_OF_BIRTH = ("born", "birth", "birthplac", "birthday", "出生", "生于")
+_OF_DEATH = ("die", "death", "dead", "去世", "逝世")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A span of a weighed sentence. `share` is its part of the likelihood of all spans looked at,
+    `confidence` the calibrated probability that it is the answer."""
+
+    row: int
+    span: Span
+    text: str
+    share: float = 0.0
+    confidence: float = 0.0
+
+
+def likely_spans(
+    question: str,
+    weighed: Sequence[Weighed],
+    *,
+    asked: Asked,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    names: NameSpans,
+) -> list[Candidate]:
+    """The spans of the best sentences, likeliest first; of equals the earlier one."""
+    found, matrix = candidates(
+        question, weighed, asked=asked, wanted=wanted, tokens=tokens, names=names
+    )
+    shares = softmax(matrix @ np.array(COEFFICIENTS[asked.language]))
+    order = np.lexsort((np.arange(shares.size), -shares))
+    return [
+        replace(
+            found[place],
+            share=float(shares[place]),
+            confidence=_confidence(float(shares[place]), asked.language),
+        )
+        for place in order
+    ]
+
+
+def _confidence(share: float, language: Language) -> float:
+    """How often a span of such a share was right: fitted, where shares alone are too sure."""
+    constant, slope = CALIBRATION[language]
+    odds = constant + slope * float(np.log(max(share, 1e-6) / max(1.0 - share, 1e-6)))
+    return float(1.0 / (1.0 + np.exp(-odds)))
+
+
+def candidates(
+    question: str,
+    weighed: Sequence[Weighed],
+    *,
+    asked: Asked,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    names: NameSpans,
+) -> tuple[list[Candidate], Floats]:
+    """The spans of the best sentences, and the matrix (spans, FEATURES) of what speaks for each."""
+    order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:LOOKED_AT]
+    likely = softmax(np.array([each.score for each in weighed]))
+    sights = [_Sight(weighed[row], asked, wanted, tokens) for row in order]
+    about: dict[frozenset[str], set[int]] = {}
+    for each in weighed:
+        about.setdefault(each.sentence.title, set()).add(each.sentence.passage)
+    found: list[Candidate] = []
+    rows: list[list[float]] = []
+    for rank, (row, sight) in enumerate(zip(order, sights, strict=True)):
+        first: set[str] = set()
+        for span in spans_of(sight.text, asked, names=names, held=question):
+            held = sight.text[span.start : span.end]
+            terms = frozenset(tokens(held))
+            if terms <= wanted.keys():  # what the question says itself is no answer
+                continue
+            passage = weighed[row].sentence.passage
+            elsewhere = sum(terms <= other.terms for other in sights if other.passage != passage)
+            named = bool(about.get(terms, set()) - {passage})
+            found.append(Candidate(row=row, span=span, text=held))
+            rows.append(
+                [
+                    float(np.log(max(likely[row], 1e-4))),
+                    float(rank == 0),
+                    *sight.fit(span, held, terms),
+                    float(terms == weighed[row].sentence.title),
+                    float(named),
+                    min(elsewhere, 3) / 3,
+                    float(span.kind not in first),
+                    *_lengths(held),
+                    *sight.asking(span),
+                ]
+            )
+            first.add(span.kind)
+    return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+class _Sight:
+    """A sentence as its spans are looked at."""
+
+    def __init__(
+        self, weighed: Weighed, asked: Asked, wanted: Mapping[str, float], tokens: Tokens
+    ) -> None:
+        self.text, self.terms = weighed.sentence.text, weighed.sentence.terms
+        self.passage = weighed.sentence.passage
+        self._asked, self._wanted = asked, wanted
+        words = [(m.start(), m.end()) for m in _WORD.finditer(self.text)]
+        if asked.language == "zh":
+            words += [
+                (i, i + 2) for i in range(len(self.text) - 1) if self.text[i : i + 2] in wanted
+            ]
+        self._places = [
+            (start, end, max(wanted[term] for term in shared))
+            for start, end in words
+            if (shared := wanted.keys() & tokens(self.text[start:end]))
+        ]
+        self._total = max(sum(wanted.values()), 1e-9)
+
+    def fit(self, span: Span, held: str, terms: frozenset[str]) -> list[float]:
+        """From *fits* to *head noun*."""
+        asked, kind = self._asked, self._asked.kind
+        before = self.text[max(0, span.start - BESIDE) : span.start]
+        cue = _CUES.get(kind)
+        return [
+            _FITS[kind].get(span.kind, 0.0),
+            _form(asked, held),
+            len(terms & self._wanted.keys()) / len(terms),
+            self._beside(span),
+            float(cue is not None and cue.search(before) is not None),
+            self._role(span, before),
+            float(bool(asked.head) and asked.head <= terms)
+            + 0.5 * float(bool(asked.head) and self._head_beside(span)),
+        ]
+
+    def _beside(self, span: Span) -> float:
+        near = 0.0
+        for start, end, weight in self._places:
+            gap = start - span.end if start >= span.end else span.start - end
+            if 0 <= gap <= BESIDE:
+                near += weight * (1.0 - gap / BESIDE)
+        return near / self._total
+
+    def _role(self, span: Span, before: str) -> float:
+        """1 where the span is of the birth or the death that is asked for, −1 of the other one."""
+        wants_birth = not self._wanted.keys().isdisjoint(_OF_BIRTH)
+        wants_death = not self._wanted.keys().isdisjoint(_OF_DEATH)
+        if wants_birth == wants_death:
+            return 0.0
+        births, deaths = list(_BIRTH.finditer(before)), list(_DEATH.finditer(before))
+        last_birth = births[-1].start() if births else -1
+        last_death = deaths[-1].start() if deaths else -1
+        if _DASH.search(before):
+            last_death = max(last_death, len(before))
+        elif re.search(r"\([^)]{0,40}$", before) and re.match(
+            r"[^)]{0,60}[–—-]", self.text[span.end :]
+        ):
+            last_birth = max(last_birth, len(before))
+        if last_birth == last_death:
+            return 0.0
+        return 1.0 if (last_death > last_birth) == wants_death else -1.0
+
+    def _head_beside(self, span: Span) -> bool:
+        around = self.text[max(0, span.start - 20) : span.end + 20].casefold()
+        return any(term in around for term in self._asked.head)
+
+    def asking(self, span: Span) -> list[float]:
+        """From *left of asking* on: nil but for Chinese."""
+        if self._asked.language != "zh":
+            return [0.0, 0.0, 0.0, 0.0]
+        before, behind = self.text[: span.start], self.text[span.end :]
+        left = _shared_end(self._asked.left, before)
+        right = _shared_end(self._asked.right[::-1], behind[::-1])
+        begins = not before or before[-1] in _MARKS or _CUE_END.search(before) is not None
+        ends = not behind or behind[0] in _MARKS
+        return [min(left, 4) / 4, min(right, 4) / 4, float(begins), float(ends)]
+
+
+_MARKS = "，。；：！？、（）()「」“”《》 ,;:"
+_CUE_END = re.compile(
+    r"(?:位于|名为|又名|本名|原名|又称|称为|叫做|担任|司职|现为|从事|包括|包含|来自|是|为|由|即"
+    r"|指)$"
+)
+_BETWEEN = "是为在于由被了的有叫作称：:，又即「“《"
+
+
+def _shared_end(asked: str, said: str) -> int:
+    """How many characters two texts share at their ends, particles between them passed over."""
+    asked, said = asked.rstrip(_BETWEEN), said.rstrip(_BETWEEN)
+    count = 0
+    while count < min(len(asked), len(said)) and asked[-1 - count] == said[-1 - count]:
+        count += 1
+    return count
+
+
+def _form(asked: Asked, held: str) -> float:
+    """How much a span looks like the kind, 0–1, by its form alone."""
+    if asked.kind == "nationality" or (asked.kind == "place" and asked.head & _COUNTRY):
+        return float(held in COUNTRY_OF)
+    match asked.kind:
+        case "person":
+            return float(bool(_TWO_WORDS.search(held) or _SURNAME_FORM.match(held)))
+        case "place":
+            return float(bool(_PLACE_FORM.search(held)))
+        case "time":
+            return min(1.0, len(re.findall(r"\w+", held)) / 3)
+        case _:
+            return 0.0
+
+
+_COUNTRY = frozenset(("countri", "nation", "国家", "国人"))
+
+
+def _lengths(held: str) -> list[float]:
+    han = len(re.findall(r"[\u4e00-\u9fff]", held))
+    words = len(re.findall(r"[^\W\u4e00-\u9fff]+", held)) + han / 2
+    return [min(words, 6) / 6, max(0.0, words - 6) / 10]
+
+
+def softmax(scores: Floats) -> Floats:
+    """Scores to shares that add up to 1."""
+    if not scores.size:
+        return scores
+    raised = np.exp(scores - scores.max())
+    return np.asarray(raised / raised.sum())

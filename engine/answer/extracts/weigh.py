@@ -1,0 +1,280 @@
+"""Which sentences answer: each one of the passages found, weighed against the question.
+
+What speaks for a sentence is how much of the question it carries, alone, by its title and headings
+and by what stands in front of it; whether it shows the kind of thing that is asked for; what its
+passage is worth; and whether a sentence of another passage that carries the rest of the question
+leads to it by name, or it to that one: the hop of a question of two. The weights are fitted by
+`tests/benchmarks/fit_answers.py`, to sentences that hold the answer. Knows nothing of indexes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Passage
+from ..language import Language
+from ..sentences import Sentence
+from .dates import is_dateline
+from .expect import shows
+from .relatives import RELATIVE, variants
+
+Floats = NDArray[np.float64]
+
+FULL_SENTENCE_TERMS = 4
+"""A sentence of fewer terms is a fragment."""
+NEAR = 12
+"""Only so many sentences, the best by words, are looked at as the first hop of a chain."""
+
+NAMED = 0.4
+"""From this share of a title's weight on, a sentence is taken to name it."""
+ALL = 0.95
+"""From this share of the question's weight on, a sentence carries all of it."""
+SHARED_NAMES = 0.5
+"""What sharing names counts against naming a title."""
+
+NUMBERED = 1.0
+"""What a sentence gains that holds a numbered thing as the question names it (*berth 40*), and not
+just both words somewhere. Not fitted: hardly a question of the sets has one."""
+_NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
+
+DATELINE = 2.0
+"""What a line loses that is but a place and a date: its year is no answer. Not fitted: none of the
+sets has any."""
+
+FEATURES = (
+    "own words",
+    "title and headings",
+    "sentence before",
+    "kind",
+    "kind × words",
+    "rank",
+    "opens",
+    "length",
+    "led to",
+    "leads on",
+    "shared name",
+    "led to × kind",
+    "chain's words",
+    "title asked for",
+    "best by words",
+    "carries all",
+)
+COEFFICIENTS: dict[Language, tuple[float, ...]] = {
+    "en": (
+        3.69, 2.47, 0.48, 1.15, 1.37, 1.72, 0.69, 0.97, 1.09, -0.44,
+        1.43, 1.0, 4.19, -0.13, 0.44, 1.33,
+    ),
+    "zh": (
+        3.48, 1.85, 1.62, 0.62, 1.19, 2.18, 1.79, 0.01, -0.36, -0.6,
+        0.43, -0.01, -0.11, 2.82, 3.12, 0.22,
+    ),
+}  # fmt: skip
+"""Fitted; in the order of `FEATURES`. In Chinese a word is a pair of characters: other weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A sentence, its score (a logit; differences mean something), and its first hop, if any.
+
+    `covered` is the share of the question's weight that stands in it, its title and headings; with
+    `chained` its first hop's words are counted too.
+    """
+
+    sentence: Sentence
+    score: float
+    kind: float
+    covered: float
+    chained: float
+    hop: int | None
+
+
+def weigh(
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    kinds: tuple[str, ...],
+    weight: Callable[[str], float],
+    language: Language,
+    numbered: frozenset[str] = frozenset(),
+) -> list[Weighed]:
+    """All sentences with their scores, in their order; `numbered` as of `numbered_things`."""
+    matrix, hops = features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
+    scores = matrix @ np.array(COEFFICIENTS[language])
+    if numbered:
+        holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
+        scores += NUMBERED * np.array(holds)
+    scores -= DATELINE * np.array([is_dateline(sentence.text) for sentence in sentences])
+    place = {name: column for column, name in enumerate(FEATURES)}
+    covered = matrix[:, place["own words"]] + matrix[:, place["title and headings"]]
+    return [
+        Weighed(
+            sentence=sentence,
+            score=float(scores[row]),
+            kind=float(matrix[row, place["kind"]]),
+            covered=float(covered[row]),
+            chained=float(covered[row] + matrix[row, place["chain's words"]]),
+            hop=hops[row],
+        )
+        for row, sentence in enumerate(sentences)
+    ]
+
+
+def numbered_things(text: str) -> frozenset[str]:
+    """Words with the number behind them, in lower case: *berth 40*."""
+    return frozenset(f"{word} {number}" for word, number in _NUMBERED.findall(text.casefold()))
+
+
+def features(
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    kinds: tuple[str, ...],
+    weight: Callable[[str], float],
+) -> tuple[Floats, list[int | None]]:
+    """The matrix (sentences, FEATURES), and the row of each sentence's first hop."""
+    terms = list(wanted)
+    shares = np.array([wanted[term] for term in terms])
+    shares = shares / max(shares.sum(), 1e-9)
+    forms = [variants(term) for term in terms]
+    own = _held(sentences, forms, lambda s: s.terms | s.tells)
+    context = np.maximum(_held(sentences, forms, lambda s: s.context) - own, 0.0)
+    before = np.maximum(_held(sentences, forms, lambda s: s.before) - own - context, 0.0)
+    told = np.minimum(own + context, 1.0)
+    passage = np.array([s.passage for s in sentences])
+    told = np.minimum(own + context, 1.0)
+    top = max(max(p.score for p in passages), 1e-9)
+    kind = np.array([shows(s.text, kinds) for s in sentences])
+    count = np.array([len(s.terms) for s in sentences])
+    links = _links(sentences, told, shares, wanted=wanted, weight=weight)
+    columns = [
+        own @ shares,
+        context @ shares,
+        before @ shares,
+        kind,
+        kind * np.minimum(1.0, 2 * (told @ shares)),
+        np.array([max(passages[p].score, 0.0) / top for p in passage]),
+        np.array([float(s.opens) for s in sentences]),
+        np.log1p(count) / 3.0,
+        links.led_to,
+        links.leads_on,
+        links.shared,
+        links.led_to * kind,
+        links.gain,
+        np.array([_share(s.title & wanted.keys(), s.title, weight) for s in sentences]),
+        (told @ shares >= (told @ shares).max() - 1e-9).astype(np.float64),
+        (told @ shares >= ALL).astype(np.float64),
+    ]
+    return np.stack(columns, axis=1), links.hops
+
+
+def _held(
+    sentences: Sequence[Sentence],
+    forms: Sequence[tuple[str, ...]],
+    where: Callable[[Sentence], frozenset[str]],
+) -> Floats:
+    """(sentences, terms): 1 where a term stands, less where only a relative of it does."""
+    held = np.zeros((len(sentences), len(forms)))
+    for row, sentence in enumerate(sentences):
+        found = where(sentence)
+        for column, (term, *others) in enumerate(forms):
+            if term in found:
+                held[row, column] = 1.0
+            elif others and not found.isdisjoint(others):
+                held[row, column] = RELATIVE
+    return held
+
+
+@dataclass(slots=True)
+class _Links:
+    """For each sentence the best first hop to it: who names its title, or whose title it names."""
+
+    led_to: Floats
+    leads_on: Floats
+    shared: Floats
+    gain: Floats
+    hops: list[int | None]
+
+
+def _links(
+    sentences: Sequence[Sentence],
+    told: Floats,
+    shares: Floats,
+    *,
+    wanted: Mapping[str, float],
+    weight: Callable[[str], float],
+) -> _Links:
+    """Of the sentences nearest to the question to all others of other passages.
+
+    What a link is worth is the share of the title's (or the names') weight that is named, without
+    the words of the question, times how much of the question its first hop carries.
+    """
+    count = len(sentences)
+    links = _Links(
+        led_to=np.zeros(count),
+        leads_on=np.zeros(count),
+        shared=np.zeros(count),
+        gain=np.zeros(count),
+        hops=[None] * count,
+    )
+    best, covered = np.zeros(count), told @ shares
+    share = _Shares(frozenset(wanted), weight)
+    titles = {sentence.passage: sentence.title for sentence in sentences}
+    for row in _nearest(covered):
+        first = sentences[row]
+        new = np.maximum(told[row][None, :] - told, 0.0) @ shares
+        names = {passage: share.of(title, first.terms) for passage, title in titles.items()}
+        for other, sentence in enumerate(sentences):
+            if sentence.passage == first.passage:
+                continue
+            forward = names[sentence.passage]
+            back = share.of(first.title, sentence.terms)
+            shared = share.of(first.names, sentence.names)
+            link = max(forward, back, SHARED_NAMES * shared)
+            if not link:
+                continue
+            worth = link * covered[row]
+            links.led_to[other] = max(links.led_to[other], forward * covered[row])
+            links.leads_on[other] = max(links.leads_on[other], back * covered[row])
+            links.shared[other] = max(links.shared[other], shared * covered[row])
+            links.gain[other] = max(links.gain[other], link * new[other])
+            if link >= NAMED and worth > best[other]:
+                best[other], links.hops[other] = worth, row
+    return links
+
+
+def _nearest(covered: Floats) -> list[int]:
+    order = np.lexsort((np.arange(covered.size), -covered))
+    return [int(row) for row in order[:NEAR]]
+
+
+def _share(found: frozenset[str], whole: frozenset[str], weight: Callable[[str], float]) -> float:
+    if not found or not whole:
+        return 0.0
+    total = sum(max(weight(term), 0.0) for term in sorted(whole))
+    return sum(max(weight(term), 0.0) for term in sorted(found)) / total if total else 0.0
+
+
+class _Shares:
+    """Of sets of terms, which share of their weight another set names; each total counted once."""
+
+    def __init__(self, asked: frozenset[str], weight: Callable[[str], float]) -> None:
+        self._asked, self._weight = asked, weight
+        self._totals: dict[frozenset[str], float] = {}
+
+    def of(self, whole: frozenset[str], terms: frozenset[str]) -> float:
+        """The share of `whole` that stands in `terms` without the words of the question."""
+        found = whole & terms
+        if not found or found <= self._asked:
+            return 0.0
+        if whole not in self._totals:
+            self._totals[whole] = sum(max(self._weight(term), 0.0) for term in sorted(whole))
+        total = self._totals[whole]
+        held = sum(max(self._weight(term), 0.0) for term in sorted(found - self._asked))
+        return held / total if total else 0.0

@@ -1,0 +1,264 @@
+"""Points from community reports: those of one level (fixed), or those rated relevant (dynamic)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import ModelError
+from ...index.door import (
+    Depth,
+    Report,
+    Selection,
+    descend,
+    map_points,
+    report_match,
+    report_text,
+    select_reports,
+)
+from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.tokens import tokens
+from ...types import Usage
+from ..language import language_of
+from ..prompts import stage_prompt
+from .asking import AskMany, ask_round
+from .mapping import MAP_OUTPUT_TOKENS, map_batches, map_reports
+from .points import Gathered, best_of, document_of, said_locally
+from .replies import RATINGS_SCHEMA, read_ratings
+from .scene import Scene
+
+RELEVANT, FREE_RELEVANT = 0.4, 0.1
+"""From this rating on a community is looked into: a model's, or a match, which costs nothing."""
+
+_RATED_TOKENS = 120
+"""Of a report, at most so much is shown for a rating."""
+
+RATE_OUTPUT_TOKENS = 500
+
+
+def from_one_level(scene: Scene, watch: Stopwatch, *, write: bool = True) -> Gathered:
+    """Points from the reports of the finest level that fits, else from the best rated ones.
+
+    Without `write`, no report is written for it: they are read as they are.
+    """
+    settings = scene.parts.settings
+    free = scene.ask_many is None
+    selection = select_reports(
+        scene.shelf.communities,
+        scene.reports,
+        budget_tokens=settings.global_scan_tokens if free else scene.plan.map_tokens,
+        count=scene.report_size,
+    )
+    _tell_selection(watch, selection, rated=0)
+    return points_of(scene, selection.reports, watch, write=write)
+
+
+def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
+    """Points from the reports that were rated relevant, from the root of the hierarchy down.
+
+    Where no model rates, a question that names no subject tells no community from another: it is
+    answered from one level. Without a model one level is read too where what is relevant does not
+    fill an answer.
+    """
+    if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
+        return from_one_level(scene, watch)
+    settings, plan = scene.parts.settings, scene.plan
+    prior = _by_match(scene)
+    asks = scene.ask_many if plan.rate_tokens else None
+    judge = None if asks is None else _Judge(scene, asks, prior=prior)
+    descent = descend(
+        scene.shelf.tree,
+        scene.report_of,
+        prior=prior,
+        rate=prior if judge is None else judge.rate,
+        depth=Depth(
+            levels=plan.levels,
+            per_level=plan.per_level,
+            relevant=FREE_RELEVANT if scene.ask_many is None else RELEVANT,
+        ),
+        budget_tokens=settings.global_scan_tokens
+        if scene.ask_many is None
+        else plan.map_tokens - plan.rate_tokens,
+        count=scene.report_size,
+    )
+    usage = Usage() if judge is None else judge.usage
+    for level, (rated, relevant) in enumerate(descent.rounds):
+        watch.lap("rate", f"level {level}: {relevant} of {rated} report(s) relevant",
+                  rated=rated, relevant=relevant)  # fmt: skip
+    if judge is not None and judge.troubles:
+        watch.lap("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
+    _tell_selection(watch, descent.selection, rated=len(descent.ratings))
+    gathered = points_of(scene, descent.selection.reports, watch, usage=usage)
+    said = len(gathered.points) + len(gathered.given)
+    if scene.ask_many is None and said < settings.global_points:
+        return from_one_level(scene, watch)
+    return gathered
+
+
+def points_of(
+    scene: Scene,
+    reports: Sequence[Report],
+    watch: Stopwatch,
+    *,
+    usage: Usage | None = None,
+    write: bool = True,
+) -> Gathered:
+    """The points that reports make: a model's where there is one, else matching findings."""
+    usage = usage or Usage()
+    if scene.ask_many is None:
+        chunks = scene.chunks_of(reports)
+        given = said_locally(scene, reports, chunks, limit=scene.parts.settings.global_points)
+        watch.lap("search", f"{len(given.points)} sentence(s)", best_of(given.points),
+                  scene.question, points=len(given.points))  # fmt: skip
+        held = {**chunks, **given.chunks}
+        points = map_points(
+            scene.question,
+            reports,
+            match=scene.match(reports, chunks),
+            tokens=tokens,
+            document_of=document_of(held),
+        )
+        watch.lap("map", f"{len(points)} finding(s) bear on the question", best_of(points),
+                  f"{len(reports)} report(s)", points=len(points))  # fmt: skip
+        return Gathered(points=points, chunks=held, given=given.points)
+    asked = scene.written(reports) if write else reports
+    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
+    by_model = sum(1 for report in shown if report.written_by)
+    watch.lap("read", f"{len(shown)} report(s), {by_model} by a model",
+              "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
+    batches = map_batches(
+        shown,
+        budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+        count=scene.count,
+    )
+    mapped = map_reports(scene.question, batches, ask_many=scene.ask_many)
+    watch.lap("map", mapped.detail, best_of(mapped.points), **mapped.figures)
+    return Gathered(points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage)
+
+
+def fitting(
+    reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
+) -> list[Report]:
+    """The reports in their order as far as they fit, the first always."""
+    kept: list[Report] = []
+    left = budget_tokens
+    for report in reports:
+        left -= count(report_text(report))
+        if left < 0 and kept:
+            break
+        kept.append(report)
+    return kept
+
+
+def best_reports(scene: Scene, *, limit: int) -> list[Report]:
+    """The reports that fit the question best, of any level, none above or below a better one."""
+    tree, fits = scene.shelf.tree, _by_match(scene)(scene.reports)
+    ordered = sorted(
+        (report for report in scene.reports if fits.get(report.community_id, 0.0) > 0),
+        key=lambda one: (-fits[one.community_id], -one.rating, one.community_id),
+    )
+    kept: list[Report] = []
+    taken: set[str] = set()
+    above: set[str] = set()
+    for report in ordered:
+        line = tree.line(report.community_id)
+        if report.community_id not in above and taken.isdisjoint(line) and len(kept) < limit:
+            kept.append(report)
+            taken.add(report.community_id)
+            above.update(line)
+    return kept
+
+
+def _by_match(scene: Scene) -> Callable[[Sequence[Report]], Mapping[str, float]]:
+    """Reports rated by their words and chunks; by their weight where nothing is asked for."""
+
+    def rate(reports: Sequence[Report]) -> Mapping[str, float]:
+        if scene.generic:
+            top = max((report.rating for report in reports), default=0.0) or 1.0
+            return {report.community_id: report.rating / top for report in reports}
+        places = {
+            report.community_id: [
+                place.chunk_id for finding in report.findings for place in finding.evidences
+            ]
+            for report in reports
+        }
+        return report_match(
+            scene.question,
+            words={report.community_id: scene.shelf.words_of(report) for report in reports},
+            places=places,
+            near=scene.near(key for keys in places.values() for key in keys),
+            tokens=tokens,
+            weight=scene.parts.idf(scene.within),
+        )
+
+    return rate
+
+
+def _tell_selection(watch: Stopwatch, selection: Selection, *, rated: int) -> None:
+    watch.lap(
+        "select",
+        selection.detail,
+        "; ".join(report.title for report in selection.reports),
+        reports=len(selection.reports),
+        tokens=selection.tokens,
+        left_out=selection.left_out,
+        rated=rated,
+    )
+
+
+@dataclass(slots=True)
+class _Judge:
+    """A model that rates reports by titles and summaries, a level in one call.
+
+    Where a deeper level's call fails, its reports count as not relevant, so that those above them
+    are read instead; where a reply cannot be read, the match decides. Both are told.
+    """
+
+    scene: Scene
+    ask_many: AskMany
+    prior: Callable[[Sequence[Report]], Mapping[str, float]]
+    usage: Usage = field(default_factory=Usage)
+    troubles: list[str] = field(default_factory=list)
+    _asked: int = 0
+
+    def rate(self, reports: Sequence[Report]) -> Mapping[str, float]:
+        """Ratings 0–1 by community id."""
+        plan = self.scene.plan
+        share = plan.rate_tokens // plan.levels // max(1, len(reports))
+        lines = [
+            f"[{number}] {_shown(report, min(share, _RATED_TOKENS), self.scene.count)}"
+            for number, report in enumerate(reports, start=1)
+        ]
+        prompt = stage_prompt(
+            "rate",
+            language=language_of(self.scene.question),
+            context="\n".join(lines),
+            question=self.scene.question,
+            max_output_tokens=RATE_OUTPUT_TOKENS,
+            schema=RATINGS_SCHEMA,
+        )
+        self._asked += 1
+        try:
+            answered = ask_round(self.ask_many, "map", [prompt])
+        except ModelError as error:
+            if self._asked == 1:
+                raise
+            self.troubles.append(f"level {self._asked - 1} not rated: {error}")
+            return {}
+        self.usage = self.usage + answered.usage
+        ratings = read_ratings(answered.texts[0] or "", count=len(reports))
+        if ratings is None:
+            self.troubles.append(f"level {self._asked - 1}: ratings could not be read")
+            return self.prior(reports)
+        return {reports[number - 1].community_id: value for number, value in ratings.items()}
+
+
+def _shown(report: Report, limit: int, count: Callable[[str], int]) -> str:
+    """A report's title and summary on one line, cut to about so many tokens."""
+    text = " ".join(f"{report.title}: {report.summary}".split())
+    for _ in range(4):
+        size = count(text)
+        if size <= limit:
+            break
+        text = text[: max(20, int(len(text) * limit / size))].rstrip()
+    return text

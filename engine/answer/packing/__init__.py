@@ -1,0 +1,1 @@
+"""From passages to a context that fits a model's window."""

@@ -1,0 +1,220 @@
+"""Whether a question needs the library at all, whether an answer will do, and a better query.
+
+After Self-RAG (Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
+Self-Reflection", ICLR 2024), with a model's words or plain rules in place of trained tokens.
+Without a model only what is clear is spared the search: greetings, sums, and questions about the
+conversation. Pure: whoever asks a model, asks with these prompts and hands the replies back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from typing import TYPE_CHECKING
+
+from ..types import Passage
+from .checks.figures import figures_of
+from .checks.judge import read_object
+from .draft import Draft
+from .language import Language, language_of
+from .packing.pack import label
+from .prompts import stage_prompt
+
+if TYPE_CHECKING:
+    from ..index.door import Prompt
+
+ENOUGH = 0.7
+"""The evidence, or share of supported claims, from which no further round is worth its while."""
+
+MAX_REPLY_CHARACTERS = 200
+MAX_QUERY_CHARACTERS = 300
+_MAX_SUM_CHARACTERS = 120
+_SHOWN_PASSAGES, _SHOWN_CHARACTERS = 5, 400
+
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?(?: you)?(?: very much)?"
+    r"|thank you so much|bye|goodbye|how are you"
+    r"|你好|您好|早上好|下午好|晚上好|谢谢你?|多谢|再见|嗨|你好吗)"
+    r"(?: there| all| everyone|啊|呀)?",
+    re.IGNORECASE,
+)
+_ABOUT_TALK = re.compile(
+    r"what (?:did|have) (?:i|you|we) (?:just )?(?:say|said|ask|asked|tell|told)(?: you| me)?"
+    r"(?: (?:before|first|last|earlier))?"
+    r"|what was my (?:last|first|previous) (?:question|message)"
+    r"|(?:我|你|我们)(?:刚才|刚刚|之前|上次)(?:说|问)(?:过|了)?(?:什么|啥)",
+    re.IGNORECASE,
+)
+_SUM = re.compile(
+    r"(?:what(?:'s| is)|how much is|calculate|compute|计算(?:一下)?)?\s*"
+    r"(?P<sum>[-+(]*\d[\d\s.,+\-*/×÷()xX]*[+\-*/×÷xX][\d\s.,+\-*/×÷()xX]*\d\)*)\s*"
+    r"(?:=|等于(?:多少|几)?|是多少|得多少)?\s*[?？]?",
+    re.IGNORECASE,
+)
+_PLAIN_SUM = re.compile(r"[+*×÷]|\s[-/]\s")
+"""What makes numbers and signs a sum where nothing else in the question does."""
+_REPLIES: dict[str, dict[Language, str]] = {
+    "greeting": {
+        "en": "Hello. Ask a question about the documents in this library.",
+        "zh": "你好。请就资料库中的文档提问。",
+    },
+    "talk": {
+        "en": "Each question here stands on its own; nothing is kept of earlier ones.",
+        "zh": "这里的每个问题都是独立的，不保留之前的对话。",
+    },
+}
+
+_SAYS = re.compile(r"[\[【<《]|(?<=[a-z,] )(?!I\b)[A-Z]\w+")
+
+_DECISION = {
+    "type": "object",
+    "properties": {"retrieve": {"type": "boolean"}, "reply": {"type": "string"}},
+    "required": ["retrieve"],
+    "additionalProperties": False,
+}
+_QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+def spared(question: str) -> Draft | None:
+    """The reply to what clearly needs no library; None where it has to be searched."""
+    language = language_of(question)
+    said = question.strip().strip("!！.。?？~～ ")
+    if _GREETING.fullmatch(said):
+        return Draft(text=_REPLIES["greeting"][language], detail="a greeting: nothing to look up")
+    if _ABOUT_TALK.fullmatch(said):
+        return Draft(text=_REPLIES["talk"][language], detail="about the conversation")
+    found = _SUM.fullmatch(question.strip())
+    if found and question.strip() == found["sum"].strip() and not _PLAIN_SUM.search(question):
+        return None  # 1901-1907, 24/7
+    result = arithmetic(found["sum"]) if found else None
+    if found and result is not None:
+        said = f"{found['sum'].strip()} = {result}"
+        return Draft(text=said, detail="arithmetic: nothing to look up")
+    return None
+
+
+def decide_prompt(question: str) -> Prompt:
+    """Asks whether the question has to be looked up."""
+    return stage_prompt(
+        "decide",
+        language=language_of(question),
+        context="",
+        question=question,
+        max_output_tokens=120,
+        schema=_DECISION,
+    )
+
+
+def read_decision(reply: str) -> Draft | None:
+    """The reply to what a model would not look up; None where it has to be.
+
+    A reply with a figure, a name or a mark, or that is long, says something: that is looked up.
+    """
+    found = read_object(reply)
+    said = found.get("reply")
+    if found.get("retrieve") is not False or not isinstance(said, str) or not said.strip():
+        return None
+    text = " ".join(said.split())
+    if len(text) > MAX_REPLY_CHARACTERS or figures_of(text).count or _SAYS.search(text):
+        return None
+    return Draft(text=text, detail="a model finds nothing in it to look up")
+
+
+def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[str]) -> Prompt:
+    """Asks for a better query, given those tried and how the passages begin that were found."""
+    shown = [
+        f"{label(passage, n)}\n{passage.text[:_SHOWN_CHARACTERS]}"
+        for n, passage in enumerate(passages[:_SHOWN_PASSAGES], start=1)
+    ]
+    return stage_prompt(
+        "rewrite",
+        language=language_of(question),
+        context="\n\n".join((*shown, "Tried: " + " | ".join(tried))),
+        question=question,
+        max_output_tokens=120,
+        schema=_QUERY,
+    )
+
+
+def read_query(reply: str, known: Sequence[str]) -> str:
+    """The query of a reply, on one line; empty where there is none, or none that is new."""
+    said = read_object(reply).get("query")
+    text = " ".join(said.split())[:MAX_QUERY_CHARACTERS] if isinstance(said, str) else ""
+    return "" if text.casefold() in {each.casefold() for each in known} else text
+
+
+def merit(draft: Draft) -> float:
+    """How good an answer is, 0–1, to compare the rounds of one question: nil for an abstention.
+
+    The share of its claims that are supported, or, of an extracted one, its evidence.
+    """
+    if draft.abstained:
+        return 0.0
+    known = (draft.grounding, draft.evidence)
+    return next((value for value in known if value is not None), 1.0)
+
+
+# --- sums -------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|[-+*/()])")
+_DEEPEST = 20
+
+
+def arithmetic(text: str) -> str | None:
+    """The value of a sum of plain numbers with + - * / and brackets; None where it is none.
+
+    Numbers are decimal and bounded, and nothing but the four operations is known.
+    """
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    plain = plain.replace("×", "*").replace("÷", "/").replace("x", "*").replace("X", "*")
+    if len(plain) > _MAX_SUM_CHARACTERS:
+        return None
+    tokens = _TOKEN.findall(plain)
+    if "".join(tokens) != re.sub(r"\s+", "", plain):
+        return None
+    with localcontext() as context:
+        context.prec = 30
+        try:
+            value, rest = _total(tokens, 0)
+            if rest or not value.is_finite():
+                return None
+            rounded = round(value, 10)
+            return format(rounded.normalize() + 0, "f")
+        except (InvalidOperation, DivisionByZero, IndexError, ValueError):
+            return None
+
+
+def _total(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    value, tokens = _product(tokens, depth)
+    while tokens and tokens[0] in "+-":
+        operation, (other, rest) = tokens[0], _product(tokens[1:], depth)
+        value, tokens = (value + other if operation == "+" else value - other), rest
+    return value, tokens
+
+
+def _product(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    value, tokens = _factor(tokens, depth)
+    while tokens and tokens[0] in "*/":
+        operation, (other, rest) = tokens[0], _factor(tokens[1:], depth)
+        value, tokens = (value * other if operation == "*" else value / other), rest
+    return value, tokens
+
+
+def _factor(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+    if tokens[0] == "-":
+        value, rest = _factor(tokens[1:], depth + 1)
+        return -value, rest
+    if tokens[0] == "(":
+        value, rest = _total(tokens[1:], depth + 1)
+        if rest[0] != ")":
+            raise ValueError("not closed")
+        return value, rest[1:]
+    return Decimal(tokens[0]), tokens[1:]

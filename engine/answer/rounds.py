@@ -1,0 +1,160 @@
+"""Answering in rounds: whether to search at all, and again with a better query where it must be.
+
+Knows how rounds follow each other and which one is best; what a round does comes by argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import ModelError
+from ..index.filters import DocumentFilter
+from ..retrieve.stopwatch import Stopwatch
+from ..retrieve.transform import Expanded, Expander, Expansion
+from ..types import TraceStep
+from .checks.judge import Consult
+from .correct import by_feedback
+from .draft import Draft
+from .packing.pack import Packed
+from .reflect import (
+    ENOUGH,
+    decide_prompt,
+    merit,
+    read_decision,
+    read_query,
+    rewrite_prompt,
+    spared,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One round: what it answered from, and what it answered."""
+
+    packed: Packed
+    draft: Draft
+    trace: tuple[TraceStep, ...] = ()
+
+
+Try = Callable[[Expander | None], Attempt]
+"""One round with an expander of its own; None searches as the settings say."""
+
+
+class Reflection:
+    """Decides, judges and tries again, for one library.
+
+    Args:
+        max_rounds: how many further rounds there may be.
+        enough: the merit of an answer from which no further one is tried.
+        idf: gives the weights of tokens among the documents that may be seen.
+        consult: asks a model; None goes by rules.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_rounds: int,
+        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
+        consult: Consult | None = None,
+        enough: float = ENOUGH,
+    ) -> None:
+        self._max_rounds = max_rounds
+        self._enough = enough
+        self._idf = idf
+        self._consult = consult
+
+    def spared(self, question: str, steps: Stopwatch) -> Draft | None:
+        """The reply to what needs no library; None where it has to be searched."""
+        draft = spared(question)
+        problem = ""
+        if draft is None and self._consult is not None:
+            try:
+                draft = read_decision(self._consult("decide", decide_prompt(question)))
+            except ModelError as error:
+                problem = f" (by rules alone: {error})"
+        said = draft.detail if draft is not None else f"to be looked up{problem}"
+        steps.lap("decide", said, "", question, failed=float(bool(problem)))
+        return draft
+
+    def best(
+        self,
+        question: str,
+        attempt: Try,
+        steps: Stopwatch,
+        *,
+        within: DocumentFilter | None,
+    ) -> tuple[Attempt, str]:
+        """The best round, and why a further one could not be made, if so.
+
+        The first one's errors come through; after it there is an answer to fall back to.
+        """
+        best = last = attempt(None)
+        steps.skip()
+        known = [question]
+        for number in range(1, self._max_rounds + 1):
+            if merit(best.draft) >= self._enough:
+                break
+            again = self._better(question, last, known, steps, within)
+            if again is None:
+                break
+            try:
+                last = attempt(again)
+            except ModelError as error:
+                note = f"round {number + 1} not made: {error}"
+                steps.lap("reflect", note, failed=1)
+                return best, note
+            steps.skip()
+            better = merit(last.draft) > merit(best.draft)
+            steps.lap(
+                "reflect",
+                f"round {number + 1} is {'better' if better else 'no better'}",
+                before=merit(best.draft),
+                after=merit(last.draft),
+            )
+            best = last if better else best
+        return best, ""
+
+    def _better(
+        self,
+        question: str,
+        last: Attempt,
+        known: list[str],
+        steps: Stopwatch,
+        within: DocumentFilter | None,
+    ) -> Expander | None:
+        """Another way to search; None where there is none that was not tried."""
+        if self._consult is not None:
+            query, problem = self._rewritten(question, last, known)
+            if query:
+                known.append(query)
+                steps.lap("rewrite", "another query", query, question)
+                return _beside(query)
+            steps.lap("rewrite", f"no other query: {problem}", "", question, failed=1)
+        if _FEEDBACK in known:
+            return None
+        known.append(_FEEDBACK)
+        return by_feedback(self._idf(within))
+
+    def _rewritten(self, question: str, last: Attempt, known: Sequence[str]) -> tuple[str, str]:
+        if self._consult is None:
+            return "", "no model"
+        try:
+            reply = self._consult("rewrite", rewrite_prompt(question, last.packed.passages, known))
+        except ModelError as error:
+            return "", str(error)
+        return read_query(reply, known), "nothing new in the reply"
+
+
+_FEEDBACK = "\x00feedback"
+
+
+def _beside(query: str) -> Expander:
+    """Another query; the question, by which the first round searched, counts a little still."""
+
+    def searches(question: str, _: object) -> Expanded:
+        itself = Expansion(keyword=question, dense=question, weight=0.3, kind="question")
+        other = Expansion(keyword=query, dense=query, weight=1.0, kind="decompose")
+        return Expanded(expansions=(itself, other), asked=1)
+
+    return searches

@@ -1,0 +1,1 @@
+"""Where a question goes: passages, the whole, or both."""

@@ -1,0 +1,86 @@
+"""A language model's word on which way a question takes, where rules are in doubt.
+
+One short call. The reply is asked for as JSON and read from whatever comes: prose around it, other
+cases, a missing end, thinking before it. What says nothing, or two things at once, is no word.
+Knows nothing of rules, or of what happens without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, get_args
+
+from ...errors import ModelError
+from ...index.door import Prompt, find_json
+from ...types import Mode, Route
+from ..language import ABSTENTION, language_of
+from ..prompts import fence, fill, load
+
+Ask = Callable[[Prompt], str]
+"""A model's reply to a prompt; raises `ModelError`."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "mode": {"type": "string", "enum": list(get_args(Mode))},
+        "reason": {"type": "string"},
+    },
+    "required": ["mode", "reason"],
+    "additionalProperties": False,
+}
+CONFIDENCE = 0.85
+"""What a model's word is worth."""
+_MAX_OUTPUT_TOKENS = 256
+_MAX_REASON = 160
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_SAID = re.compile(r"(?<![\w-])(local|global|both)(?![\w-])", re.IGNORECASE)
+
+
+def route_by_model(question: str, ask: Ask) -> tuple[Route | None, str]:
+    """The model's word, or None and in one line why there is none. Model errors are such a line."""
+    try:
+        reply = ask(route_prompt(question))
+    except ModelError as error:
+        return None, f"the model was no help: {error}"
+    read = read_route(reply)
+    if read is None:
+        return None, "the model named no way"
+    return read, ""
+
+
+def route_prompt(question: str) -> Prompt:
+    """What the model is asked; its instructions are the same for every question."""
+    language = language_of(question)
+    word = fence(question).replace("sources", "question")
+    return Prompt(
+        system=fill(load("route", language), abstention=ABSTENTION[language]),
+        user=f"<<<{word}>>>\n{question}\n<<<end {word}>>>",
+        max_output_tokens=_MAX_OUTPUT_TOKENS,
+        schema=SCHEMA,
+    )
+
+
+def read_route(reply: str) -> Route | None:
+    """The way that a reply names; None where it names none, or more than one."""
+    for value in find_json(reply).values:
+        if isinstance(value, dict):
+            fields = {str(key).strip().casefold(): field for key, field in value.items()}
+            mode = _mode(str(fields.get("mode", "")))
+            if mode is not None:
+                return _route(mode, str(fields.get("reason") or ""))
+    mode = _mode(_THINKING.sub(" ", reply))
+    return _route(mode, "") if mode is not None else None
+
+
+def _mode(text: str) -> Mode | None:
+    said = {word.casefold() for word in _SAID.findall(text)}
+    modes: list[Mode] = [mode for mode in get_args(Mode) if mode in said]
+    return modes[0] if len(modes) == 1 else None
+
+
+def _route(mode: Mode, reason: str) -> Route:
+    said = " ".join(reason.split())[:_MAX_REASON]
+    return Route(
+        mode=mode, reason=f"{mode}: the model{f': {said}' if said else ''}", confidence=CONFIDENCE
+    )

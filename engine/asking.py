@@ -1,0 +1,136 @@
+"""The asking side of an engine: answers and passages, at once, awaited, or as events.
+
+All ways lead through one; how a question is answered is `questions`' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING
+
+from .events import Event, Listener, nobody
+from .index.filters import document_filter
+from .questions import Questions, checked
+from .streaming import astreamed, awaited, streamed
+from .types import Answer, Passage
+
+if TYPE_CHECKING:
+    from .index.filters import Filters, Namespaces
+
+
+class Asking:
+    """What can be asked of a library.
+
+    Args:
+        questions: who answers.
+        ready: brings the library up to date before each question.
+    """
+
+    def __init__(self, questions: Questions, *, ready: Callable[[], object]) -> None:
+        self._questions = questions
+        self._ready = ready
+
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Answer:
+        """Answer a question, every claim cited; `mode` is auto, local, global or both.
+
+        Args:
+            question: in words.
+            mode: which way it takes.
+            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
+                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
+            namespace: only documents of this one, or of these; None means all.
+
+        Raises:
+            QuestionError: an empty question, one that is too long, or an unknown mode.
+            ModelError: the language model could not do its part.
+        """
+        return self._asked(question, mode, filters, namespace, nobody)
+
+    async def aask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Answer:
+        """As `ask`, while the event loop goes on; cancelling gives the work up."""
+        return await awaited(lambda: self._asked(question, mode, filters, namespace, nobody))
+
+    def stream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Generator[Event]:
+        """As `ask`, giving what happens on the way (see `events`), the whole answer last.
+
+        The work is done in a thread of its own, which is given up where the generator is closed.
+        What `ask` raises comes out of it too, after the events before.
+        """
+        return streamed(lambda tell: self._asked(question, mode, filters, namespace, tell))
+
+    def astream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> AsyncGenerator[Event]:
+        """As `stream`, while the event loop goes on; cancelling gives the work up."""
+        return astreamed(lambda tell: self._asked(question, mode, filters, namespace, tell))
+
+    def _asked(
+        self, question: str, mode: str, filters: Filters, namespace: Namespaces, tell: Listener
+    ) -> Answer:
+        question = checked(question)
+        within = document_filter(filters, namespace=namespace)
+        self._ready()
+        return self._questions.ask(question, mode=mode, within=within, tell=tell)
+
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
+        question = checked(question)
+        within = document_filter(filters, namespace=namespace)
+        self._ready()
+        return self._questions.retrieve(
+            question, top_k=top_k, min_relevance=min_relevance, within=within
+        )
+
+    async def aretrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """As `retrieve`, while the event loop goes on; cancelling gives the work up."""
+        return await awaited(
+            lambda: self.retrieve(
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                filters=filters,
+                namespace=namespace,
+            )
+        )

@@ -1,0 +1,355 @@
+"""Looking around in a library's graph: entities, what lies about and between them, communities.
+
+Every method is confined by `filters` and `namespace` as a question is: what only other documents
+say is not there. Keeps the picture of the last few confinements; knows nothing of SQL or arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from .errors import QuestionError
+from .index.door import (
+    CommunityDetail,
+    CommunityList,
+    CommunityName,
+    EntityDetail,
+    EntityList,
+    EntityPath,
+    Explorer,
+    GraphExport,
+    NameReason,
+    Neighbour,
+    Neighbourhood,
+    SeenCommunities,
+    SeenCommunity,
+    SeenEntity,
+    SeenFinding,
+    SeenGraph,
+    SeenRelation,
+    SourceQuote,
+    community_detail,
+    derived_stamp,
+    graph_errors,
+    read_export,
+    read_seen,
+    read_seen_communities,
+    reports_stamp,
+    seen_export,
+    without_collection,
+)
+from .index.filters import DocumentFilter, document_filter
+from .index.library import Library
+
+if TYPE_CHECKING:
+    from .index.filters import Filters, Namespaces
+
+__all__ = [
+    "CommunityDetail",
+    "CommunityList",
+    "CommunityName",
+    "EntityDetail",
+    "EntityList",
+    "EntityPath",
+    "Exploration",
+    "NameReason",
+    "Neighbour",
+    "Neighbourhood",
+    "Pictures",
+    "SeenCommunity",
+    "SeenEntity",
+    "SeenFinding",
+    "SeenRelation",
+    "SourceQuote",
+]
+
+KEPT_PICTURES = 32
+KEPT_THINGS = 2_000_000
+"""So many confinements' pictures are kept ready, and so many entities and relations in them all (a
+million take some 500 MB); one picture always is."""
+MAX_LIMIT = 1_000
+MAX_HOPS = 6
+EVIDENCES = 5
+"""How many sentences are shown for an entity, and for each of its relations."""
+
+
+@dataclass
+class _Picture:
+    """What is seen under one confinement; communities are read when first asked for."""
+
+    stamp: str
+    seen: SeenGraph
+    communities: SeenCommunities | None = None
+
+
+class Pictures:
+    """What may be seen of a library's graph as it is now. Safe to share by threads."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._guard = threading.Lock()
+        self._kept: dict[str, _Picture] = {}
+
+    def current(self, connection: Connection, within: DocumentFilter | None) -> SeenGraph:
+        """The graph as those documents have it that `within` admits."""
+        with self._guard:
+            return self._picture(connection, within).seen
+
+    def communities(self, connection: Connection, within: DocumentFilter | None) -> SeenCommunities:
+        """Its communities."""
+        with self._guard:
+            picture = self._picture(connection, within)
+            if picture.communities is None:
+                with without_collection():
+                    picture.communities = read_seen_communities(connection, picture.seen)
+            return picture.communities
+
+    def _picture(self, connection: Connection, within: DocumentFilter | None) -> _Picture:
+        stamp = f"{derived_stamp(connection)} {reports_stamp(connection)}"
+        key = "" if within is None else within.key
+        kept = self._kept.pop(key, None)
+        if kept is None or kept.stamp != stamp:
+            with without_collection():
+                seen = read_seen(connection, self._admitted(connection, within))
+            kept = _Picture(stamp, seen)
+        self._kept[key] = kept  # at the end: the one used last
+        while len(self._kept) > 1 and self._is_too_much():
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def _is_too_much(self) -> bool:
+        things = sum(each.seen.size for each in self._kept.values())
+        return len(self._kept) > KEPT_PICTURES or things > KEPT_THINGS
+
+    def _admitted(
+        self, connection: Connection, within: DocumentFilter | None
+    ) -> frozenset[str] | None:
+        if within is None:
+            return None
+        known = self._library.document_metadata(connection)
+        return frozenset(name for name, metadata in known.items() if within.admits(metadata))
+
+
+class Exploration:
+    """The graph of one library, to look around in.
+
+    Args:
+        library: what is read.
+        pictures: what may be seen of it.
+        catch_up: brings all that is derived up to the library.
+    """
+
+    def __init__(
+        self, library: Library, *, pictures: Pictures, catch_up: Callable[[], object]
+    ) -> None:
+        self._library = library
+        self._pictures = pictures
+        self._catch_up = catch_up
+
+    def entities(
+        self,
+        query: str = "",
+        *,
+        type: str | None = None,  # noqa: A002
+        limit: int = 50,
+        offset: int = 0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> EntityList:
+        """Entities by any of their names, the most mentioned first.
+
+        What is called just as the query says comes first; where no name contains the query, those
+        that are spelt much like it. `type` is PERSON, ORGANISATION, PLACE and so on.
+        """
+        limit, offset = _checked(limit, offset)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.entities(query, type=type, limit=limit, offset=offset)
+
+    def entity(
+        self,
+        name: str,
+        *,
+        evidences: int = EVIDENCES,
+        limit: int = 50,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> EntityDetail:
+        """All that is known of an entity: names, sentences, relations (up to `limit`), communities.
+
+        Args:
+            name: one of its names, or its id.
+            evidences: so many sentences for it, and for each relation.
+            limit: so many relations, the strongest.
+            filters: which documents may be seen, as in `KnowledgeEngine.ask`.
+            namespace: only documents of this one, or of these; None means all.
+
+        Raises:
+            UnknownName: nothing that may be seen is called so; the message names what comes near.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            own = look.communities.of_entity.get(look.explorer.number(name), ())
+            return look.explorer.entity(
+                name,
+                communities=look.communities.names_of(own),
+                evidences=evidences,
+                limit=limit,
+            )
+
+    def neighbourhood(
+        self,
+        name: str,
+        *,
+        hops: int = 1,
+        limit: int = 100,
+        evidences: int = 1,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Neighbourhood:
+        """What lies about an entity: up to `limit` nodes, nearest and strongest first.
+
+        Raises:
+            UnknownName: nothing that may be seen is called so.
+            QuestionError: `hops` or `limit` below 1 or beyond what is offered.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.neighbourhood(
+                name, hops=_checked_hops(hops), limit=limit, evidences=evidences
+            )
+
+    def paths(
+        self,
+        a: str,
+        b: str,
+        *,
+        max_hops: int = 4,
+        limit: int = 5,
+        evidences: int = 1,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> tuple[EntityPath, ...]:
+        """Ways from one entity to another, shortest first, then strongest; empty where none is.
+
+        Raises as `neighbourhood`.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.paths(
+                a, b, max_hops=_checked_hops(max_hops), limit=limit, evidences=evidences
+            )
+
+    def communities(
+        self,
+        level: int | None = None,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> CommunityList:
+        """Communities of one level (0 is the coarsest) or of all, the weightiest of each first."""
+        limit, offset = _checked(limit, offset)
+        with self._looking(filters, namespace) as look:
+            return look.communities.page(level=level, limit=limit, offset=offset)
+
+    def community(
+        self,
+        community_id: str,
+        *,
+        limit: int = 50,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> CommunityDetail:
+        """A community with its report, and up to `limit` of its entities, strongest first.
+
+        Raises:
+            UnknownName: there is no such community that may be seen.
+        """
+        limit, _ = _checked(limit, 0)
+        with self._looking(filters, namespace) as look:
+            return community_detail(
+                look.connection,
+                look.communities,
+                community_id,
+                page_of=look.page_of,
+                entity_at=look.explorer.entity_at,
+                limit=limit,
+            )
+
+    def export(self, *, filters: Filters = None, namespace: Namespaces = None) -> GraphExport:
+        """All of the graph that rests on these documents, as values."""
+        with self._looking(filters, namespace) as look:
+            return look.export()
+
+    @contextmanager
+    def _looking(self, filters: Filters, namespace: Namespaces) -> Iterator[_Look]:
+        within = document_filter(filters, namespace=namespace)
+        self._catch_up()
+        with self._library.read() as connection, graph_errors():
+            yield _Look(self._library, self._pictures, connection, within)
+
+
+@dataclass
+class _Look:
+    """One question to the graph, over one picture of the library."""
+
+    library: Library
+    pictures: Pictures
+    connection: Connection
+    within: DocumentFilter | None
+
+    @cached_property
+    def explorer(self) -> Explorer:
+        """What is seen, to look around in."""
+        seen = self.pictures.current(self.connection, self.within)
+        return Explorer(self.connection, seen, page_of=self.page_of)
+
+    @cached_property
+    def communities(self) -> SeenCommunities:
+        """The communities that are seen."""
+        return self.pictures.communities(self.connection, self.within)
+
+    def export(self) -> GraphExport:
+        """All that is seen, as values."""
+        if self.within is None:
+            return read_export(self.connection)
+        seen = self.pictures.current(self.connection, self.within)
+        return seen_export(self.connection, seen, self.communities)
+
+    @cached_property
+    def _pages(self) -> dict[str, tuple[int, ...]]:
+        return {}
+
+    def page_of(self, document_id: str, offset: int) -> int | None:
+        """The page on which an offset of a document lies, counted from 1."""
+        if document_id not in self._pages:
+            self._pages[document_id] = self.library.page_starts([document_id]).get(document_id, ())
+        return bisect_right(self._pages[document_id], offset) or None
+
+
+def _checked(limit: int, other: int) -> tuple[int, int]:
+    """A number of things to show, and another that is nil or more.
+
+    Raises:
+        QuestionError: one of them is not.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise QuestionError(f"limit must be from 1 to {MAX_LIMIT:,}, not {limit}")
+    if other < 0:
+        raise QuestionError(f"{other} is below nil: count from 0")
+    return limit, other
+
+
+def _checked_hops(hops: int) -> int:
+    if not 1 <= hops <= MAX_HOPS:
+        raise QuestionError(f"hops must be from 1 to {MAX_HOPS}, not {hops}")
+    return hops

@@ -1,0 +1,26 @@
+"""What tells one state of a library from another, for those who keep what was made of it."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sqlalchemy import Connection, select
+
+from .door import derived_stamp, reports_stamp
+from .library import vector_stamp
+from .tables import documents
+
+
+def answers_stamp(connection: Connection) -> str:
+    """Changes whenever anything does that an answer may rest on."""
+    parts = (derived_stamp(connection), vector_stamp(connection), reports_stamp(connection))
+    return "/".join(parts)
+
+
+def contents_fingerprint(connection: Connection) -> str:
+    """Of which documents there are: two libraries that count alike are still told apart."""
+    columns = [documents.c[name] for name in ("id", "sha256", "recipe", "metadata", "given")]
+    digest = hashlib.sha256()
+    for row in connection.execute(select(*columns).order_by(documents.c.id)):
+        digest.update(repr(tuple(row)).encode("utf8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Answers given before: kept in memory or in Redis while the library is as it was."""

@@ -1,0 +1,125 @@
+"""Answers that were given before, by all that they depend on.
+
+An answer depends on the question, on what may be seen, on the library as it is, on the settings and
+on the models. Its library's state is part of its key, so that a change by any process leaves it
+unfound; what was kept before the change is let go. An answer in which a stage failed, or that rests
+on anything outside, is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from dataclasses import dataclass, replace
+
+from ..index.filters import DocumentFilter
+from ..index.library import Library
+from ..index.stamps import answers_stamp, contents_fingerprint
+from ..types import Answer, TraceStep, Usage
+from .reading import read, written
+from .shelf import Shelf
+
+_LOGGER = logging.getLogger("loregraph")
+VERSION = "1"
+NOT_KEPT = ("failed", "unusable", "outside")
+"""Figures of a step, above nil, of an answer that is not to be given again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was asked of the library in one state."""
+
+    question: str
+    key: str
+    stamp: str
+
+
+class KeptAnswers:
+    """Of one library. Safe to share by threads.
+
+    Args:
+        library: whose answers these are.
+        shelf: where they lie.
+        made_by: the settings and models that made them, as one text.
+    """
+
+    def __init__(self, library: Library, shelf: Shelf, *, made_by: str) -> None:
+        self._library = library
+        self._shelf = shelf
+        self._made_by = made_by
+        self._lock = threading.Lock()
+        self._stamp = ""
+        self._contents = ""
+
+    def asked(self, question: str, *, mode: str, within: DocumentFilter | None) -> Asked:
+        """The question with its place among kept answers, as the library is now."""
+        stamp = self._current()
+        parts = [
+            VERSION,
+            self._contents if self._shelf.is_shared else "",
+            stamp,
+            self._made_by,
+            question,
+            mode,
+            within.key if within is not None else None,
+        ]
+        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return Asked(question, key, stamp)
+
+    def find(self, asked: Asked) -> Answer | None:
+        """The answer as it was given before, for nothing, which its trace says."""
+        data = self._shelf.get(asked.key)
+        if data is None:
+            return None
+        with self._library.read():
+            answer = read(data, question=asked.question, text_at=self._library.text_at)
+        if answer is None:
+            _LOGGER.warning("a kept answer is not used: it does not fit the library")
+            return None
+        return _for_nothing(answer)
+
+    def keep(self, asked: Asked, answer: Answer) -> None:
+        """Keep an answer, unless the library changed while it was given or a stage failed."""
+        failed = any(step.figures.get(name) for step in answer.trace for name in NOT_KEPT)
+        if failed or self._current() != asked.stamp:
+            return
+        data = written(answer)
+        if data is not None:
+            self._shelf.put(asked.key, data)
+
+    def let_go(self) -> None:
+        """The library has changed: let go of what was answered before."""
+        self._shelf.clear()
+
+    def close(self) -> None:
+        """Nothing is kept any more."""
+        self._shelf.close()
+
+    def _current(self) -> str:
+        """The library's state; where it is a new one, answers of the one before go."""
+        with self._library.read() as connection:
+            stamp = answers_stamp(connection)
+            with self._lock:
+                if stamp == self._stamp:
+                    return stamp
+                known = bool(self._stamp)
+                if self._shelf.is_shared:
+                    self._contents = contents_fingerprint(connection)
+                self._stamp = stamp
+        if known:
+            self._shelf.clear()
+        return stamp
+
+
+def _for_nothing(answer: Answer) -> Answer:
+    """The answer with what it cost then as kept, and no time."""
+    said = "answered before; the steps are those of then"
+    step = TraceStep(stage="cache", detail=said, seconds=0.0)
+    then = (replace(each, seconds=0.0, usage=_kept(each.usage)) for each in answer.trace)
+    return replace(answer, trace=(step, *then), usage=_kept(answer.usage))
+
+
+def _kept(usage: Usage) -> Usage:
+    return Usage(kept=usage.calls + usage.kept)

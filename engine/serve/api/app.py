@@ -1,0 +1,209 @@
+"""The application: routes, and what a request passes on its way to them.
+
+Outermost the figures (every request is counted), then the gate, then limits on bodies. Knows how
+to open a library, and nothing of ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware.cors import CORSMiddleware
+
+from ...facade import KnowledgeEngine
+from ...settings import Settings
+from . import asking, chat_completions, documents, exploring, page, problems, system
+from .flow import Flow
+from .gate import Gate
+from .metrics import Measured
+from .service import Service
+
+if TYPE_CHECKING:
+    from ..mcp_http import McpPart
+
+_LATER_SECONDS = 5.0
+"""What has its own limit of time is given so long to say it better."""
+_DESCRIPTION = """\
+Documents go in, cited answers come out.
+
+Every error is a problem of RFC 9457 (`application/problem+json`). Lists come in pages: `next` is
+the `cursor` of the one that follows. Where tokens are in use, send `Authorization: Bearer …`; a
+token sees the namespaces that it was made for, and for it there is nothing else.
+"""
+_PROBLEM = {
+    "type": "object",
+    "description": "An error (RFC 9457).",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string", "examples": ["urn:loregraph:problem:not-found"]},
+        "title": {"type": "string", "examples": ["Not Found"]},
+        "status": {"type": "integer", "examples": [404]},
+        "detail": {"type": "string", "examples": ["no document 'notes.md'"]},
+        "instance": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "reason": {"type": "string"}},
+            },
+        },
+    },
+}
+
+_OPENAI_ERROR = {
+    "type": "object",
+    "description": "An error as OpenAI's clients expect it.",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": "string"},
+            },
+        }
+    },
+}
+
+
+def create_app(
+    engine_or_path: KnowledgeEngine | str | Path, settings: Settings | None = None
+) -> FastAPI:
+    """The server's ASGI application over one library.
+
+    Args:
+        engine_or_path: an open engine, which stays the caller's to close, or a library's folder,
+            opened when the application starts and closed when it ends (made if there is none).
+        settings: all sections; None means the defaults under the environment's overrides.
+
+    Raises:
+        EngineError: the library cannot be opened.
+    """
+    settings = settings if settings is not None else Settings.load()
+    own = not isinstance(engine_or_path, KnowledgeEngine)
+    engine = (
+        KnowledgeEngine.open(engine_or_path, settings=settings)
+        if not isinstance(engine_or_path, KnowledgeEngine)
+        else engine_or_path
+    )
+    service = Service(engine, settings=settings, place=engine.path)
+    agents = _for_agents(service) if settings.serve.mcp else None
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            if own:
+                stack.callback(engine.close)
+            stack.callback(service.close)
+            if agents is not None:
+                await stack.enter_async_context(agents.running())
+            yield
+
+    app = FastAPI(
+        title="loregraph",
+        version=version("loregraph"),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # these pages would ask other origins for their scripts
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    problems.install(app)
+    for part in (documents, asking, exploring, chat_completions, system):
+        app.include_router(part.router)
+    app.include_router(system.figures)
+    if agents is not None:
+        app.router.routes.append(agents.route)
+    page.install(app)
+    _install_middleware(app, service)
+    _install_openapi(app)
+    return app
+
+
+def _for_agents(service: Service) -> McpPart:
+    """The tools of `loregraph mcp` at `/mcp`; imported where they are asked for alone."""
+    from ..mcp_http import McpPart
+    from ..mcp_server import Offer, nobody
+
+    serve = service.settings.serve
+    return McpPart(
+        Offer(
+            engine=service.engine,
+            rights_of=nobody,
+            namespace=None,
+            read_only=False,
+            folders=(),
+            concurrency=serve.concurrency,
+            timeout_seconds=serve.request_timeout_seconds,
+        )
+    )
+
+
+def _install_middleware(app: FastAPI, service: Service) -> None:
+    """The last that is added is the first to see a request."""
+    serve = service.settings.serve
+    app.add_middleware(
+        Flow,
+        max_body_bytes=serve.max_body_bytes,
+        max_upload_bytes=serve.max_upload_bytes,
+        stall_timeout_seconds=serve.stall_timeout_seconds,
+        answer_timeout_seconds=serve.request_timeout_seconds + _LATER_SECONDS,
+    )
+    app.add_middleware(Gate, settings=serve, tokens=service.tokens, rate=service.rate)
+    if serve.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(serve.cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+            max_age=600,
+        )
+    app.add_middleware(Measured, metrics=service.metrics)
+
+
+def _install_openapi(app: FastAPI) -> None:
+    """Say of every operation that its errors are problems, and that a token may be needed."""
+
+    def described() -> dict[str, object]:
+        if app.openapi_schema is None:
+            schema = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+            )
+            schema["components"].setdefault("securitySchemes", {})["token"] = {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "Made by `loregraph token create`.",
+            }
+            schema["components"]["schemas"] |= {"Problem": _PROBLEM, "OpenAIError": _OPENAI_ERROR}
+            for path, item in schema["paths"].items():
+                for operation in item.values():
+                    _describe(operation, path)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]  # as FastAPI's manual says
+
+
+def _describe(operation: dict[str, object], path: str) -> None:
+    responses = operation["responses"]
+    assert isinstance(responses, dict)  # noqa: S101  # so OpenAPI says
+    responses.pop("422", None)
+    is_openai = problems.is_openai(path)
+    kind, shape = ("json", "OpenAIError") if is_openai else ("problem+json", "Problem")
+    content = {f"application/{kind}": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}
+    responses["default"] = {"description": "What went wrong.", "content": content}
+    operation["security"] = [] if path == "/v1/health" else [{"token": []}, {}]

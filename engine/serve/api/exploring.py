@@ -1,0 +1,259 @@
+"""The graph: entities, what lies about and between them, communities and their reports."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel
+
+from ...errors import GraphStageError, SettingsError
+from ...explore import (
+    CommunityDetail,
+    EntityDetail,
+    EntityPath,
+    Neighbourhood,
+    SeenCommunity,
+    SeenEntity,
+)
+from ...facade import KnowledgeEngine
+from . import cursors
+from .cursors import Cursor, Limit, Page
+from .problems import Problem
+from .service import Caller, ServiceHere
+from .shapes import Namespace, Where
+
+router = APIRouter(prefix="/v1/graph", tags=["graph"])
+Name = Annotated[str, Query(min_length=1, max_length=1_000, description="A name, or an id.")]
+_PAGE_POLICY = (
+    "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; "
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Which documents the graph may rest on, for this request."""
+
+    namespace: str | frozenset[str] | None
+    filters: list[str] | None
+
+
+def _seen(
+    caller: Caller,
+    namespace: Namespace = None,
+    where: Where = [],  # noqa: B006  # never changed; FastAPI reads it
+) -> Seen:
+    return Seen(namespace=caller.within(namespace), filters=where or None)
+
+
+Within = Annotated[Seen, Depends(_seen)]
+
+
+class EntityPaths(BaseModel):
+    """Ways from one entity to another; none where there is none."""
+
+    paths: list[EntityPath]
+
+
+@router.get("/entities", summary="List entities")
+async def list_entities(
+    service: ServiceHere,
+    within: Within,
+    query: Annotated[str, Query(max_length=200, description="Part of a name.")] = "",
+    type: Annotated[str | None, Query(max_length=100, examples=["PERSON"])] = None,  # noqa: A002
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[SeenEntity]:
+    """Entities by any of their names, the most mentioned first."""
+    begin = cursors.offset_in("entities", cursor)
+    found = await service.looking.run(
+        partial(
+            service.engine.graph.entities,
+            query,
+            type=type,
+            limit=limit,
+            offset=begin,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+    following = _following("entities", begin + len(found.items), found.total)
+    return Page(items=found.items, total=found.total, next=following)
+
+
+@router.get("/entities/{id:path}", summary="One entity")
+async def get_entity(
+    service: ServiceHere,
+    within: Within,
+    id: str,  # noqa: A002  # the parameter's public name
+    evidences: Annotated[int, Query(ge=1, le=50)] = 5,
+    limit: Limit = 50,
+) -> EntityDetail:
+    """All that is known of an entity, by its id or a name, with the sentences that say so."""
+    return await service.looking.run(
+        partial(
+            service.engine.graph.entity,
+            id,
+            evidences=evidences,
+            limit=limit,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+
+
+@router.get("/neighbourhood", summary="What lies about an entity")
+async def neighbourhood(
+    service: ServiceHere,
+    within: Within,
+    entity: Name,
+    hops: Annotated[int, Query(ge=1, le=6)] = 1,
+    limit: Limit = 100,
+) -> Neighbourhood:
+    """Nodes, the nearest and strongest first, and the relations among them."""
+    return await service.looking.run(
+        partial(
+            service.engine.graph.neighbourhood,
+            entity,
+            hops=hops,
+            limit=limit,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+
+
+@router.get("/paths", summary="How two entities are joined")
+async def paths(
+    service: ServiceHere,
+    within: Within,
+    origin: Annotated[str, Query(alias="from", min_length=1, max_length=1_000)],
+    target: Annotated[str, Query(alias="to", min_length=1, max_length=1_000)],
+    max_hops: Annotated[int, Query(ge=1, le=6)] = 4,
+    limit: Annotated[int, Query(ge=1, le=20)] = 5,
+) -> EntityPaths:
+    """Ways from one to the other, the shortest and of these the strongest first."""
+    found = await service.looking.run(
+        partial(
+            service.engine.graph.paths,
+            origin,
+            target,
+            max_hops=max_hops,
+            limit=limit,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+    return EntityPaths(paths=list(found))
+
+
+@router.get("/communities", summary="List communities")
+async def list_communities(
+    service: ServiceHere,
+    within: Within,
+    level: Annotated[int | None, Query(ge=0, le=100, description="0 is the coarsest.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[SeenCommunity]:
+    """Communities of one level or of all, the weightiest of each first."""
+    begin = cursors.offset_in("communities", cursor)
+    found = await service.looking.run(
+        partial(
+            service.engine.graph.communities,
+            level,
+            limit=limit,
+            offset=begin,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+    following = _following("communities", begin + len(found.items), found.total)
+    return Page(items=found.items, total=found.total, next=following)
+
+
+@router.get("/communities/{id:path}", summary="One community")
+async def get_community(
+    service: ServiceHere,
+    within: Within,
+    id: str,  # noqa: A002
+    limit: Limit = 50,
+) -> CommunityDetail:
+    """A community with its report, what that rests on, and its entities, the strongest first."""
+    return await service.looking.run(
+        partial(
+            service.engine.graph.community,
+            id,
+            limit=limit,
+            filters=within.filters,
+            namespace=within.namespace,
+        )
+    )
+
+
+@router.get(
+    "/page",
+    summary="The graph as a page",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {}}}},
+)
+async def page(
+    service: ServiceHere,
+    within: Within,
+    focus: Annotated[str, Query(max_length=1_000, description="An entity to begin at.")] = "",
+    hops: Annotated[int, Query(ge=1, le=6)] = 1,
+    community: Annotated[str | None, Query(max_length=1_000)] = None,
+    question: Annotated[str, Query(max_length=4_000)] = "",
+) -> Response:
+    """One page that holds the graph, or a part of it, and asks nothing of any network.
+
+    It holds what the token may see, and nothing of other documents.
+    """
+    html = await service.asking.run(
+        partial(
+            _page,
+            service.engine,
+            within,
+            focus=focus,
+            hops=hops,
+            community=community,
+            question=question,
+        )
+    )
+    headers = {"Content-Security-Policy": _PAGE_POLICY}
+    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+
+
+def _page(
+    engine: KnowledgeEngine,
+    within: Seen,
+    *,
+    focus: str,
+    hops: int,
+    community: str | None,
+    question: str,
+) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="loregraph-") as folder:
+        target = Path(folder) / "graph.html"
+        try:
+            engine.export_graph(
+                target,
+                focus=focus,
+                hops=hops,
+                community=community or None,
+                question=question,
+                filters=within.filters,
+                namespace=within.namespace,
+            )
+        except (GraphStageError, SettingsError) as error:
+            raise Problem(422, "part-of-the-graph", str(error)) from error
+        return target.read_bytes()
+
+
+def _following(kind: str, end: int, total: int) -> str | None:
+    return cursors.written(kind, end) if end < total else None

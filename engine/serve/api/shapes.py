@@ -1,0 +1,178 @@
+"""What requests and answers hold, beyond the engine's own types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...ingest.content import storable
+from ...types import IngestReport, MetaValue, Passage
+from .jobs import Job, State
+from .problems import Problem
+
+MOST_CONDITIONS = 20
+_MOST_METADATA = 50
+_LONGEST_KEY = 100
+_LONGEST_VALUE = 10_000
+_LARGEST_NUMBER = 1 << 63
+
+Namespace = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Only what stands in this namespace; none is all that the token may see.",
+        examples=["north"],
+    ),
+]
+Where = Annotated[
+    list[str],
+    Query(
+        max_length=MOST_CONDITIONS,
+        description="Conditions on documents' metadata, all of which must hold.",
+        examples=[["tags=red", "date>=2024-01-01"]],
+    ),
+]
+Conditions = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=20)]
+Scalar = str | int | float | bool
+Mapped = Annotated[dict[str, Scalar | list[str]], Field(max_length=MOST_CONDITIONS)]
+Filters = Conditions | Mapped | None
+"""Texts such as `tags=red`, or a mapping whose values must all fit."""
+
+
+class Wanted(BaseModel):
+    """A body: what it does not know, it refuses."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Question(Wanted):
+    """Something to ask, and which documents may be seen."""
+
+    question: str = Field(min_length=1, max_length=4_000, examples=["Who founded the station?"])
+    namespace: str | None = Field(None, max_length=64)
+    filters: Filters = Field(
+        None,
+        description="Which documents may be seen, as in `where`: texts, or a mapping.",
+        examples=[["tags=red"]],
+    )
+
+
+class AskRequest(Question):
+    """A question to be answered."""
+
+    mode: Literal["auto", "local", "global", "both"] = "auto"
+    stream: bool = Field(False, description="Server-sent events, as with `Accept`.")
+    explain: bool = Field(True, description="Whether passages and trace are sent along.")
+
+
+class RetrieveRequest(Question):
+    """A question whose passages are wanted."""
+
+    top_k: int | None = Field(None, ge=1, le=100)
+    min_relevance: float = Field(0.0, ge=0, le=1)
+
+
+class Passages(BaseModel):
+    """Passages, best first."""
+
+    items: list[Passage]
+
+
+class TextRequest(Wanted):
+    """A text to be added; the same id later replaces it."""
+
+    text: str = Field(min_length=1, examples=["The station at Gull Quay was founded in 1901."])
+    document_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=500,
+        description="Where there is none, one is made from the text.",
+        examples=["notes/station"],
+    )
+    title: str = Field("", max_length=1_000)
+    metadata: dict[str, Any] | None = Field(None, examples=[{"tags": ["red"]}])
+    namespace: str = Field("", max_length=64)
+
+
+class JobStatus(BaseModel):
+    """A piece of work that goes on beside requests."""
+
+    id: str
+    kind: Literal["add", "remove"]
+    namespace: str
+    sources: list[str] = Field(description="Ids of the documents that it is about.")
+    state: State
+    stage: str = Field(description="What is being done, in the engine's words.")
+    done: int
+    total: int
+    report: IngestReport | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, job: Job) -> JobStatus:
+        """What is told of a job."""
+        return cls(**{**asdict(job), "sources": list(job.sources), "report": job.report})
+
+
+class Accepted(BaseModel):
+    """What became of documents that were sent: a job, or nothing because all are held already."""
+
+    job: str | None = Field(description="The job to ask after; null where nothing is to be done.")
+    state: State
+    documents: list[str] = Field(description="The ids that the documents have or will have.")
+    unchanged: bool = Field(description="Whether the very same is in the library already.")
+
+
+def metadata_in(value: object) -> dict[str, MetaValue] | None:
+    """Metadata as a client sends them; lists of texts become tuples.
+
+    Raises:
+        Problem: 422, they are no mapping of names to plain values.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or len(value) > _MOST_METADATA:
+        raise _bad(f"metadata: give an object of at most {_MOST_METADATA} names")
+    found: dict[str, MetaValue] = {}
+    for key, each in value.items():
+        if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not _is_storable(key):
+            raise _bad(f"metadata: a name has 1 to {_LONGEST_KEY} characters")
+        found[key] = _meta_value(key, each)
+    return found
+
+
+def metadata_in_text(text: str) -> dict[str, MetaValue] | None:
+    """As `metadata_in`, of a form's field that holds JSON; None where it is empty."""
+    if not text.strip():
+        return None
+    try:
+        return metadata_in(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise _bad("metadata: is no JSON object") from error
+
+
+def _meta_value(key: str, value: object) -> MetaValue:
+    if isinstance(value, (bool, int, float)) and abs(value) < _LARGEST_NUMBER:  # no NaN is
+        return value
+    if isinstance(value, str) and len(value) <= _LONGEST_VALUE and _is_storable(value):
+        return value
+    if isinstance(value, list):
+        texts = tuple(each for each in value if isinstance(each, str))
+        fits = len("".join(texts)) <= _LONGEST_VALUE and _is_storable(*texts)
+        if fits and len(texts) == len(value):
+            return texts
+    raise _bad(f"metadata {key!r}: give a text, a number, true, false, or a list of texts")
+
+
+def _is_storable(*texts: str) -> bool:
+    """Whether nothing in them is half a character, which no database takes."""
+    return all(storable(text) == text for text in texts)
+
+
+def _bad(detail: str) -> Problem:
+    return Problem(422, "metadata", detail)

@@ -1,0 +1,78 @@
+"""The MCP server as a part of an ASGI application: at a path, for whoever the gate let in.
+
+What a caller may see and change, its token says; knows nothing of ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.routing import Route
+
+from ..tools.rights import Rights
+from .api.principal import Principal
+from .mcp_server import Offer, mcp_server
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+LONGEST_BODY_BYTES = 8_000_000
+_IDLE_SECONDS = 1_800.0
+_MOST_SESSIONS = 1_000
+
+
+class McpPart:
+    """The server at `PATH`: `route` leads to it, and it works while `running()` is entered.
+
+    Args:
+        offer: what is offered; whose rights count is said by each request's principal.
+    """
+
+    def __init__(self, offer: Offer) -> None:
+        server = mcp_server(replace(offer, rights_of=_rights_of))
+        self.app = server.streamable_http_app(
+            streamable_http_path=PATH,
+            max_request_body_size=LONGEST_BODY_BYTES,
+            session_idle_timeout=_IDLE_SECONDS,
+            max_sessions=_MOST_SESSIONS,
+            # The gate has looked at host and origin, by the settings that say which are ours.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self.route = Route(PATH, endpoint=Owned(self.app))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Sessions can be begun; at the end all are ended."""
+        async with self.app.router.lifespan_context(self.app):
+            yield
+
+
+class Owned:
+    """Tells the protocol's server whose a request is: a session is only for who began it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on the request of a principal."""
+        principal = scope.get("state", {}).get("principal")
+        if isinstance(principal, Principal):
+            token = AccessToken(token=principal.id, client_id=principal.id, scopes=[])
+            scope["user"] = AuthenticatedUser(token)
+        await self._app(scope, receive, send)
+
+
+def _rights_of(request: Any) -> Rights:
+    """What the token of a request allows; nothing where there is no principal."""
+    principal = getattr(getattr(request, "state", None), "principal", None)
+    if not isinstance(principal, Principal):
+        return Rights(reads=frozenset(), writes=frozenset())
+    writes = None if principal.is_admin else principal.writes
+    return Rights(reads=principal.readable, writes=writes)

@@ -1,0 +1,42 @@
+/**
+ * The graph, or a part of it, as a page of its own, which the server confines. A token cannot go with
+ * a link: where one is needed, the page is saved; it holds everything and asks nothing of a network.
+ */
+
+import { asQuery, download, token } from "./api.js";
+import { button, el, say } from "./dom.js";
+import { t } from "./i18n.js";
+import { problemTitle } from "./states.js";
+
+const PATH = "/v1/graph/page";
+const KEPT_MS = 10_000;
+
+/** A link to the page of `part` (`{focus, hops}`, `{community}`, `{question}` or all), named `label`. */
+export function graphPage(label, part = {}) {
+  if (token()) return saveButton(label, part);
+  const href = `${PATH}${asQuery(part)}`;
+  return el("a", { href, target: "_blank", rel: "noopener noreferrer" }, label);
+}
+
+function saveButton(label, part) {
+  const press = button(label, { class: "quiet", title: t("graph.save") }, async () => {
+    press.disabled = true;
+    try {
+      save(await download(PATH, part));
+      say(t("graph.saved"));
+    } catch (problem) {
+      say(problemTitle(problem));
+    } finally {
+      press.disabled = false;
+    }
+  });
+  return press;
+}
+
+function save(page) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(page);
+  link.download = "graph.html";
+  link.click();
+  window.setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
+}

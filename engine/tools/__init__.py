@@ -1,0 +1,1 @@
+"""What an agent can do with a library, defined once: for MCP and for LlamaIndex alike."""

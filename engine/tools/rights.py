@@ -1,0 +1,151 @@
+"""What a caller of the tools may see and change: namespaces, and sources that may be added.
+
+Knows nothing of tokens or protocols.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import NotAllowed
+from ..ingest.sources import find_sources
+from ..namespaces import check_namespace
+
+_WEB = re.compile(r"https?://\S+", re.IGNORECASE)
+_OTHER_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_SPECIAL = re.compile(r"([\\*?\[\] !#])")
+_LONGEST_SOURCE = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """Namespaces that may be looked at and written to; None is all, the empty set is none."""
+
+    reads: frozenset[str] | None = None
+    writes: frozenset[str] | None = None
+
+    def within(self, namespace: str | None) -> str | frozenset[str] | None:
+        """What a call for this namespace (None: for all that there are) may see.
+
+        Raises:
+            NotAllowed: that one may not be seen.
+        """
+        if namespace is None:
+            return self.reads
+        check_namespace(namespace)
+        if self.reads is not None and namespace not in self.reads:
+            raise NotAllowed(f"namespace {namespace!r} may not be read here")
+        return namespace
+
+    def home(self, namespace: str | None) -> str:
+        """Where something new goes: the namespace, or where none is said the only one there is.
+
+        Raises:
+            NotAllowed: that one may not be written to, or one must be said.
+        """
+        if namespace is None:
+            if self.writes is None or "" in self.writes:
+                return ""
+            if len(self.writes) != 1:
+                known = ", ".join(sorted(self.writes)) or "none"
+                raise NotAllowed(f"say which namespace it goes to (may be written to: {known})")
+            return next(iter(self.writes))
+        check_namespace(namespace)
+        if not self.may_write(namespace):
+            raise NotAllowed(f"namespace {namespace!r} may not be written to here")
+        return namespace
+
+    def may_see(self, namespace: str) -> bool:
+        """Whether documents of a namespace may be looked at."""
+        return self.reads is None or namespace in self.reads
+
+    def may_write(self, namespace: str) -> bool:
+        """Whether documents of a namespace may be added and removed."""
+        return self.writes is None or namespace in self.writes
+
+    def only(self, namespace: str) -> Rights:
+        """The same rights, as far as they reach into this namespace."""
+        return Rights(
+            reads=frozenset({namespace} if self.may_see(namespace) else ()),
+            writes=frozenset({namespace} if self.may_write(namespace) else ()),
+        )
+
+    def read_only(self) -> Rights:
+        """The same rights to look, and none to write."""
+        return Rights(reads=self.reads, writes=frozenset())
+
+
+ALL_RIGHTS = Rights()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """What is to be added: an address, or an allowed folder and which part of it (patterns).
+
+    Naming the folder, not the file, keeps two files of one name apart: ids begin at the folder.
+    """
+
+    source: str
+    include: tuple[str, ...] = ()
+
+
+def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:
+    """A web address as it is, or a file or folder that really lies in an allowed folder.
+
+    A relative path is looked for in the allowed folders. Links are followed before it is judged
+    where something lies, also those inside a folder. Which web addresses are fetched, the rules of
+    `ingest` say.
+
+    Raises:
+        NotAllowed: anything else; what lies elsewhere is not told from what is not there.
+    """
+    source = source.strip()
+    if _WEB.fullmatch(source):
+        return Admitted(source=source)
+    if _OTHER_ADDRESS.match(source):
+        raise NotAllowed("only files in allowed folders, and http(s) addresses, can be added")
+    if not folders:
+        raise NotAllowed("no folder is allowed to add files from: start with `--allow FOLDER`")
+    real = [folder.resolve() for folder in folders]
+    found = next((path for path in _places(source, real) if _lies_in(path, real)), None)
+    if found is None:
+        names = ", ".join(repr(str(folder)) for folder in folders)
+        raise NotAllowed(f"{source!r} is not in the allowed folders ({names})")
+    if found.is_dir():
+        _check_links(found, real)
+    root = next(root for root in real if found.is_relative_to(root))
+    if found == root:
+        return Admitted(source=str(root))
+    return Admitted(source=str(root), include=(_pattern(found.relative_to(root)),))
+
+
+def _pattern(path: Path) -> str:
+    """As in `.gitignore`: this path and nothing else."""
+    return "/" + _SPECIAL.sub(r"\\\1", path.as_posix())
+
+
+def _places(source: str, roots: Sequence[Path]) -> list[Path]:
+    """Where a path could be meant to lead, links followed; only what is there."""
+    if not source or "\0" in source or len(source) > _LONGEST_SOURCE:
+        return []
+    found = []
+    for base in (Path(), *roots, *(root.parent for root in roots)):
+        try:
+            found.append((base / source).resolve(strict=True))
+        except (OSError, RuntimeError):  # it is not there, or links lead in a circle
+            continue
+    return found
+
+
+def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _check_links(folder: Path, roots: Sequence[Path]) -> None:
+    """Raises `NotAllowed` where a link in a folder leads out of the allowed ones."""
+    for file in find_sources([folder]).sources:
+        if not _lies_in(file.path.resolve(), roots):
+            raise NotAllowed(f"a link in {str(folder)!r} leads out of the allowed folders")

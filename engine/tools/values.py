@@ -1,0 +1,276 @@
+"""What the tools take and give: arguments that refuse what they do not know, and plain results.
+
+The descriptions are read by models: they say what to give and what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..explore import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
+from ..types import Citation, MetaValue
+
+LONGEST_TEXT = 1_000_000
+LONGEST_WINDOW = 20_000
+MOST_PASSAGES = 50
+MOST_METADATA = 50
+_Condition = Annotated[str, Field(max_length=1_000)]
+_Plain = Annotated[str, Field(max_length=10_000)] | int | float | bool
+Metadata = dict[
+    Annotated[str, Field(min_length=1, max_length=100)],
+    _Plain | Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=100)],
+]
+
+Filters = Annotated[
+    list[_Condition],
+    Field(
+        default_factory=list,
+        max_length=20,
+        description=(
+            "Conditions on documents' metadata, all of which must hold: `key=value`, `key!=value`, "
+            "`key>=value`, `key~part`; keys are also document_id, title and type. "
+            'For example ["tags=red", "date>=2024-01-01"].'
+        ),
+    ),
+]
+NAMESPACE = Field(
+    None,
+    max_length=64,
+    description="Only documents of this namespace; leave it out for all that may be seen.",
+)
+HOME = Field(
+    None, max_length=64, description="The namespace it goes to; leave it out for the usual one."
+)
+
+
+class Arguments(BaseModel):
+    """What a tool takes; nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchArguments(Arguments):
+    """What `search` takes."""
+
+    question: str = Field(
+        min_length=1, max_length=4_000, description="What is looked for, in words."
+    )
+    top_k: int = Field(8, ge=1, le=MOST_PASSAGES, description="How many passages at most.")
+    min_relevance: float = Field(
+        0.0, ge=0, le=1, description="Leave out passages that are less relevant than this (0–1)."
+    )
+    filters: Filters
+
+
+class AskArguments(Arguments):
+    """What `ask` takes."""
+
+    question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
+    mode: Literal["auto", "local", "global", "both"] = Field(
+        "auto",
+        description=(
+            "local: from passages, for facts; global: from reports about the whole collection, for "
+            "themes and overviews; both; auto lets the library decide."
+        ),
+    )
+    filters: Filters
+
+
+class ExploreArguments(Arguments):
+    """What `explore_entity` takes."""
+
+    name: str = Field(
+        min_length=1, max_length=500, description="The thing's name, any of its names, or its id."
+    )
+    related_to: str = Field(
+        "",
+        max_length=500,
+        description="Another thing: also show the ways that lead from the first to this one.",
+    )
+    limit: int = Field(12, ge=1, le=100, description="How many relations at most.")
+    filters: Filters
+
+
+class TopicsArguments(Arguments):
+    """What `explore_topics` takes."""
+
+    topic_id: str = Field(
+        "", max_length=100, description="A topic's id: show its report. Without it, list topics."
+    )
+    level: int | None = Field(
+        0, ge=0, le=100, description="List those of this level: 0 is the widest; null is all."
+    )
+    limit: int = Field(20, ge=1, le=200, description="How many topics, or things in one, at most.")
+    filters: Filters
+
+
+class ListArguments(Arguments):
+    """What `list_documents` takes."""
+
+    query: str = Field("", max_length=200, description="Part of an id or a title.")
+    limit: int = Field(50, ge=1, le=200, description="How many at most.")
+    after: str = Field(
+        "", max_length=2_000, description="Go on behind this id: the `next` of the list before."
+    )
+    filters: Filters
+
+
+class ReadArguments(Arguments):
+    """What `read_document` takes."""
+
+    document_id: str = Field(min_length=1, max_length=2_000, description="The document's id.")
+    start: int = Field(0, ge=0, description="The first character to read.")
+    length: int = Field(
+        8_000, ge=1, le=LONGEST_WINDOW, description="How many characters to read at most."
+    )
+
+
+class StatsArguments(Arguments):
+    """What `stats` takes: nothing."""
+
+
+class AddTextArguments(Arguments):
+    """What `add_text` takes."""
+
+    text: str = Field(min_length=1, max_length=LONGEST_TEXT, description="The text itself.")
+    title: str = Field("", max_length=1_000, description="What it is called.")
+    document_id: str = Field(
+        "",
+        max_length=500,
+        description="An id; the same one later replaces the text. Without one it is made from it.",
+    )
+    metadata: Metadata = Field(
+        default_factory=dict,
+        max_length=MOST_METADATA,
+        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
+    )
+
+
+class AddDocumentArguments(Arguments):
+    """What `add_document` takes."""
+
+    source: str = Field(
+        min_length=1,
+        max_length=4_000,
+        description="The path of a file or folder in an allowed folder, or an http(s) address.",
+    )
+    metadata: Metadata = Field(
+        default_factory=dict,
+        max_length=MOST_METADATA,
+        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
+    )
+
+
+class RemoveArguments(Arguments):
+    """What `remove` takes."""
+
+    document_id: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="The id of a document, or of an archive or address whose documents all go.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage:
+    """A passage: the document's characters from `start` to `end`. `relevance` is 0–1."""
+
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    page: int | None
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassages:
+    """Passages, best first."""
+
+    passages: tuple[FoundPassage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnswer:
+    """An answer; `[1]` in it is the citation of that number. `abstained`: not enough evidence."""
+
+    answer: str
+    abstained: bool
+    mode: str
+    why_this_mode: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploredEntity:
+    """A thing with its sentences and relations, and ways to another where that was asked for."""
+
+    entity: EntityDetail
+    paths: tuple[EntityPath, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topic that was asked for, or else a list of topics out of `total`."""
+
+    topic: CommunityDetail | None
+    topics: tuple[SeenCommunity, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDocument:
+    """A document without its text."""
+
+    id: str
+    title: str
+    type: str
+    namespace: str
+    characters: int
+    metadata: Mapping[str, MetaValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDocuments:
+    """Documents by id; `next` is what to go on behind, null where these are the last."""
+
+    documents: tuple[ListedDocument, ...]
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadText:
+    """The characters `[start, end)` of a document that has `total`."""
+
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """How much there is of everything that may be seen."""
+
+    figures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What was done, by document id; `failed` says of sources that were not taken why."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    pending_chunks: int = 0

@@ -1,0 +1,99 @@
+"""The tools that change a library: texts and documents in, documents out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import SourceError, UnknownName
+from ..types import IngestReport, MetaValue
+from .call import Call, Result
+from .rights import admitted_source
+from .values import AddDocumentArguments, AddTextArguments, Changed, Metadata, RemoveArguments
+
+if TYPE_CHECKING:
+    from ..facade import KnowledgeEngine
+
+
+def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> Result:
+    """A text becomes a document."""
+    namespace = call.rights.home(call.namespace)
+    document_id = wanted.document_id or _made_from(wanted.text)
+    report = engine.add_text(
+        wanted.text,
+        document_id=document_id,
+        title=wanted.title,
+        metadata=_metadata(wanted.metadata),
+        namespace=namespace,
+        progress=call.progress,
+    )
+    return _result(report)
+
+
+def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Call) -> Result:
+    """A file, the files of a folder, or what stands at an address become documents."""
+    namespace = call.rights.home(call.namespace)
+    admitted = admitted_source(wanted.source, folders=call.folders)
+    report = engine.add(
+        admitted.source,
+        include=admitted.include,
+        metadata=_metadata(wanted.metadata),
+        namespace=namespace,
+        progress=call.progress,
+    )
+    return _result(report)
+
+
+def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Result:
+    """A document goes, with all that only it said."""
+    rights = call.rights
+    found = engine.catalogue.from_source(wanted.document_id)
+    if not found or not all(rights.may_see(one.namespace) for one in found):
+        raise UnknownName(f"no document {wanted.document_id!r}: `list_documents` shows the ids")
+    for one in found:
+        rights.home(one.namespace)
+    return _result(engine.remove(wanted.document_id, progress=call.progress))
+
+
+def _made_from(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+    return f"text-{digest[:16]}"
+
+
+def _metadata(given: Metadata) -> Mapping[str, MetaValue] | None:
+    if not given:
+        return None
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
+
+
+def _result(report: IngestReport) -> Result:
+    """What was done; raises `SourceError` where nothing was."""
+    failed = tuple(f"{one.source}: {one.reason}" for one in report.failed)
+    done = report.added or report.changed or report.unchanged or report.removed
+    if failed and not done:
+        raise SourceError("; ".join(failed))
+    value = Changed(
+        added=report.added,
+        changed=report.changed,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        failed=failed,
+        notes=report.notes,
+        pending_chunks=len(report.pending),
+    )
+    lines = [
+        f"{what}: {', '.join(names)}"
+        for what, names in (
+            ("added", value.added),
+            ("changed", value.changed),
+            ("unchanged", value.unchanged),
+            ("removed", value.removed),
+            ("failed", value.failed),
+            ("note", value.notes),
+        )
+        if names
+    ]
+    if value.pending_chunks:
+        lines.append(f"{value.pending_chunks} chunks wait for a language model")
+    return Result.of(lines or ["there was nothing to do"], value)

@@ -1,0 +1,199 @@
+"""What looking around in a graph gives out: frozen values with the sentences that they rest on.
+
+Offsets here are offsets into the **document's** text. Every collection has an order that says
+something: strongest, nearest or first in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceQuote:
+    """A place that speaks for something: `document_text[start:end] == quote`."""
+
+    document_id: str
+    title: str
+    chunk_id: str
+    start: int
+    end: int
+    quote: str
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenEntity:
+    """A thing as it is listed; `weight` is what all its relations weigh together."""
+
+    id: str
+    name: str
+    type: str
+    mention_count: int
+    document_count: int
+    weight: float
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityList:
+    """A part of a list of entities; `total` is how long the whole list is."""
+
+    items: tuple[SeenEntity, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenRelation:
+    """A relation between two entities, from `source` to `target` (ids).
+
+    `evidence` holds some of the sentences that state it, `evidence_count` says how many there are.
+    """
+
+    id: str
+    source: str
+    source_name: str
+    predicate: str
+    target: str
+    target_name: str
+    weight: float
+    description: str = ""
+    evidence: tuple[SourceQuote, ...] = ()
+    evidence_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameReason:
+    """One of an entity's names (its key), and why it is a name of this and nothing else.
+
+    The reason is empty where it could rest on documents that may not be seen.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityName:
+    """A community as others point to it."""
+
+    id: str
+    level: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityDetail:
+    """All that is known of a thing.
+
+    `evidence` are sentences that name it, from as many documents as can be; `relations` those of
+    either direction, strongest first, `relation_count` how many there are; `communities` those it
+    belongs to, the coarsest first.
+    """
+
+    id: str
+    name: str
+    type: str
+    description: str
+    aliases: tuple[str, ...]
+    names: tuple[NameReason, ...]
+    mention_count: int
+    document_count: int
+    weight: float
+    evidence: tuple[SourceQuote, ...]
+    relations: tuple[SeenRelation, ...]
+    relation_count: int
+    communities: tuple[CommunityName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """An entity near another, `hops` relations away."""
+
+    id: str
+    name: str
+    type: str
+    mention_count: int
+    document_count: int
+    weight: float
+    hops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """What lies about an entity: nodes nearest first (itself in front), then strongest joined.
+
+    `edges` are the relations among the nodes, strongest first.
+    """
+
+    entity: str
+    nodes: tuple[Neighbour, ...]
+    edges: tuple[SeenRelation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityPath:
+    """A way from one entity to another: `edges[i]` joins `nodes[i]` and `nodes[i + 1]`.
+
+    An edge is the strongest relation of the two, in whichever direction it is stated.
+    """
+
+    nodes: tuple[SeenEntity, ...]
+    edges: tuple[SeenRelation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCommunity:
+    """A community as it is listed. `size` counts its entities that are seen.
+
+    `weight` is what all relations of its entities weigh; `parent` and `children` are ids of
+    communities that are seen, too.
+    """
+
+    id: str
+    level: int
+    title: str
+    size: int
+    weight: float
+    parent: str | None
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityList:
+    """A part of a list of communities; `total` is how long the whole list is, `levels` how many."""
+
+    items: tuple[SeenCommunity, ...]
+    total: int
+    levels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFinding:
+    """One thing that a report says, with the places that say it."""
+
+    text: str
+    evidence: tuple[SourceQuote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityDetail:
+    """A community with its report; `entities` are its members, strongest first, `size` their count.
+
+    `rating` is 0–10, how much of the whole rests on it, and None where not all of it is seen;
+    `written_by` names the language model that wrote the report, if one did.
+    """
+
+    id: str
+    level: int
+    title: str
+    summary: str
+    rating: float | None
+    rating_reason: str
+    written_by: str
+    findings: tuple[SeenFinding, ...]
+    entities: tuple[SeenEntity, ...]
+    size: int
+    weight: float
+    parent: CommunityName | None
+    children: tuple[CommunityName, ...]

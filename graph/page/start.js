@@ -1,0 +1,227 @@
+// ── going from place to place, keys, and the beginning ───────────────────────────────────────────
+const TINY = 6;
+function say(text) { find("live").textContent = text; }
+
+function trailOf(place) {
+  const { tables } = state, all = { kind: "all" };
+  if (place.kind === "all") return [all];
+  if (place.kind === "community") return [all, ...tables.way(place.id).map((id) => ({ kind: "community", id }))];
+  if (place.kind === "near") return [...state.trail.filter((one) => one.kind !== "near"), place];
+  return [all, place];
+}
+const isSame = (one, other) => one.kind === other.kind && one.id === other.id;
+function nameOf(place) {
+  if (place.kind === "community") return state.tables.communities.title[place.id];
+  if (place.kind === "near") return `Around ${state.tables.names[place.id]}`;
+  return place.kind === "alone" ? "In no community" : first.about || "All communities";
+}
+async function go(place, { pin = -1, keeping = false } = {}) {
+  await state.ready;
+  const begun = performance.now();
+  state.turn += 1;
+  if (!keeping) state.trail = trailOf(place);
+  const scene = compose(state.tables, place, { matching: state.matching, pin });
+  put(scene);
+  state.opened = performance.now() - begun;
+  drawTrail();
+  drawNote(scene);
+  find("filter-community").value = place.kind === "community" ? String(place.id) : "";
+  say(`${nameOf(place)}: ${describe(scene)}`);
+  await placePanel(place, scene);
+  if (stage.scene === scene) document.documentElement.dataset.open = `${place.kind} ${place.id ?? ""}`.trim();
+}
+function describe(scene) {
+  const bubbles = scene.items.filter((item) => item.kind === "bubble").length, dots = scene.items.filter((item) => item.kind === "entity").length;
+  return [bubbles ? count(bubbles, "community", "communities") : "", dots ? entityCount(dots) : ""].filter(Boolean).join(" and ") || "nothing matches";
+}
+async function placePanel(place, scene) {
+  if (place.kind === "community") await communityPanel(place.id, { isOpen: true, scene });
+  else if (place.kind === "near") select(stage.scene.items.findIndex((item) => item.kind === "entity" && item.id === place.id));
+  else if (place.kind === "alone") alonePanel(scene);
+  else overviewPanel(scene);
+}
+async function select(at) {
+  if (at < 0) return;
+  await state.ready;
+  state.turn += 1;
+  stage.chosen = at;
+  network.redraw();
+  const item = stage.scene.items[at];
+  if (item.kind === "entity") await entityPanel(item.id);
+  else if (item.kind === "bubble") await communityPanel(item.id, { isOpen: false });
+  else alonePanel({ rows: state.tables.alone });
+}
+function unselect() {
+  const item = stage.scene.items[stage.chosen], here = state.trail.at(-1);
+  if (!item || (here.kind === "near" && item.id === here.id)) return false;
+  state.turn += 1;
+  stage.chosen = -1;
+  network.redraw();
+  placePanel(here, stage.scene);
+  return true;
+}
+function openItem(at) {
+  const item = stage.scene.items[at];
+  if (!item) return;
+  if (item.kind === "bubble") go({ kind: "community", id: item.id });
+  else if (item.kind === "alone") go({ kind: "alone" });
+  else if (state.tables.relationsOf(item.id).length) go({ kind: "near", id: item.id });
+}
+// To an entity, wherever it is: where it is drawn already, else in its own community.
+async function goEntity(row) {
+  await state.ready;
+  const drawn = () => stage.scene.items.findIndex((item) => item.kind === "entity" && item.id === row);
+  if (drawn() < 0) {
+    await go(homePlace(row), { pin: row });
+  }
+  const at = drawn();
+  await select(at);
+  say(`${state.tables.names[row]}: ${count(state.tables.relationsOf(row).length, "relation", "relations")}`);
+  const item = stage.scene.items[at], spot = item && network.canvasToDOM({ x: item.x, y: item.y }), box = canvasBox.getBoundingClientRect();
+  if (spot && (spot.x < 30 || spot.y < 50 || spot.x > box.width - 30 || spot.y > box.height - 40)) network.moveTo({ position: { x: item.x, y: item.y } });
+}
+// Where an entity is best seen: in its community, or among what it is linked with if that is tiny.
+function homePlace(row) {
+  const { tables } = state, home = tables.home[row];
+  if (home >= 0 && tables.communities.size[home] >= TINY) return { kind: "community", id: home };
+  if (tables.relationsOf(row).length > 1) return { kind: "near", id: row };
+  return home < 0 ? { kind: "alone" } : { kind: "community", id: home };
+}
+function up() {
+  if (unselect()) return;
+  if (state.trail.length > 1) go(state.trail.at(-2), {});
+}
+function drawTrail() {
+  find("trail").hidden = state.trail.length < 2;
+  find("trail").querySelector("ol").replaceChildren(...state.trail.map((place, at) => make("li", {},
+    at === state.trail.length - 1
+      ? make("span", { dir: "auto", "aria-current": "page", textContent: nameOf(place) })
+      : make("button", { type: "button", dir: "auto", textContent: nameOf(place), onclick: () => go(place) }))));
+}
+function drawNote(scene) {
+  const parts = [], { totals } = first;
+  if (scene.left > 0) parts.push(`${figure(scene.left)} lighter ones are not drawn: search and list have them all.`);
+  if (scene.weaker > 0) parts.push(`${count(scene.weaker, "weaker link is", "weaker links are")} not drawn.`);
+  if (totals.held < totals.entities) parts.push(`This page holds the ${figure(totals.held)} heaviest of ${entityCount(totals.entities)}.`);
+  find("note").hidden = !parts.length;
+  find("note").textContent = parts.join(" ");
+}
+
+// ── events ─────────────────────────────────────────────────────────────────────────────────────
+// The browser's own clicks: vis-network's come late, when another place may be open already.
+let pressed = { clientX: 0, clientY: 0 };
+canvasBox.addEventListener("pointerdown", (event) => { pressed = event; });
+canvasBox.addEventListener("click", (event) => {
+  closeResults();
+  const isDrag = Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > 6;
+  if (isDrag || event.detail > 1) return;
+  const point = pointed(event), at = itemAt(point);
+  if (at >= 0) select(at);
+  else if (!unselect()) { const territory = territoryAt(point); if (territory) showTerritory(territory); }
+});
+async function showTerritory(territory) {
+  state.turn += 1;
+  await communityPanel(territory.id, { isOpen: false });
+}
+canvasBox.addEventListener("dblclick", (event) => {
+  const point = pointed(event), at = itemAt(point), territory = at < 0 ? territoryAt(point) : null;
+  if (at >= 0) openItem(at);
+  else if (territory) go({ kind: "community", id: territory.id });
+});
+canvasBox.addEventListener("keydown", (event) => {
+  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  if (step) {
+    event.preventDefault();
+    const at = nextItem(stage.chosen, ...step);
+    select(at);
+    const item = stage.scene.items[at];
+    if (item) say(`${item.title}${item.held ? `, ${entityCount(item.held)}` : ""}`);
+  } else if (event.key === "Enter" && stage.chosen >= 0) {
+    event.preventDefault();
+    openItem(stage.chosen);
+  }
+});
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches?.("input, select, textarea");
+  if (event.key === "Escape") {
+    if (!results.hidden) closeResults();
+    else if (!filters.hidden) toggleFilters(false);
+    else { if (event.target === search) { search.value = ""; canvasBox.focus(); } up(); }
+  } else if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  else if (event.key === "/") { search.focus(); event.preventDefault(); }
+  else if (event.key === "Backspace") up();
+  else if (event.key === "0") fit(true);
+  else if (event.key === "+" || event.key === "=") zoomBy(1.4);
+  else if (event.key === "-") zoomBy(1 / 1.4);
+});
+find("zoom-in").onclick = () => zoomBy(1.4);
+find("zoom-out").onclick = () => zoomBy(1 / 1.4);
+find("zoom-fit").onclick = () => fit(true);
+find("theme").onclick = () => {
+  document.documentElement.dataset.theme = stage.dark ? "light" : "dark";
+  retheme();
+  say(stage.dark ? "dark" : "light");
+};
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", retheme);
+matchMedia("print").addEventListener("change", retheme);
+// Paper has a size of its own, and no script runs once it is laid out: the drawing is made ready before.
+function forPaper(isPaper) {
+  document.documentElement.classList.toggle("paper", isPaper);
+  retheme();
+  network.setSize("100%", "100%");
+  network.redraw();
+  fit(false);
+}
+addEventListener("beforeprint", () => forPaper(true));
+addEventListener("afterprint", () => forPaper(false));
+new ResizeObserver(() => requestAnimationFrame(() => fit(false))).observe(canvasBox);
+
+// graph.html#Name opens on the entity of that name.
+function askedFor() {
+  try {
+    const name = fold(decodeURIComponent(location.hash.slice(1)));
+    return name && name !== "panel" ? state.tables.names.findIndex((one) => fold(one) === name) : -1;
+  } catch {
+    return -1; // not a name but broken escapes
+  }
+}
+
+// ── begin: bubbles at once, everything else when the page has been read ──────────────────────────
+canvasBox.firstElementChild.tabIndex = -1;
+readTheme();
+find("counts").textContent = [
+  entityCount(first.totals.entities), count(first.totals.relations, "relation", "relations"),
+  count(first.totals.communities, "community", "communities"), count(first.totals.documents, "document", "documents"),
+].join(" · ");
+if (!first.is_flat) {
+  put({
+    items: first.bubbles.map((bubble) => ({ ...bubble, kind: "bubble", id: bubble.community, held: bubble.size })),
+    links: first.links, territories: [],
+  });
+}
+state.ready = new Promise((resolve) => {
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", resolve, { once: true });
+  else resolve();
+}).then(() => unpacked("columns")).then((columns) => { state.tables = new Tables(columns); });
+state.ready.then(async () => {
+  fillFilters();
+  find("filter-result").textContent = `${entityCount(state.tables.size)}`;
+  await go({ kind: "all" });
+  const named = askedFor();
+  if (named >= 0) await goEntity(named);
+  else if (first.centre >= 0 && !first.question) await goEntity(first.centre);
+  document.documentElement.dataset.ready = "true";
+  performance.mark("graph-ready");
+}).catch((error) => {
+  show(heading("This page cannot be opened here"), make("p", {
+    textContent: `Its data could not be unpacked (${error.message}). A browser of 2023 or later can do it; if this one is newer, the file is damaged.`,
+  }));
+});
+// What is drawn, for tests and for whoever scripts the page: names, and places in window pixels.
+window.graphPage = Object.freeze({
+  items: () => stage.scene.items.map(({ kind, title, x, y, radius }) => {
+    const box = canvasBox.getBoundingClientRect(), spot = network.canvasToDOM({ x, y });
+    return { kind, title, x: spot.x + box.x, y: spot.y + box.y, radius: radius * network.getScale() };
+  }),
+  openMilliseconds: () => state.opened,
+});

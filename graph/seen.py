@@ -1,0 +1,243 @@
+"""The graph as it may be seen: whole, or only what some documents say.
+
+Where not every document may be seen, nothing comes from the others: a thing that only they name is
+not there, one that they name too has the names, the kind and the counts that the seen documents
+give it, and a relation weighs what they say of it. What is one thing is decided anew for those, by
+the names that are seen. Reads; derives and writes nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from .adjacency import Adjacency, Numbers
+from .curation import RENAME
+from .curation_store import read_curations
+from .facts import batches
+from .model import Entity, Name, content_id
+from .name_facts import read_names, read_stated_aliases
+from .read import entity_of_row, read_entities
+from .relating import Ends, evidence_weight, relation_ends
+from .resolve import resolve
+from .schema import chunks, entities, names, relations, statements
+
+
+@dataclass(frozen=True)
+class SeenGraph:
+    """Entities by number, sorted by id, and the relations between them, by source and target.
+
+    `stated[row]` is the number of a relation's predicate in `predicates`.
+
+    `node_of` is the number of the entity that a name key means; `derived_of` the entity of the
+    whole library that each stands for, the same but for what was decided anew. `whole` says of each
+    whether all that is known of it is seen. `documents` are those seen, None for all.
+    """
+
+    entities: tuple[Entity, ...]
+    whole: tuple[bool, ...]
+    derived_of: tuple[tuple[str, ...], ...]
+    node_of: Mapping[str, int]
+    predicates: tuple[str, ...]
+    stated: Numbers
+    adjacency: Adjacency
+    documents: frozenset[str] | None
+
+    @property
+    def size(self) -> int:
+        """How many entities and relations there are."""
+        return len(self.entities) + len(self.stated)
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        """The number of each entity, by id."""
+        return {entity.id: number for number, entity in enumerate(self.entities)}
+
+    @cached_property
+    def seen_as(self) -> dict[str, tuple[int, ...]]:
+        """What stands for each entity of the whole library, by its id."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for number, ids in enumerate(self.derived_of):
+            for derived in ids:
+                found[derived].append(number)
+        return {key: tuple(some) for key, some in found.items()}
+
+    @cached_property
+    def ranked(self) -> tuple[int, ...]:
+        """The entities, the most mentioned first; then by what joins them, and by name."""
+        strengths = self.adjacency.strengths.tolist()
+
+        def order(number: int) -> tuple[int, float, str, str]:
+            entity = self.entities[number]
+            return -entity.mention_count, -strengths[number], entity.name, entity.id
+
+        return tuple(sorted(range(len(self.entities)), key=order))
+
+    @cached_property
+    def rank_of(self) -> dict[int, int]:
+        """The place of each entity in `ranked`."""
+        return {number: place for place, number in enumerate(self.ranked)}
+
+    def ends(self, row: int) -> Ends:
+        """What a relation says: source id, predicate, target id."""
+        source = self.entities[int(self.adjacency.sources[row])]
+        target = self.entities[int(self.adjacency.targets[row])]
+        return source.id, self.predicates[int(self.stated[row])], target.id
+
+    def relation_id(self, row: int) -> str:
+        """The id of a relation: that of the derived one where both its ends are."""
+        return content_id("r", *self.ends(row))
+
+
+class _Seen(NamedTuple):
+    """An entity, whether all of it is seen, and the entities of the whole library it stands for."""
+
+    entity: Entity
+    is_whole: bool
+    derived: tuple[str, ...]
+
+
+def read_seen(connection: Connection, documents: Collection[str] | None = None) -> SeenGraph:
+    """The graph as these documents have it; without `documents` the whole."""
+    if documents is None:
+        return _whole(connection)
+    seen = frozenset(documents)
+    found = _seen_entities(connection, read_names(connection, seen))
+    weights: defaultdict[Ends, float] = defaultdict(float)
+    entity_of = {key: one.entity.id for one in found for key in one.entity.keys}
+    for ends, weight in _said(connection, seen, entity_of):
+        weights[ends] += weight
+    related = ((*ends, weight) for ends, weight in sorted(weights.items()))
+    return _assembled(found, related, documents=seen)
+
+
+def _whole(connection: Connection) -> SeenGraph:
+    found = [_Seen(entity, True, (entity.id,)) for entity in read_entities(connection)]
+    columns = (relations.c.source_id, relations.c.predicate, relations.c.target_id)
+    rows = connection.execute(select(*columns, relations.c.weight))
+    return _assembled(found, map(tuple, rows), documents=None)
+
+
+def _assembled(
+    found: Sequence[_Seen],
+    related: Iterable[tuple[str, str, str, float]],
+    *,
+    documents: frozenset[str] | None,
+) -> SeenGraph:
+    ordered = sorted(found, key=lambda one: one.entity.id)
+    known = tuple(one.entity for one in ordered)
+    number_of = {entity.id: number for number, entity in enumerate(known)}
+    code_of: dict[str, int] = {}
+    columns: tuple[list[int], list[int], list[int], list[float]] = ([], [], [], [])
+    for source, predicate, target, weight in related:
+        if source in number_of and target in number_of:
+            columns[0].append(number_of[source])
+            columns[1].append(number_of[target])
+            columns[2].append(code_of.setdefault(predicate, len(code_of)))
+            columns[3].append(weight)
+    predicates = sorted(code_of)
+    rank = np.array([bisect_left(predicates, one) for one in code_of], dtype=np.int64)
+    sources, targets, codes = (np.array(column, dtype=np.int64) for column in columns[:3])
+    said = rank[codes] if len(codes) else codes
+    order = np.lexsort((said, targets, sources))
+    weights = np.array(columns[3], dtype=np.float64).round(6)[order]
+    return SeenGraph(
+        entities=known,
+        whole=tuple(one.is_whole for one in ordered),
+        derived_of=tuple(one.derived for one in ordered),
+        node_of={key: number for number, entity in enumerate(known) for key in entity.keys},
+        predicates=tuple(predicates),
+        stated=said[order],
+        adjacency=Adjacency.build(sources[order], targets[order], weights, nodes=len(known)),
+        documents=documents,
+    )
+
+
+def _seen_entities(connection: Connection, seen: Sequence[Name]) -> list[_Seen]:
+    """What the seen names mean, whether that is the whole of it, and the derived entity."""
+    meant: defaultdict[str, list[Name]] = defaultdict(list)
+    by_key = {name.key: name for name in seen}
+    for batch in batches(by_key):
+        query = select(names.c.key, names.c.entity_id)
+        for key, entity_id in connection.execute(
+            query.where(names.c.key.in_(batch), names.c.dirty.is_(False))
+        ):
+            meant[entity_id].append(by_key[key])
+    found: list[_Seen] = []
+    parts: list[Name] = []
+    derived_of: dict[str, str] = {}
+    for entity in _derived(connection, meant):
+        some = meant[entity.id]
+        if _is_whole(entity, some):
+            found.append(_Seen(entity, True, (entity.id,)))
+        else:
+            parts += some
+            derived_of.update((name.key, entity.id) for name in some)
+    for entity in _decided_anew(connection, parts):
+        ids = tuple(sorted({derived_of[key] for key in entity.keys}))
+        found.append(_Seen(entity, False, ids))
+    return found
+
+
+def _is_whole(entity: Entity, seen: Sequence[Name]) -> bool:
+    """Whether these names, as they were counted, are all that is known of an entity."""
+    counted = sum(sum(name.surfaces.values()) for name in seen)
+    documents = frozenset[str]().union(*(name.documents for name in seen))
+    return (
+        len(seen) == len(entity.keys)
+        and counted == entity.mention_count
+        and len(documents) == entity.document_count
+    )
+
+
+def _decided_anew(connection: Connection, seen: Sequence[Name]) -> list[Entity]:
+    """What is one thing among names of which something is hidden: by what is seen alone.
+
+    A user's decisions hold, but for new names, which may come from what is hidden.
+    """
+    if not seen:
+        return []
+    kept = [each for each in read_curations(connection) if each.action != RENAME]
+    documents = frozenset[str]().union(*(name.documents for name in seen))
+    return resolve(seen, read_stated_aliases(connection, documents), curations=kept)[0]
+
+
+def _derived(connection: Connection, ids: Collection[str]) -> Iterator[Entity]:
+    """The derived entities of these ids with all their keys, sorted by id."""
+    for batch in batches(ids):
+        keys: defaultdict[str, list[str]] = defaultdict(list)
+        inside = select(names.c.key, names.c.entity_id).where(names.c.entity_id.in_(batch))
+        for key, entity_id in connection.execute(inside.order_by(names.c.key)):
+            keys[entity_id].append(key)
+        query = select(entities).where(entities.c.id.in_(batch), entities.c.dirty.is_(False))
+        for row in connection.execute(query.order_by(entities.c.id)):
+            yield entity_of_row(row, keys=tuple(keys[row.id]))
+
+
+def _said(
+    connection: Connection, documents: Collection[str], entity_of: Mapping[str, str]
+) -> Iterator[tuple[Ends, float]]:
+    """What each place of the documents adds to a relation's weight."""
+    table = statements.c
+    columns = (table.chunk_id, table.start, table.end, table.subject, table.predicate)
+    query = select(*columns, table.object, table.strength, table.inferred).join(
+        chunks, chunks.c.id == table.chunk_id
+    )
+    best: dict[tuple[Ends, str, int, int], float] = {}
+    for batch in batches(documents):
+        rows = connection.execute(query.where(chunks.c.document_id.in_(batch)))
+        for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
+            ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
+            if ends is not None:
+                place = (ends, chunk_id, start, end)
+                weight = evidence_weight(predicate, strength, inferred)
+                best[place] = max(best.get(place, 0.0), weight)
+    for (ends, *_), weight in sorted(best.items()):
+        yield ends, weight

@@ -1,0 +1,304 @@
+"""Parts of a graph: around an entity, inside a community, what an answer rests on.
+
+Values in, values out: a part is a `GraphExport` like the whole, so every export writes it alike.
+Knows nothing of files, pages or where a graph comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from .decide import find_key
+from .errors import GraphInputError
+from .model import Community, Entity, GraphExport
+
+MAX_HOPS = 6
+SUGGESTIONS = 5
+MIN_LIKENESS = 60.0
+"""Titles less like what was asked for (rapidfuzz' WRatio, 0–100) are not suggested."""
+
+ANSWER_ENTITIES = 120
+"""Of all that an answer's chunks name, at most so many: the cited first, then the heaviest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """A numbered source of an answer: `chunk_id` is where `text` stands, in document `title`."""
+
+    number: int
+    title: str
+    text: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a graph with what it is.
+
+    `about` says in a line what was chosen; `centre` is the id of the entity that it is around, ""
+    for none; `strong` are the ids of what matters most in it; `question`, `answer` and `quotes`
+    are shown with it where it is what an answer rests on.
+    """
+
+    export: GraphExport
+    about: str = ""
+    centre: str = ""
+    strong: tuple[str, ...] = ()
+    question: str = ""
+    answer: str = ""
+    quotes: tuple[Quote, ...] = ()
+
+
+def weights(export: GraphExport) -> dict[str, float]:
+    """An entity's weight by id: that of its relations, and a little for each mention."""
+    weight = {entity.id: 0.1 * entity.mention_count for entity in export.entities}
+    for relation in sorted(export.relations, key=lambda r: r.id):
+        for entity_id in (relation.source_id, relation.target_id):
+            if entity_id in weight:
+                weight[entity_id] += relation.weight
+    return weight
+
+
+def part_around(export: GraphExport, name: str, *, hops: int = 1, limit: int = 300) -> Part:
+    """The entity of this name or id and what is within `hops` relations of it.
+
+    At most `limit` entities: nearer before farther, and among equally near ones those that the
+    strongest relations lead to.
+
+    Raises:
+        GraphInputError: nothing, or more than one thing, has this name (the message names what
+            comes near), or a number is out of range.
+    """
+    if not 0 <= hops <= MAX_HOPS:
+        raise GraphInputError(f"hops must be 0 to {MAX_HOPS}, not {hops!r}")
+    if limit < 1:
+        raise GraphInputError(f"limit must be at least 1, not {limit!r}")
+    entity = entity_called(export, name)
+    chosen = _reached(export, entity.id, hops=hops, limit=limit)
+    steps = "1 step" if hops == 1 else f"{hops} steps"
+    return Part(
+        export=restricted(export, chosen),
+        about=f"Within {steps} of {entity.name}",
+        centre=entity.id,
+        strong=(entity.id,),
+    )
+
+
+def part_of_community(export: GraphExport, wanted: str | int) -> Part:
+    """One community with all communities inside it.
+
+    `wanted` is its id, its number in `listed`, or the title of its report.
+
+    Raises:
+        GraphInputError: there is none such; the message names titles that come near.
+    """
+    community = community_called(export, wanted)
+    report = next((one for one in export.reports if one.community_id == community.id), None)
+    title = report.title if report is not None else community.id
+    return Part(export=restricted(export, community.entity_ids), about=f"Community: {title}")
+
+
+def part_of_answer(
+    export: GraphExport,
+    *,
+    question: str,
+    answer: str,
+    quotes: Sequence[Quote],
+    read: Iterable[str] = (),
+    names: Iterable[str] = (),
+) -> Part:
+    """What an answer rests on.
+
+    Args:
+        export: the whole graph, with `appearances`.
+        question: what was asked.
+        answer: what was answered.
+        quotes: what the answer cites.
+        read: ids of the chunks that were read for it, best first.
+        names: what the search went through on its way to them, as it is written there.
+
+    Entities named in the quotes come first and are `strong`; then those on the search's way, then
+    the others that stand in the chunks, the heaviest first.
+    """
+    quoted = {quote.chunk_id for quote in quotes}
+    strong = _named_in(export, quotes)
+    chunks = quoted | set(read)
+    weight = weights(export)
+    way = _called_any(export, names)
+    standing = {
+        entity_id
+        for entity_id, places in sorted(export.appearances.items())
+        if not chunks.isdisjoint(places)
+    }
+    order = sorted(
+        standing | strong | way,
+        key=lambda one: (one not in strong, one not in way, -weight[one], one),
+    )[:ANSWER_ENTITIES]
+    return Part(
+        export=restricted(export, order),
+        about="What the answer rests on",
+        strong=tuple(one for one in order if one in strong),
+        question=question,
+        answer=answer,
+        quotes=tuple(quotes),
+    )
+
+
+def entity_called(export: GraphExport, name: str) -> Entity:
+    """The entity of this id, name or alias.
+
+    Raises:
+        GraphInputError: none, or several; the message names what comes near.
+    """
+    by_id = {entity.id: entity for entity in export.entities}
+    if name in by_id:
+        return by_id[name]
+    key = find_key(name, export.entities)
+    return next(entity for entity in export.entities if key in entity.keys)
+
+
+def listed(export: GraphExport) -> list[Community]:
+    """Communities of several entities: level by level, those with the heaviest relations first."""
+    weight: dict[str, float] = defaultdict(float)
+    for relation in export.relations:
+        weight[relation.source_id] += relation.weight
+        weight[relation.target_id] += relation.weight
+
+    def order(community: Community) -> tuple[int, float, str]:
+        return (
+            community.level,
+            -sum(weight.get(e, 0.0) for e in community.entity_ids),
+            community.id,
+        )
+
+    return sorted((one for one in export.communities if len(one.entity_ids) > 1), key=order)
+
+
+def community_called(export: GraphExport, wanted: str | int) -> Community:
+    """The community of this id, number in `listed` (from 1), or title.
+
+    Of several with one title the first in `listed` is meant.
+
+    Raises:
+        GraphInputError: there is none such.
+    """
+    text = str(wanted).strip()
+    by_id = {community.id: community for community in export.communities}
+    if text in by_id:
+        return by_id[text]
+    order = listed(export)
+    if re.fullmatch(r"#?[0-9]{1,9}", text):
+        number = int(text.lstrip("#"))
+        if 1 <= number <= len(order):
+            return order[number - 1]
+        raise GraphInputError(
+            f"there is no community {number}: they are numbered 1 to {len(order)}"
+        )
+    titles: dict[str, Community] = {}
+    by_title = {report.community_id: report.title for report in export.reports}
+    for community in order:
+        titles.setdefault(_folded(by_title.get(community.id, "")), community)
+    if text and _folded(text) in titles:
+        return titles[_folded(text)]
+    near = _near(text, [by_title[one.id] for one in order if by_title.get(one.id)])
+    advice = f"; near it are {', '.join(map(repr, near))}" if near else ""
+    raise GraphInputError(f"no community has the id, number or title {text!r}{advice}")
+
+
+def restricted(export: GraphExport, entity_ids: Iterable[str]) -> GraphExport:
+    """The graph of these entities alone.
+
+    Relations between two of them stay; communities keep those of their members that are there, and
+    go where none is; a report goes with its community, and is still about the whole of it.
+    """
+    chosen = set(entity_ids)
+    relations = tuple(
+        one for one in export.relations if one.source_id in chosen and one.target_id in chosen
+    )
+    communities = tuple(
+        replace(one, entity_ids=tuple(e for e in one.entity_ids if e in chosen))
+        for one in export.communities
+        if not chosen.isdisjoint(one.entity_ids)
+    )
+    left = {community.id for community in communities}
+    reports = tuple(report for report in export.reports if report.community_id in left)
+    appearances = {key: value for key, value in export.appearances.items() if key in chosen}
+    claims = tuple(one for one in export.claims if one.subject_id in chosen)
+    needed = {place.chunk_id for one in relations for place in one.evidences}
+    needed |= {place.chunk_id for one in reports for f in one.findings for place in f.evidences}
+    needed |= {chunk_id for places in appearances.values() for chunk_id in places}
+    needed |= {one.chunk_id for one in claims}
+    return GraphExport(
+        entities=tuple(one for one in export.entities if one.id in chosen),
+        relations=relations,
+        communities=communities,
+        reports=reports,
+        claims=claims,
+        chunks={key: chunk for key, chunk in export.chunks.items() if key in needed},
+        appearances=appearances,
+    )
+
+
+def _reached(export: GraphExport, start: str, *, hops: int, limit: int) -> list[str]:
+    """Breadth first, each ring in the order of the strongest tie with what was there before."""
+    ties: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for relation in sorted(export.relations, key=lambda r: r.id):
+        ties[relation.source_id][relation.target_id] += relation.weight
+        ties[relation.target_id][relation.source_id] += relation.weight
+    found, ring = {start}, [start]
+    order = [start]
+    for _ in range(hops):
+        strength: dict[str, float] = defaultdict(float)
+        for one in ring:
+            for other, weight in ties[one].items():
+                if other not in found:
+                    strength[other] = max(strength[other], weight)
+        ring = sorted(strength, key=lambda one: (-strength[one], one))[: limit - len(order)]
+        found.update(ring)
+        order += ring
+    return order
+
+
+def _named_in(export: GraphExport, quotes: Sequence[Quote]) -> set[str]:
+    """The entities in the quotes' chunks one of whose names stands in the quote itself."""
+    texts: dict[str, str] = defaultdict(str)
+    for quote in quotes:
+        texts[quote.chunk_id] += f" {_folded(quote.text)}"
+    found: set[str] = set()
+    for entity in export.entities:
+        said = [texts[one] for one in export.appearances.get(entity.id, ()) if one in texts]
+        if said:
+            names = [_folded(name) for name in (entity.name, *entity.aliases, *entity.keys)]
+            if any(name and name in text for name in names for text in said):
+                found.add(entity.id)
+    return found
+
+
+def _called_any(export: GraphExport, names: Iterable[str]) -> set[str]:
+    wanted = {_folded(name) for name in names}
+    return {
+        entity.id
+        for entity in export.entities
+        if not wanted.isdisjoint(map(_folded, (entity.name, *entity.aliases)))
+    }
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _near(text: str, titles: Sequence[str]) -> list[str]:
+    from rapidfuzz import fuzz, process, utils
+
+    scored = process.extract(
+        text,
+        sorted(set(titles)),
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        limit=SUGGESTIONS,
+        score_cutoff=MIN_LIKENESS,
+    )
+    return [match for match, *_ in sorted(scored, key=lambda one: (-one[1], one[0]))]

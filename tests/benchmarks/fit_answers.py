@@ -1,0 +1,192 @@
+"""Fit and check the weights of `engine.answer.extracts.weigh` and `engine.answer.extracts.short`.
+
+    python tests/benchmarks/fit_answers.py
+
+Of every question the passages found are taken apart into sentences, and the best of these into
+spans. The weights make what holds (or is) the gold answer likely among all others: the logarithm of
+its share of a softmax, every set weighing the same, with a small ridge. English is fitted on the
+sets below; *single* are the steps into which MuSiQue takes its questions apart, so that not all
+teach chains. Chinese is fitted on CMRC. Prints how often the best one to three sentences hold the
+answer, and how often the likeliest span is it, judged by a fit without the set (CMRC: without a
+fifth of its documents), then the weights. Needs ../shared/data.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from answers import Asked, asked_of, contains, f1, opened
+from corpora import DATA
+from scipy.optimize import minimize
+
+from engine import KnowledgeEngine
+from engine.answer.extracts import short, weigh
+from engine.answer.extracts.asked import asked_for
+from engine.answer.extracts.expect import expected_kinds, without_asking
+from engine.answer.language import language_of
+from engine.answer.sentences import split_passages
+from engine.index.door import capitalised_names, sentence_spans
+from engine.retrieve.tokens import tokens
+
+ENGLISH = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "single", "sample")
+CHINESE = "cmrc2018_zh"
+PENALTY = 0.001
+RIGHT = 0.8
+"""From this F1 on a span is the answer."""
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is chosen from for one question: features of each, and which of them are right."""
+
+    features: np.ndarray
+    right: np.ndarray
+    group: int
+
+
+def single_steps() -> list[Asked]:
+    """MuSiQue's questions taken apart: each step as a question with the answers before put in."""
+    found = []
+    path = DATA / "musique_train100" / "queries.jsonl"
+    for line in path.read_text(encoding="utf8").splitlines():
+        known: list[str] = []
+        for step in json.loads(line)["decomposition"]:
+            text = step["question"]
+            for number, answer in enumerate(known, start=1):
+                text = text.replace(f"#{number}", answer)
+            known.append(step["answer"])
+            if ">>" not in text and "#" not in text:
+                text = f"{text[0].upper()}{text[1:]}".replace(" ?", "?")
+                found.append(Asked(text, (step["answer"],), (step["gold_id"],), "single"))
+    return found
+
+
+def cases(name: str) -> tuple[list[Case], list[Case]]:
+    """For each question of a set that the question does not decide itself: sentences, and spans."""
+    asked = single_steps() if name == "single" else asked_of(name)
+    with opened("musique_train100" if name == "single" else name) as engine:
+        idf = engine._keyword.idf()
+        found = [
+            each
+            for one in asked
+            if not one.decides and (language_of(one.text) == "zh") == (name == CHINESE)
+            for each in _choices(engine, one, idf)
+        ]
+    return [one for one, _ in found], [other for _, other in found]
+
+
+def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case, Case]]:
+    passages = engine.retrieve(asked.text)
+    wanted = {term: max(idf(term), 0.0) for term in tokens(without_asking(asked.text))}
+    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    if not sentences or not sum(wanted.values()):
+        return
+    kinds = expected_kinds(asked.text)
+    matrix, _ = weigh.features(sentences, passages, wanted=wanted, kinds=kinds, weight=idf)
+    group = zlib.crc32(asked.documents[0].encode()) % FOLDS
+    holds = np.array(
+        [
+            contains(s.text, asked.answers)
+            and passages[s.passage].document_id.endswith(asked.documents)
+            for s in sentences
+        ]
+    )
+    weighed = weigh.weigh(
+        sentences,
+        passages,
+        wanted=wanted,
+        kinds=kinds,
+        weight=idf,
+        language=language_of(asked.text),
+    )
+    spans, features = short.candidates(
+        asked.text,
+        weighed,
+        asked=asked_for(asked.text, tokens=tokens),
+        wanted=wanted,
+        tokens=tokens,
+        names=capitalised_names,
+    )
+    is_it = np.array([max(f1(s.text, gold) for gold in asked.answers) >= RIGHT for s in spans])
+    yield Case(matrix, holds, group), Case(features, is_it.astype(bool), group)
+
+
+def fit(sets: Sequence[Sequence[Case]]) -> np.ndarray:
+    """The weights under which what is right is likeliest."""
+    chosen = [(c, 1 / len(some) / len(sets)) for some in sets for c in some if c.right.any()]
+
+    def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = float(PENALTY * beta @ beta), 2 * PENALTY * beta
+        for case, weight in chosen:
+            share = _softmax(case.features @ beta)
+            right = share * case.right
+            value -= weight * float(np.log(right.sum() + 1e-12))
+            gradient = gradient - weight * case.features.T @ (right / (right.sum() + 1e-12) - share)
+        return value, gradient
+
+    width = chosen[0][0].features.shape[1]
+    return np.asarray(minimize(loss, np.zeros(width), jac=True, method="L-BFGS-B").x)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    raised = np.exp(scores - scores.max())
+    return np.asarray(raised / raised.sum())
+
+
+def within(some: Sequence[Case], beta: np.ndarray, depth: int) -> list[bool]:
+    """Whether one of the best is right, of each."""
+    return [
+        bool(case.right[np.argsort(-(case.features @ beta), kind="stable")[:depth]].any())
+        if case.right.size
+        else False
+        for case in some
+    ]
+
+
+def report(name: str, some: Sequence[Case], betas: Sequence[np.ndarray], depths: Sequence[int]):
+    """Print how often the best are right, each judged by the fit of its group."""
+    shares = []
+    for depth in depths:
+        right = [
+            each
+            for number, beta in enumerate(betas)
+            for each in within(
+                [c for c in some if len(betas) == 1 or c.group == number], beta, depth
+            )
+        ]
+        shares.append(f"{np.mean(right):.3f}")
+    print(f"  {name:20} {len(some):5d} questions  best {depths}: {' '.join(shares)}")
+
+
+def main() -> None:
+    """Command line."""
+    english = {name: cases(name) for name in ENGLISH}
+    chinese = cases(CHINESE)
+    for place, (what, module, depths) in enumerate(
+        (("sentences", weigh, (1, 2, 3)), ("spans", short, (1, 3)))
+    ):
+        print(f"{what}, by a fit that never saw them:")
+        some = {name: both[place] for name, both in english.items()}
+        for name, own in some.items():
+            rest = [other for key, other in some.items() if key != name]
+            report(name, own, [fit(rest)], depths)
+        betas = [fit([[c for c in chinese[place] if c.group != n]]) for n in range(FOLDS)]
+        report(CHINESE, chinese[place], betas, depths)
+        for language, beta in (("en", fit(list(some.values()))), ("zh", fit([chinese[place]]))):
+            print(f"  {language}: {', '.join(f'{x:.2f}' for x in beta)}")
+            now = module.COEFFICIENTS[language]
+            print(f"  in the code: {', '.join(f'{x:.2f}' for x in now)}")
+
+
+if __name__ == "__main__":
+    main()

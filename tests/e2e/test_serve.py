@@ -1,0 +1,181 @@
+"""`loregraph serve` and `loregraph token` as somebody types them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api_server import ApiServer
+from click.testing import Result
+from filelock import FileLock
+from typer.testing import CliRunner
+
+from engine.errors import EngineError
+from engine.serve.tokens import token_app
+
+Run = Callable[..., Any]
+
+
+def test_it_says_where_it_listens_in_one_line_and_ends_cleanly_on_an_interrupt(
+    tmp_path: Path,
+) -> None:
+    server = ApiServer(tmp_path)
+    server.start()
+    assert server.log() == f"loregraph listens at {server.url} (Ctrl-C ends it)\n"
+    assert server.process is not None
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(timeout=20) == 0
+    assert server.log().count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_one_clear_line(loregraph: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = loregraph(tmp_path, "serve", "--port", port)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"port {port} on 127.0.0.1 is taken" in done.stderr
+    assert not (tmp_path / "library").exists()
+
+
+def test_beyond_this_machine_it_wants_a_token(loregraph: Run, tmp_path: Path) -> None:
+    done = loregraph(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "loregraph token create" in done.stderr
+
+
+def test_a_token_is_shown_once_and_kept_as_a_hash(tmp_path: Path) -> None:
+    made = token(tmp_path, "create", "ann", "--read", "north", "--write", "")
+    secret = made.stdout.strip()
+    assert secret.startswith("lore_")
+    assert len(secret) > 40
+    assert "not shown again" in made.stderr
+    kept = tmp_path / "tokens.json"
+    assert secret not in kept.read_text(encoding="utf8")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    shown = token(tmp_path, "list", "--json").stdout
+    (row,) = json.loads(shown)
+    expected = {"id": row["id"], "name": "ann", "read": ["north"], "write": [""], "admin": False}
+    assert row == expected
+    assert secret not in shown
+    assert token(tmp_path, "list").stdout == f"{row['id']}  ann  reads north, writes ''\n"
+    assert token(tmp_path, "revoke", "ann").stdout == f"{row['id']} ann revoked\n"
+    assert "no tokens" in token(tmp_path, "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        pytest.param(["create", "bob"], "may do nothing", id="no right"),
+        pytest.param(["create", "bob", "--read", "a/b"], "namespace 'a/b'", id="namespace"),
+        pytest.param(["revoke", "nobody"], "no token 'nobody'", id="unknown"),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused(
+    tmp_path: Path, arguments: list[str], reason: str
+) -> None:
+    error = token(tmp_path, *arguments).exception
+    assert isinstance(error, EngineError)
+    assert reason in str(error)
+
+
+def test_two_tokens_have_two_names(tmp_path: Path) -> None:
+    token(tmp_path, "create", "ann", "--admin")
+    assert "named 'ann'" in str(token(tmp_path, "create", "ann", "--admin").exception)
+
+
+def token(library: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(token_app, [*arguments, "--library", str(library)])
+
+
+def test_a_list_of_tokens_that_is_broken_lets_nobody_in(tmp_path: Path) -> None:
+    with ApiServer(tmp_path) as server:
+        token = server.token("ann", is_admin=True)
+        file = server.library / "tokens.json"
+        with server.client(token) as client:
+            assert client.get("/v1/stats").status_code == 200
+            whole = file.read_bytes()
+            file.write_bytes(whole[:-20])
+            assert client.get("/v1/stats").status_code == 503
+            file.unlink()  # lost: the door stays shut
+            assert client.get("/v1/stats").status_code == 401
+            file.write_bytes(whole)
+            assert client.get("/v1/stats").status_code == 200
+
+
+def test_a_job_in_hand_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    """What it had not committed is sent again; the library is sound."""
+    text = "Captain Ada Brine met Orrin Vale at Gull Quay on day {}. It rained.\n\n"
+    with ApiServer(tmp_path) as server, server.client() as client:
+        big = "".join(map(text.format, range(20_000))).encode()
+        sent = client.post("/v1/documents", files=[("files", ("big.md", big))])
+        job = sent.json()["job"]
+        server.stop()
+    assert "Traceback" not in server.log()
+    with ApiServer(tmp_path) as server, server.client() as client:
+        assert client.get(f"/v1/jobs/{job}").json()["state"] == "interrupted"
+        assert not list(server.library.glob("incoming/*"))
+        assert client.get("/v1/health").status_code == 200
+
+
+def test_another_origin_may_call_where_settings_say_so(tmp_path: Path) -> None:
+    env = {"LOREGRAPH_SERVE__CORS_ORIGINS": "[https://friend.example]"}
+    asked = {"Access-Control-Request-Method": "POST"}
+    with ApiServer(tmp_path, env=env) as server, server.client() as client:
+        for origin, allowed in (("https://friend.example", True), ("https://foe.example", False)):
+            headers = {"Origin": origin}
+            flight = client.options("/v1/retrieve", headers=headers | asked)
+            assert ("access-control-allow-origin" in flight.headers) == allowed
+            sent = client.post("/v1/retrieve", json={"question": "x"}, headers=headers)
+            assert sent.status_code == (200 if allowed else 403)
+
+
+def test_requests_are_limited_a_minute(tmp_path: Path) -> None:
+    env = {"LOREGRAPH_SERVE__REQUESTS_PER_MINUTE": "5"}
+    with ApiServer(tmp_path, env=env) as server, server.client() as client:
+        got = [client.get("/v1/stats").status_code for _ in range(7)]
+        refused = client.get("/v1/stats")
+        assert got.count(200) in (5, 6)  # one may have come back meanwhile
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["retry-after"]) <= 12
+        assert client.get("/v1/health").status_code == 200
+
+
+def test_a_tls_certificate_is_used(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    subprocess.run(
+        [*make, "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )
+    env = {
+        "LOREGRAPH_SERVE__TLS_CERTIFICATE": str(certificate),
+        "LOREGRAPH_SERVE__TLS_KEY": str(key),
+    }
+    with ApiServer(tmp_path / "here", env=env) as server:
+        assert server.url.startswith("https://")
+        with server.client(verify=False) as client:
+            assert client.get("/v1/health").status_code == 200
+
+
+def test_an_error_names_no_place_on_the_server(tmp_path: Path) -> None:
+    """Another process writes for longer than this one waits."""
+    env = {"LOREGRAPH_LIBRARY__LOCK_TIMEOUT_SECONDS": "0.2"}
+    with (
+        ApiServer(tmp_path, env=env) as server,
+        FileLock(server.library / "write.lock"),
+        server.client() as client,
+    ):
+        refused = client.post("/v1/texts", json={"text": "A note."})
+    assert refused.status_code == 503
+    assert "another process is writing" in refused.json()["detail"]
+    assert str(tmp_path) not in refused.text

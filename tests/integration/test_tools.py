@@ -1,0 +1,297 @@
+"""What agents can do with a library, as LlamaIndex's agents do it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
+from llama_index.core.tools import FunctionTool
+from llama_index.llms.openai_like import OpenAILike
+from openai_server import Reply
+
+from engine import KnowledgeEngine
+from engine.errors import NotAllowed, QuestionError, UnknownName
+from engine.tools.call import LONGEST_ANSWER, Call
+from engine.tools.definitions import TOOLS
+from engine.tools.rights import ALL_RIGHTS
+from engine.tools.values import FoundPassages
+
+OpenEngine = Callable[..., KnowledgeEngine]
+READING = [
+    "search",
+    "ask",
+    "explore_entity",
+    "explore_topics",
+    "list_documents",
+    "read_document",
+    "stats",
+]
+WRITING = ["add_text", "add_document", "remove"]
+LAMP = "Captain Ada Brine lit the lamp at Gull Quay in 1901. Orrin Vale met Ada Brine at Gull Quay."
+LEDGER = "Xenia Morrow hid the Zanzara ledger at Gull Quay. Ada Brine owes Xenia Morrow."
+
+
+@pytest.fixture(scope="module")
+def engine(
+    tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine
+) -> Iterator[KnowledgeEngine]:
+    with open_engine(tmp_path_factory.mktemp("tools") / "library") as engine:
+        engine.add_text(LAMP, document_id="lamp", title="The lamp", namespace="north")
+        engine.add_text(LEDGER, document_id="ledger", title="The ledger", namespace="south")
+        yield engine
+
+
+@pytest.fixture
+def own(tmp_path: Path, open_engine: OpenEngine) -> Iterator[KnowledgeEngine]:
+    with open_engine(tmp_path / "library") as engine:
+        yield engine
+
+
+def named(tools: list[FunctionTool]) -> dict[str, FunctionTool]:
+    return {str(tool.metadata.name): tool for tool in tools}
+
+
+def agent_llm(server: Any) -> OpenAILike:
+    return OpenAILike(
+        model="scripted",
+        api_base=server.base_url,
+        api_key="none",
+        is_chat_model=True,
+        is_function_calling_model=True,
+    )
+
+
+# --- the tools ----------------------------------------------------------------------------------
+
+
+def test_tools_that_write_come_only_where_they_are_asked_for(engine: KnowledgeEngine) -> None:
+    assert list(named(engine.tools())) == READING
+    assert list(named(engine.tools(read_only=False))) == READING + WRITING
+
+
+def test_every_argument_of_every_tool_is_described_and_none_beyond_is_taken() -> None:
+    for tool in TOOLS:
+        for confined in (False, True):
+            schema = tool.takes_of(confined=confined).model_json_schema()
+            assert schema["additionalProperties"] is False
+            assert all(one["description"] for one in schema["properties"].values()), tool.name
+        assert tool.result_schema["type"] == "object"
+        with pytest.raises(QuestionError, match="bogus: unknown argument"):
+            tool.checked({"bogus": 1}, confined=False)
+
+
+def test_each_tool_does_what_it_says(engine: KnowledgeEngine) -> None:
+    tools = named(engine.tools())
+    found = tools["search"].call(question="Who lit the lamp?", top_k=1)
+    assert found.content.startswith("[1] The lamp (north::lamp, 0–")
+    assert LAMP in found.content
+    assert found.raw_output["passages"][0]["text"] == LAMP
+    answer = tools["ask"].call(question="Who lit the lamp at Gull Quay?")
+    assert "Sources:\n[1] The lamp (north::lamp, 0–" in answer.content
+    quote = answer.raw_output["citations"][0]
+    assert LAMP[quote["start"] : quote["end"]] == quote["quote"]
+    listed = tools["list_documents"].call(limit=1)
+    assert (listed.raw_output["total"], listed.raw_output["next"]) == (2, "north::lamp")
+    rest = tools["list_documents"].call(after="north::lamp")
+    assert [one["id"] for one in rest.raw_output["documents"]] == ["south::ledger"]
+    read = tools["read_document"].call(document_id="north::lamp", start=8, length=9)
+    assert read.raw_output["text"] == LAMP[8:17]
+    assert "documents: 2\n" in tools["stats"].call().content
+
+
+def test_an_entity_is_explored_with_the_way_to_another(engine: KnowledgeEngine) -> None:
+    explore = named(engine.tools(namespace="north"))["explore_entity"]
+    told = explore.call(name="orrin vale", related_to="Gull Quay")
+    assert told.content.startswith("Orrin Vale (")
+    assert "From Orrin Vale to Gull Quay:\n1. Orrin Vale → Gull Quay\n" in told.content
+    assert told.raw_output["paths"][0]["edges"][0]["evidence"][0]["quote"] in LAMP
+    with pytest.raises(UnknownName, match="near it are 'Orrin Vale'"):
+        explore.call(name="Orin Vale")
+
+
+def test_topics_are_a_table_of_contents_with_reports(engine: KnowledgeEngine) -> None:
+    explore = named(engine.tools(namespace="north"))["explore_topics"]
+    listed = explore.call()
+    first = listed.raw_output["topics"][0]
+    assert listed.content.startswith(f"{first['title']} (level 0; ")
+    told = explore.call(topic_id=first["id"])
+    assert told.raw_output["topic"]["findings"][0]["evidence"][0]["quote"] in LAMP
+    with pytest.raises(UnknownName):
+        explore.call(topic_id="c0")
+
+
+def test_a_tool_that_is_awaited_leaves_the_loop_free(engine: KnowledgeEngine) -> None:
+    async def main() -> tuple[str, int]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.001)
+                ticks += 1
+
+        ticking = asyncio.create_task(tick())
+        output = await named(engine.tools())["ask"].acall(question="Who lit the lamp?")
+        ticking.cancel()
+        return output.content, ticks
+
+    content, ticks = asyncio.run(main())
+    assert "Ada Brine" in content
+    assert ticks > 0
+
+
+def test_documents_are_added_replaced_and_removed(own: KnowledgeEngine, tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "note.md").write_text("# A note\n\nTomas Reed steered the Petrel.", encoding="utf8")
+    tools = named(own.tools(read_only=False, folders=[folder]))
+    added = tools["add_text"].call(text=LAMP, title="The lamp", metadata={"tags": ["red"]})
+    (made,) = added.raw_output["added"]
+    assert made.startswith("text-")
+    assert tools["add_text"].call(text=LAMP, title="The lamp").raw_output["unchanged"] == [made]
+    assert tools["add_document"].call(source="note.md").content == "added: papers/note.md"
+    (folder / "sub").mkdir()
+    (folder / "sub" / "note.md").write_text("Ida Brandt mended the sails.", encoding="utf8")
+    again = tools["add_document"].call(source=str(folder))
+    assert again.raw_output["added"] == ["papers/sub/note.md"]
+    assert again.raw_output["unchanged"] == ["papers/note.md"]
+    found = tools["search"].call(question="lamp", filters=["tags=red"])
+    assert {one["document_id"] for one in found.raw_output["passages"]} == {made}
+    gone = tools["remove"].call(document_id="papers/note.md")
+    assert gone.raw_output["removed"] == ["papers/note.md"]
+    with pytest.raises(UnknownName, match="list_documents"):
+        tools["remove"].call(document_id="papers/note.md")
+    with pytest.raises(NotAllowed):
+        tools["add_document"].call(source="../library/library.db")
+
+
+def test_nothing_of_another_namespace_is_reached_by_any_tool(engine: KnowledgeEngine) -> None:
+    tools = named(engine.tools(read_only=False, namespace="north"))
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("search", {"question": "Who hid the Zanzara ledger?", "top_k": 50}),
+        ("ask", {"question": "Who hid the Zanzara ledger?"}),
+        ("ask", {"question": "What are these documents about?", "mode": "global"}),
+        ("explore_entity", {"name": "Gull Quay"}),
+        ("explore_topics", {"level": None, "limit": 200}),
+        ("explore_entity", {"name": "Ada Brine", "related_to": "Gull Quay"}),
+        ("list_documents", {}),
+        ("stats", {}),
+    ]
+    for name, arguments in calls:
+        told = tools[name].call(**arguments)
+        seen = (told.content + json.dumps(told.raw_output)).casefold().replace("hid the zan", "")
+        for secret in ("xenia", "morrow", "south", "owes"):
+            assert secret not in seen, name
+    assert tools["stats"].call().raw_output["figures"] == {"documents": 1, "chunks": 1}
+    for name, arguments in (
+        ("explore_entity", {"name": "Xenia Morrow"}),
+        ("read_document", {"document_id": "south::ledger"}),
+        ("remove", {"document_id": "south::ledger"}),
+    ):
+        with pytest.raises(UnknownName):
+            tools[name].call(**arguments)
+    with pytest.raises(QuestionError, match="namespace: unknown argument"):
+        tools["search"].call(question="ledger", namespace="south")
+    assert engine.document_text("south::ledger") == LEDGER
+
+
+def test_readable_text_has_an_end_and_values_are_whole(
+    own: KnowledgeEngine, tmp_path: Path
+) -> None:
+    own.add_text("Ada Brine lit the lamp. " * 4_000, document_id="long", title="Long")
+    tool = next(one for one in TOOLS if one.name == "search")
+    wanted = tool.checked({"question": "the lamp", "top_k": 50}, confined=False)
+    result = tool.run(own, wanted, Call(rights=ALL_RIGHTS))
+    assert isinstance(result.value, FoundPassages)
+    assert is_dataclass(result.value)
+    assert sum(len(one.text) for one in result.value.passages) > LONGEST_ANSWER
+    assert len(result.text) < LONGEST_ANSWER + 100
+    assert result.text.endswith("(cut here: ask for less, or go on from there)")
+
+
+# --- agents -------------------------------------------------------------------------------------
+
+
+def tool_call(tool: str, **arguments: object) -> Reply:
+    """A chat completion that calls a tool."""
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+    }
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+    }
+    return Reply(raw=json.dumps(body).encode())
+
+
+def test_a_function_agent_calls_a_tool_and_reads_what_it_gives(
+    engine: KnowledgeEngine, openai_server: Any
+) -> None:
+    openai_server.script(
+        tool_call("ask", question="Who lit the lamp at Gull Quay?"), "It was Ada Brine."
+    )
+
+    async def main() -> str:
+        agent = FunctionAgent(tools=engine.tools(), llm=agent_llm(openai_server), streaming=False)
+        return str(await agent.run("Who lit the lamp?"))
+
+    assert asyncio.run(main()) == "It was Ada Brine."
+    first, second = openai_server.requests
+    offered = {one["function"]["name"]: one["function"] for one in first.body["tools"]}
+    assert list(offered) == READING
+    assert offered["ask"]["description"] == TOOLS[1].description
+    assert "question" in offered["ask"]["parameters"]["properties"]
+    assert "Sources:\n[1] The lamp (north::lamp" in second.question
+
+
+def test_the_agent_of_the_readme_runs(engine: KnowledgeEngine, openai_server: Any) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
+    (block,) = (
+        found for found in re.findall(r"```python\n(.*?)```", readme, re.S) if "Agent(" in found
+    )
+    openai_server.script(tool_call("search", question="the station"), "Ada Brine did.")
+    openai_server.answer_with(lambda _: Reply("unexpected"))
+    values: dict[str, Any] = {"engine": engine, "llm": agent_llm(openai_server)}
+    quiet = block.replace("llm=llm", "llm=llm, streaming=False")  # the script is no stream
+    lines = "".join(f"    {line}\n" for line in quiet.splitlines())
+    exec(f"async def main():\n{lines}    return str(answer)", values)  # noqa: S102
+    assert asyncio.run(values["main"]()) == "Ada Brine did."
+
+
+def test_an_agent_reads_an_error_and_goes_on(engine: KnowledgeEngine, openai_server: Any) -> None:
+    openai_server.script(tool_call("explore_entity", name="Orin Vale"), "A misspelt name.")
+
+    async def main() -> str:
+        agent = FunctionAgent(tools=engine.tools(), llm=agent_llm(openai_server), streaming=False)
+        return str(await agent.run("Who is Orin Vale?"))
+
+    assert asyncio.run(main()) == "A misspelt name."
+    assert "near it are 'Orrin Vale'" in openai_server.requests[-1].question
+
+
+def test_a_react_agent_uses_the_tools_too(engine: KnowledgeEngine, openai_server: Any) -> None:
+    openai_server.script(
+        "Thought: I look it up.\nAction: search\n"
+        'Action Input: {"question": "Who lit the lamp?", "top_k": 1}',
+        "Thought: I can answer.\nAnswer: Ada Brine lit it.",
+    )
+
+    async def main() -> str:
+        agent = ReActAgent(tools=engine.tools(), llm=agent_llm(openai_server), streaming=False)
+        return str(await agent.run("Who lit the lamp?"))
+
+    assert asyncio.run(main()) == "Ada Brine lit it."
+    assert LAMP in json.dumps(openai_server.requests[-1].body["messages"])

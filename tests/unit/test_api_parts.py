@@ -1,0 +1,277 @@
+"""The server's parts by themselves: limits of rate, time and size, cursors, names, lanes, jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.events import CitationsEvent
+from engine.serve.api import cursors
+from engine.serve.api.chat_completions import ending
+from engine.serve.api.flow import Flow
+from engine.serve.api.gate import host_name, is_loopback
+from engine.serve.api.jobs import Job, Jobs
+from engine.serve.api.lanes import Lane
+from engine.serve.api.principal import Principal
+from engine.serve.api.problems import Problem
+from engine.serve.api.rate import RateLimit
+from engine.serve.api.uploads import safe_name
+from engine.types import Citation, IngestReport, Passage
+
+# --- rate ---------------------------------------------------------------------------------------
+
+
+def test_a_bucket_refills_and_each_caller_has_one() -> None:
+    now = [0.0]
+    rate = RateLimit(60, clock=lambda: now[0])
+    assert [rate.wait_seconds("a") for _ in range(60)] == [0.0] * 60
+    assert rate.wait_seconds("a") == pytest.approx(1.0)
+    assert rate.wait_seconds("b") == 0.0
+    now[0] = 2.0
+    assert [rate.wait_seconds("a") > 0 for _ in range(3)] == [False, False, True]
+
+
+def test_no_limit_is_no_limit() -> None:
+    rate = RateLimit(None, clock=lambda: 0.0)
+    assert not any(rate.wait_seconds("a") for _ in range(1_000))
+
+
+# --- names and cursors --------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_a_safe_name_is_one_harmless_part_of_a_path(name: str) -> None:
+    try:
+        found = safe_name(name)
+    except Problem as problem:
+        assert problem.status_code == 422
+        return
+    assert Path(found).name == found
+    assert found not in (".", "..")
+    assert not found.startswith(".")
+    assert not set(found) & set('\\/:*?"<>|\x00')
+    assert found.isprintable()
+    assert len(found.encode()) <= 200
+    assert safe_name(found) == found
+
+
+@given(st.one_of(st.text(), st.integers(0, 2**31 - 1)))
+def test_a_cursor_says_where_it_was_and_fits_no_other_list(place: str | int) -> None:
+    cursor = cursors.written("documents", place)
+    read = cursors.place_in if isinstance(place, str) else cursors.offset_in
+    other = cursors.offset_in if isinstance(place, str) else cursors.place_in
+    assert read("documents", cursor) == place
+    for kind, way in (("entities", read), ("documents", other)):
+        with pytest.raises(Problem, match="cursor"):
+            way(kind, cursor)
+
+
+@given(st.text())
+def test_a_made_up_cursor_is_refused_or_reads_as_a_place(cursor: str) -> None:
+    try:
+        assert isinstance(cursors.place_in("documents", cursor), str)
+    except Problem as problem:
+        assert problem.status_code == 422
+
+
+# --- who and where ------------------------------------------------------------------------------
+
+
+def test_rights_are_for_namespaces() -> None:
+    one = Principal(id="1", name="one", reads=frozenset({"a"}), writes=frozenset({"b", ""}))
+    assert one.within(None) == frozenset({"a", "b", ""})
+    assert one.within("b") == "b"
+    assert [one.may_write(each) for each in ("a", "b", "", "c")] == [False, True, True, False]
+    for namespace in ("c", "A", "a "):
+        with pytest.raises(Problem, match="may not read"):
+            one.within(namespace)
+    everything = Principal(id="2", name="two", writes=None)
+    assert everything.within(None) is None
+    assert not everything.is_admin
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "loopback"),
+    [
+        ("127.0.0.1:80", "127.0.0.1", True),
+        ("LOCALHOST", "localhost", True),
+        ("[::1]:80", "[::1]", True),
+        ("::1", "::1", True),
+        ("example.org:1:2", "example.org:1:2", False),
+        ("0.0.0.0", "0.0.0.0", False),  # noqa: S104
+        ("127.0.0.1.evil.example", "127.0.0.1.evil.example", False),
+        ("localhost.evil.example", "localhost.evil.example", False),
+    ],
+)
+def test_only_this_machine_is_this_machine(host: str, name: str, loopback: bool) -> None:
+    assert host_name(host) == name
+    assert is_loopback(name) is loopback
+
+
+# --- lanes --------------------------------------------------------------------------------------
+
+
+def test_a_lane_runs_so_many_and_lets_so_many_wait() -> None:
+    async def scenario() -> None:
+        lane, go = Lane("test", at_once=1, waiting=1), threading.Event()
+        first = asyncio.create_task(lane.run(go.wait))
+        second = asyncio.create_task(lane.run(lambda: "second"))
+        await asyncio.sleep(0.01)
+        with pytest.raises(Problem, match="wait already"):
+            await lane.run(lambda: "third")
+        first.cancel()  # its thread goes on, and keeps the place
+        await asyncio.sleep(0.01)
+        assert (lane.running, second.done()) == (1, False)
+        go.set()
+        assert await second == "second"
+        assert lane.running == 0
+        lane.close()
+
+    asyncio.run(scenario())
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+def answered(app: Any, *, seconds: float) -> list[dict[str, Any]]:
+    """What is sent for one request through `Flow`."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    flow = Flow(
+        app,
+        max_body_bytes=10,
+        max_upload_bytes=10,
+        stall_timeout_seconds=5,
+        answer_timeout_seconds=seconds,
+    )
+    scope = {"type": "http", "path": "/v1/x", "headers": [], "method": "GET"}
+    asyncio.run(flow(scope, receive, send))  # type: ignore[arg-type]  # a plain dict is a scope
+    return sent
+
+
+def test_an_answer_that_does_not_begin_in_time_is_a_problem() -> None:
+    async def never(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(60)
+
+    assert answered(never, seconds=0.02)[0]["status"] == 504
+
+
+def test_an_answer_that_has_begun_may_take_its_time() -> None:
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await receive()
+        await asyncio.sleep(0.1)
+        await send({"type": "http.response.body", "body": b"x"})
+
+    assert [each.get("status") for each in answered(slow, seconds=0.02)] == [200, None]
+
+
+# --- jobs ---------------------------------------------------------------------------------------
+
+
+def job(name: str, *sources: str) -> Job:
+    return Job(id=name, kind="add", namespace="", sources=sources)
+
+
+def until_over(jobs: Jobs, job_id: str) -> Job:
+    jobs.close(seconds=5)
+    found = jobs.get(job_id)
+    assert found is not None
+    return found
+
+
+def test_work_that_is_sent_twice_is_done_once_unless_something_came_between() -> None:
+    jobs, go = Jobs(None, most_waiting=10), threading.Event()
+    done: list[str] = []
+
+    def work(name: str) -> Any:
+        def run(_progress: Any) -> IngestReport:
+            go.wait(5)
+            done.append(name)
+            return IngestReport()
+
+        return run
+
+    jobs.submit(job("busy", "other"), work("busy"))
+    one = jobs.submit(job("one", "a"), work("one"))
+    assert jobs.submit(job("one", "a"), work("again")) == one
+    two = jobs.submit(job("two", "a"), work("two"))
+    third = jobs.submit(job("one", "a"), work("third"))
+    assert (two.id, third.id) == ("two", "one-2")
+    go.set()
+    for each in ("busy", "one", "two", "one-2"):
+        while not (found := jobs.get(each)) or not found.is_over:
+            threading.Event().wait(0.01)
+    jobs.close()
+    assert done == ["busy", "one", "two", "third"]
+
+
+def test_a_job_that_fails_says_so_and_the_next_is_done() -> None:
+    jobs = Jobs(None, most_waiting=10)
+    jobs.submit(job("bad", "a"), lambda _: {}["nothing"])  # type: ignore[index]
+    jobs.submit(job("good", "b"), lambda _: IngestReport())
+    while (found := jobs.get("good")) is None or not found.is_over:
+        threading.Event().wait(0.01)
+    bad = until_over(jobs, "bad")
+    assert (bad.state, bad.error) == ("failed", "the server failed at this; its log says more")
+    assert found.state == "done"
+
+
+def test_more_jobs_than_may_wait_are_refused() -> None:
+    jobs, go = Jobs(None, most_waiting=1), threading.Event()
+    discarded: list[str] = []
+
+    def wait(_progress: Any) -> IngestReport:
+        go.wait(5)
+        return IngestReport()
+
+    jobs.submit(job("a", "a"), wait)
+    while jobs.counts()["running"] == 0:
+        threading.Event().wait(0.01)
+    jobs.submit(job("b", "b"), wait)
+    with pytest.raises(Problem, match="wait already"):
+        jobs.submit(job("c", "c"), wait, after=lambda: discarded.append("c"))
+    assert discarded == ["c"]
+    go.set()
+    assert until_over(jobs, "a").state == "done"
+
+
+# --- OpenAI's protocol --------------------------------------------------------------------------
+
+
+def passage(number: int) -> Passage:
+    name = f"d{number}"
+    return Passage(
+        text="x", score=1, relevance=1, document_id=name, chunk_id=name, title=name, start=0, end=1
+    )
+
+
+def citation(number: int, document: str) -> Citation:
+    return Citation(
+        number=number, document_id=document, chunk_id="c", title=document, quote="x", start=0, end=1
+    )
+
+
+def test_a_stream_ends_with_the_sources_of_the_marks_that_were_said() -> None:
+    event = CitationsEvent(text="It is so [1].", citations=(citation(1, "d3"),), abstained=False)
+    passages = [passage(number) for number in (1, 2, 3)]
+    assert ending("It is so [3].", passages, event) == "\n\nSources\n[3] d3 (d3:0-1)"
+    assert ending("It is so.", passages, event) == ""
+
+
+def test_a_text_that_reads_otherwise_after_checking_is_sent_again() -> None:
+    event = CitationsEvent(text="It is [1].", citations=(citation(1, "d1"),), abstained=False)
+    rest = ending("It is. And it is not.", [passage(1)], event)
+    assert rest.endswith("the answer reads:\n\nIt is [1].\n\nSources\n[1] d1 (d1:0-1)")

@@ -1,0 +1,191 @@
+"""Whether sentences bear out a claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from engine.answer.checks.names import Beside, contradicts, missing_names
+from engine.answer.checks.order import put_for_another
+from engine.answer.checks.stage import names_in
+from engine.answer.checks.support import Support, SupportReader
+from engine.index.door import sentence_spans
+from engine.retrieve.tokens import tokens
+from engine.types import Passage
+
+LAMP = (
+    "Ada Brine was born on the island of Skerra. She lit the lamp at Gull Quay in 1901. "
+    "The lamp burned whale oil and was never electrified. Orrin Vale repaired it after the storm "
+    "of 1907, together with Ada Brine. It was painted by Mary Holt in 1912."
+)
+STATION = "维岛站建于1974年，位于北岬。站长是沈望舒，副站长是王建国。该站有三座灯塔，从未关闭。"
+THRESHOLD = 0.4
+
+
+def passage(text: str, title: str = "", identity: str = "p") -> Passage:
+    return Passage(
+        text=text,
+        score=1.0,
+        relevance=1.0,
+        document_id=identity,
+        chunk_id=identity,
+        title=title,
+        start=0,
+        end=len(text),
+    )
+
+
+def support(claim: str, *passages: Passage, question: str = "") -> Support:
+    reader = SupportReader(
+        tokens=tokens,
+        weight=lambda _: 2.0,
+        names=names_in,
+        sentence_spans=sentence_spans,
+        question=question,
+    )
+    given = passages or (passage(LAMP, "Ada Brine"), passage(STATION, "维岛站", "s"))
+    return reader.support(reader.statement(claim), [reader.source(each) for each in given])
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param("She lit the lamp at Gull Quay in 1901.", id="as it stands"),
+        pytest.param("Ada Brine lit the lamp in 1901", id="the title names her"),
+        pytest.param("In 1901 the lamp at Gull Quay was lit by Brine.", id="turned round"),
+        pytest.param("Orrin Vale repaired the lamp after the 1907 storm.", id="in other words"),
+        pytest.param("The lamp was never electrified.", id="denied in both"),
+        pytest.param("站长是沈望舒。", id="Chinese"),
+        pytest.param("该站共有3座灯塔。", id="Chinese numeral"),
+        pytest.param("維島站建於1974年。", id="traditional characters"),
+    ],
+)
+def test_what_the_source_says_is_supported(claim: str) -> None:
+    assert support(claim).score >= THRESHOLD
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param("She lit the lamp at Gull Quay in 1902.", id="another year"),
+        pytest.param("She lit three lamps at Gull Quay in 1901.", id="a number more"),
+        pytest.param("Nero Vale repaired it after the storm of 1907.", id="another name"),
+        pytest.param("It was painted by Orrin Vale in 1912.", id="a name of the same text"),
+        pytest.param("She lit the lamp at Skerra in 1901.", id="a place of the same text"),
+        pytest.param("She did not light the lamp at Gull Quay in 1901.", id="denied"),
+        pytest.param("The lamp was electrified.", id="the denial left out"),
+        pytest.param("Whales are protected by law in most countries.", id="something else"),
+        pytest.param("站长是李建国。", id="Chinese: another name"),
+        pytest.param("维岛站建于1975年。", id="Chinese: another year"),
+        pytest.param("维岛站不位于北岬。", id="Chinese: denied"),
+        pytest.param("该站有五座灯塔。", id="Chinese: another number"),
+    ],
+)
+def test_what_the_source_does_not_say_is_not(claim: str) -> None:
+    assert support(claim).score < THRESHOLD
+
+
+def test_a_figure_that_no_cited_sentence_holds_refutes_whatever_else_is_alike() -> None:
+    found = support("She lit the lamp at Gull Quay in March 1901, at the age of 23.")
+    assert set(found.missing) == {"23", "March"}
+    assert found.score <= 0.25
+
+
+def test_a_claim_that_needs_two_neighbours_rests_on_one_span_over_both() -> None:
+    claim = "Ada Brine, who was born on Skerra, lit the lamp at Gull Quay in 1901."
+    found = support(claim, passage(LAMP))
+    assert found.score >= THRESHOLD
+    (span,) = found.spans
+    assert LAMP[span[1] : span[2]].startswith("Ada Brine was born")
+    assert LAMP[span[1] : span[2]].endswith("in 1901.")
+
+
+def test_a_claim_that_needs_sentences_far_apart_rests_on_both() -> None:
+    claim = "The lamp burned whale oil and was painted by Mary Holt in 1912."
+    quotes = [LAMP[start:end] for _, start, end in support(claim, passage(LAMP)).spans]
+    assert len(quotes) == 2
+    assert any("whale oil" in quote for quote in quotes)
+    assert any("Mary Holt" in quote for quote in quotes)
+
+
+def test_across_languages_only_figures_compare() -> None:
+    station = passage(STATION)
+    assert support("The station was built in 1974.", station).unjudged
+    wrong = support("The station was built in 1975.", station)
+    assert not wrong.unjudged
+    assert wrong.missing == ("1975",)
+
+
+def test_doubt_alone_asks_for_the_cosine() -> None:
+    asked: list[str] = []
+
+    def alike(one: str, _: str) -> float:
+        asked.append(one)
+        return 1.0
+
+    def score(claim: str, compare: bool) -> float:
+        reader = SupportReader(
+            tokens=tokens,
+            weight=lambda _: 2.0,
+            names=names_in,
+            sentence_spans=sentence_spans,
+            alike=alike if compare else None,
+        )
+        return reader.support(reader.statement(claim), [reader.source(passage(LAMP))]).score
+
+    clear = "She lit the lamp at Gull Quay in 1901."
+    doubtful = "The lamp burned whale oil for many years of service."
+    assert score(clear, True) == score(clear, False)
+    assert asked == []
+    odds = math.log(score(doubtful, False) / (1 - score(doubtful, False)))
+    assert abs(odds) < 1.0
+    assert score(doubtful, True) > score(doubtful, False)
+    assert asked == [doubtful]
+
+
+@pytest.mark.parametrize(
+    ("names", "evidence", "missing"),
+    [
+        pytest.param(["Ada Brine"], "Brine lit it", (), id="shortened"),
+        pytest.param(["John Brine"], "Brine lit it", ("John Brine",), id="another first name"),
+        pytest.param(["United Kingdom"], "the UK", (), id="initials"),
+        pytest.param(["WHO"], "the World Health Organization", (), id="written out"),
+        pytest.param(["American"], "in America", (), id="same root"),
+        pytest.param(["Émile Zola"], "emile zola", (), id="accents"),
+        pytest.param(["Hawkswell"], "在Hawkswell剧院", (), id="Latin in Chinese"),
+        pytest.param(["王建国"], "王建军", ("王建国",), id="Chinese, one character off"),
+        pytest.param(["尚恩有"], "尚恩喜欢骑马", (), id="Chinese, a verb clings"),
+    ],
+)
+def test_names_are_found_however_they_are_shortened(
+    names: Sequence[str], evidence: str, missing: tuple[str, ...]
+) -> None:
+    beside = Beside(passages="Ada Brine was a keeper. " + evidence)
+    assert missing_names(names, evidence, beside) == missing
+
+
+def test_a_name_put_for_another_shows_by_its_place() -> None:
+    source = "Ada Brine lit the lamp and Orrin Vale repaired the lamp at Gull Quay."
+    assert put_for_another("Orrin Vale lit the lamp at Gull Quay.", source, names=names_in) == 0
+    wrong = "Ada Brine lit the lamp and Mary Holt repaired the lamp at Gull Quay."
+    assert put_for_another(wrong, source, names=names_in) == 1
+    assert put_for_another(source, source, names=names_in) == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "denied"),
+    [
+        ("It was not lit.", "It was lit.", True),
+        ("It was lit.", "It was lit, and nobody was hurt.", False),
+        ("Prices rose.", "Prices fell.", True),
+        ("该站没有关闭。", "该站已关闭。", True),
+        ("不仅是灯塔。", "是灯塔。", False),
+    ],
+)
+def test_yes_and_no_are_told_apart(claim: str, sentence: str, denied: bool) -> None:
+    def shared(clause: str) -> int:
+        return len(set(tokens(claim)) & set(tokens(clause)))
+
+    assert contradicts(claim, sentence, shared=shared) is denied

@@ -1,0 +1,56 @@
+"""What is the same for many questions stands first in their prompts: providers keep prefixes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.answer import prompts
+from engine.answer.language import Language
+from engine.answer.prompts import chat_messages, fence, load, stage_prompt
+
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+STAGES = sorted({path.name.split(".")[0] for path in Path(prompts.__file__).parent.glob("*.txt")})
+QUESTIONS = ("Who lit the lamp?", "When was that?")
+SOURCES = "[1] The lamp\nAda Brine lit the lamp in 1901."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_instructions_of_two_questions_are_the_same(language: Language) -> None:
+    first = chat_messages("answer", language=language, context=SOURCES, question="Who lit it?")
+    other = chat_messages("answer", language=language, context="[1] Storm", question="Why?")
+    assert first[0].content == other[0].content
+    assert [message.role.value for message in first] == ["system", "user"]
+
+
+@pytest.mark.parametrize("stage", ["answer", "map", "reduce", "rate"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_two_questions_on_the_same_sources_differ_in_their_last_lines_alone(
+    stage: str, language: Language
+) -> None:
+    asked = [
+        stage_prompt(
+            stage, language=language, context=SOURCES, question=question, max_output_tokens=9
+        )
+        for question in QUESTIONS
+    ]
+    whole = [f"{prompt.system}\n{prompt.user}" for prompt in asked]
+    shared = whole[0].removesuffix(QUESTIONS[0])
+    assert SOURCES in shared
+    assert "<<<end sources" in shared
+    assert whole[1] == shared + QUESTIONS[1]
+
+
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "context"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_instructions_have_a_gap_for_what_is_asked(stage: str, language: Language) -> None:
+    gaps = set(re.findall(r"\{(\w+)\}", load(stage, language)))
+    assert gaps <= {"abstention", "questions"}  # a sentence of ours, and a setting's number
+
+
+def test_a_source_cannot_foresee_the_line_that_ends_it() -> None:
+    assert fence(SOURCES) == fence(SOURCES)
+    assert fence(SOURCES) != fence(f"{SOURCES}\n<<<end {fence(SOURCES)}>>>")
+    assert re.fullmatch(r"sources [0-9a-f]{16}", fence(SOURCES))

@@ -1,0 +1,200 @@
+"""Work in a thread of its own, as a stream: order, errors, room, and readers that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+import pytest
+
+from engine.events import Listener, TokensEvent
+from engine.given_up import SharedWork, WorkGivenUp, go_on, pause
+from engine.streaming import astreamed, awaited, streamed
+
+ROOM = 4
+_own: contextvars.ContextVar[str] = contextvars.ContextVar("of the reader", default="nobody's")
+
+
+def counting(count: int, ended: list[object]) -> object:
+    """Work that tells so many numbers, and notes how it ended."""
+
+    def work(tell: Listener) -> None:
+        try:
+            for number in range(count):
+                tell(TokensEvent(text=str(number)))
+        except BaseException as error:
+            ended.append(type(error))
+            raise
+        ended.append("done")
+
+    return work
+
+
+def test_all_that_is_told_comes_out_in_its_order_however_little_room_there_is() -> None:
+    ended: list[object] = []
+    events = list(streamed(counting(100, ended), ahead=ROOM))
+    assert [event.text for event in events] == [str(number) for number in range(100)]
+    assert ended == ["done"]
+
+
+def test_the_work_waits_for_a_reader_when_the_room_is_full() -> None:
+    told = threading.Semaphore(0)
+
+    def work(tell: Listener) -> None:
+        for number in range(ROOM + 2):
+            tell(TokensEvent(text=str(number)))
+            told.release()
+
+    stream = streamed(work, ahead=ROOM)
+    next(stream)
+    for _ in range(ROOM):
+        assert told.acquire(timeout=10)
+    assert len(list(stream)) == ROOM + 1
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_the_work_raises_comes_after_what_it_told(error: BaseException) -> None:
+    def work(tell: Listener) -> None:
+        tell(TokensEvent(text="before"))
+        raise error
+
+    heard = []
+    with pytest.raises(type(error)):
+        for event in streamed(work):
+            heard.append(event)  # noqa: PERF402  # what came before counts
+    assert [event.text for event in heard] == ["before"]
+
+
+@pytest.mark.parametrize("count", [ROOM, 1_000], ids=["waiting", "telling"])
+def test_who_stops_reading_gives_the_work_up(count: int) -> None:
+    ended: list[object] = []
+    over = threading.Event()
+
+    def work(tell: Listener) -> None:
+        try:
+            counting(count, ended)(tell)
+            pause(60)  # as for a model's answer
+        finally:
+            over.set()
+
+    stream = streamed(work, ahead=ROOM)
+    next(stream)
+    stream.close()
+    assert over.wait(10)
+    assert ended in (["done"], [WorkGivenUp])
+
+
+def test_a_stream_that_is_read_to_its_end_gives_up_nothing_around_it() -> None:
+    outer = SharedWork()
+
+    def inside() -> str:
+        list(streamed(counting(3, []), ahead=ROOM))
+        stream = streamed(counting(30, []), ahead=ROOM)
+        next(stream)
+        stream.close()
+        go_on()
+        return "goes on"
+
+    assert outer.bound(inside)() == "goes on"
+
+
+def test_a_stream_ends_with_the_work_that_it_is_part_of() -> None:
+    outer, begun, over = SharedWork(), threading.Event(), threading.Event()
+
+    def work(tell: Listener) -> None:
+        begun.set()
+        try:
+            pause(60)
+        finally:
+            over.set()
+
+    def read() -> None:
+        with pytest.raises(WorkGivenUp):
+            list(streamed(work))
+
+    reader = threading.Thread(target=outer.bound(read))
+    reader.start()
+    assert begun.wait(10)
+    outer.give_up()
+    assert over.wait(10)
+    reader.join(10)
+    assert not reader.is_alive()
+
+
+def test_the_work_is_done_in_the_context_of_its_reader() -> None:
+    def work(tell: Listener) -> None:
+        tell(TokensEvent(text=_own.get()))
+
+    _own.set("mine")
+    assert [event.text for event in streamed(work)] == ["mine"]
+
+
+def test_an_event_loop_reads_the_same_and_goes_on_meanwhile() -> None:
+    async def main() -> list[str]:
+        beats = 0
+
+        async def beat() -> None:
+            nonlocal beats
+            while True:
+                await asyncio.sleep(0)
+                beats += 1
+
+        beating = asyncio.create_task(beat())
+        told = [event.text async for event in astreamed(counting(200, []), ahead=ROOM)]
+        beating.cancel()
+        assert beats
+        return told
+
+    assert asyncio.run(main()) == [str(number) for number in range(200)]
+
+
+def test_what_is_awaited_is_returned_or_raised_and_given_up_when_cancelled() -> None:
+    over = threading.Event()
+
+    def wait() -> None:
+        try:
+            pause(60)
+        finally:
+            over.set()
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    async def main() -> None:
+        assert await awaited(lambda: 7) == 7
+        with pytest.raises(ValueError, match="no"):
+            await awaited(fail)
+        task = asyncio.create_task(awaited(wait))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert over.wait(10)
+
+
+def test_a_loop_that_is_gone_gives_the_work_up() -> None:
+    ended: list[object] = []
+    over = threading.Event()
+    begin = threading.Event()
+
+    def work(tell: Listener) -> None:
+        begin.wait(10)
+        try:
+            counting(1_000, ended)(tell)
+        finally:
+            over.set()
+
+    loop = asyncio.new_event_loop()
+    stream = astreamed(work, ahead=ROOM)
+    task = loop.create_task(anext(stream))  # type: ignore[arg-type]  # it is a coroutine
+    loop.run_until_complete(asyncio.sleep(0.01))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        loop.run_until_complete(task)
+    loop.close()
+    begin.set()
+    assert over.wait(10)
+    assert ended == [WorkGivenUp]
