@@ -103,13 +103,18 @@ class Library:
         if self.path.exists() and not self.path.is_dir():
             raise refusals.is_file(self.path)
         database = self.path / DATABASE_NAME
-        if database.exists():
-            if not disk.size_of(database) and (self.path / "derived").exists():
+        # One look: between two another process can have begun a library here.
+        try:
+            held = {entry.name for entry in self.path.iterdir()} if self.path.exists() else set()
+        except OSError as error:
+            raise refusals.not_listed(self.path, error) from error
+        if DATABASE_NAME in held:
+            if not disk.size_of(database) and "derived" in held:
                 raise refusals.lost_database(database)
             return
         if not create:
             raise refusals.none_there(self.path)
-        if self.path.exists() and any(self.path.iterdir()):
+        if held:
             raise refusals.other_files(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)

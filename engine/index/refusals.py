@@ -33,6 +33,11 @@ def not_made(path: Path, error: OSError) -> LibraryUnusable:
     return LibraryUnusable(f"cannot make a library at {str(path)!r}: {error.strerror}")
 
 
+def not_listed(path: Path, error: OSError) -> LibraryUnusable:
+    """What the folder holds cannot be seen."""
+    return LibraryUnusable(f"cannot read the folder {str(path)!r}: {error.strerror}")
+
+
 def not_locked(path: Path, error: OSError) -> LibraryUnusable:
     """The writer's lock cannot be had, for another reason than another writer."""
     return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")

@@ -571,7 +571,14 @@ def test_what_one_thing_cost_is_known_beside_the_whole(
 def test_work_that_ends_early_waits_for_no_server_and_the_gateway_serves_on(
     bad: Reply, booked: int, openai_server: OpenAIServer, make: Make
 ) -> None:
-    openai_server.answer_with(lambda r: Reply("fine") if r.question == "good" else bad)
+    def answer(request: Request) -> Reply:
+        if request.question == "good":
+            return Reply("fine")
+        while len(openai_server.requests) < 3:  # else "good" would wait for Retry-After as well
+            time.sleep(0.005)
+        return bad
+
+    openai_server.answer_with(answer)
     budget = Budget()
     gateway = make(timeout_seconds=20.0, budget=budget)
     prompts = [_prompt("bad"), _prompt("good"), _prompt("bad")]
