@@ -59,7 +59,8 @@ def resolve(
     clusters.carry_out(similar_links(profiles, neighbours=neighbours))
     clusters.carry_out(known_links(profiles))
     clusters.carry_out(honorific_links(profiles))
-    clusters.carry_out(full_name_links(profiles, clusters.root))
+    full = full_name_links(profiles, clusters.root)
+    clusters.carry_out(link for link in full if not _is_relative(link, profiles, neighbours or {}))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
@@ -88,11 +89,31 @@ def resolve(
 def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
     """Whether a short name is met once, and beside the full one: a wife's or a brother's, then.
 
-    In Chinese the given name alone often follows the full one in a sentence.
+    Or beside another part of the full one: no sentence calls one person first "Franck", then
+    "Piccard". In Chinese the given name alone often follows the full one.
     """
     profile = profiles[link.key]
-    once = profile.count == 1 and not profile.is_han
-    return once and link.other in neighbours.get(link.key, ())
+    if profile.count != 1 or profile.is_han:
+        return False
+    near = neighbours.get(link.key, ())
+    rest = {*profiles[link.other].parts.words} - {*profile.parts.words}
+    return link.other in near or not rest.isdisjoint(near)
+
+
+def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
+    """Whether a name with more or fewer given names is met once, among others of its surname.
+
+    So children are told of: "Lilianne Roche, Marcel Roche and Luis Armando Roche" in the life of
+    their father, Luis Roche. A single other may be wife or husband; an initial tells nobody apart.
+    """
+    pair = (link.key, link.other)
+    if any(len(word) == 1 for key in pair for word in profiles[key].parts.words):
+        return False
+    once = [key for key in pair if profiles[key].count == 1]
+    near = {other for key in once for other in neighbours.get(key, ())} - {*pair}
+    after_the_first = [profiles[other].parts.words[1:] for other in near if other in profiles]
+    surname = profiles[link.key].parts.words[-1]
+    return sum(words[-1:] == (surname,) for words in after_the_first) > 1
 
 
 def _unique(names: Iterable[Name]) -> list[Name]:

@@ -1,14 +1,19 @@
 """Alias merging against gold: Re-DocRED's entities with all their surface forms.
 
 Two settings: every document a library of its own, and all documents one library. Counted are pairs
-of name keys of one library: right when both belong to one gold entity. A key that several gold
-entities share (in one library "Smith" may be three people) counts as right with any of them. Names
-that no document has together are not judged by gold, and are left out of the precision.
+of name keys of one library that were merged, and of these two precisions:
 
-Gold often keeps apart what is one thing: "Casanova" beside "Giacomo Casanova", "courier - journal"
-beside "courier-journal". The merges that it calls wrong were read in their documents; those that
-are right stand in `READ_AS_ONE`, and a second precision counts them so. A pair that nobody has
-read counts as wrong.
+- *against gold*: the share that gold has as one entity. A key that several gold entities share
+  (in one library "Smith" may be three people) counts as right with any of them.
+- *as read*: gold often keeps apart what is one thing, "Casanova" beside "Giacomo Casanova". So
+  every merged pair was read in its document, those that gold agrees with as well as those that it
+  does not, and `alias_verdicts.jsonl` says what was found: `same`, `different` or `unclear`, with a
+  reason where there is one to give. Only `same` counts as right: a pair that is unclear, or that
+  nobody has read, is wrong. Gold plays no part in it.
+
+Both with Wilson's interval for 95 of 100. Recall is the share of gold's pairs that were merged;
+gold counts "Poland" and "Polish", or a book's title in two languages, as one thing, and the rules
+do not. Names that no document has together are not judged, and are left out.
 
     python tests/benchmarks/aliases.py [--show 20]
 """
@@ -16,11 +21,11 @@ read counts as wrong.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
+import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -32,13 +37,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "redocred_dev200" / "dev.jsonl"
 TYPES = {"PER": "PERSON", "ORG": "ORGANISATION", "LOC": "PLACE", "MISC": "NAME"}
 Pair = tuple[str, str]
-_READ = """
-1f3cc7788e 228b88464a 30f3675281 54e051dfcd 5a76372f80 62acfa8eb1 63678fc259 64c0e1f922
-707d8451a2 7a987fefbb 8cd952ebcb a429a8615b aed4b37f75 bbfac27865 c2d1244272 d4a84e2dd2
-ded7f9d94c e33533307b e71ee255d6 edf39f1ec5 f1107d878c f1c4a5999c fac9c94d4c
-"""
-READ_AS_ONE = frozenset(_READ.split())
-"""Hashes of pairs that gold keeps apart and a reader does not (`--show` prints them all)."""
+Verdicts = Mapping[tuple[str, Pair], str]
+"""What was read of a pair in a document: `same`, `different` or `unclear`."""
+
+VERDICTS = Path(__file__).with_name("alias_verdicts.jsonl")
 
 
 def main() -> int:
@@ -50,14 +52,21 @@ def main() -> int:
         print(f"skipped: {DATA} is not there; this benchmark needs Re-DocRED's development set")
         return 0
     documents = [json.loads(line) for line in DATA.read_text("utf8").splitlines()]
-    single = [counts_of([document], arguments.show) for document in documents]
+    verdicts = read_verdicts()
+    single = [counts_of([document], verdicts, arguments.show) for document in documents]
     report("each document a library", single)
-    report("all documents one library", [counts_of(documents, arguments.show)])
+    report("all documents one library", [counts_of(documents, verdicts, arguments.show)])
     return 0
 
 
-def counts_of(documents: list[dict], show: int) -> Counter[str]:
-    """How many pairs were merged, should have been, and both."""
+def read_verdicts() -> Verdicts:
+    """By document and pair of keys."""
+    rows = map(json.loads, VERDICTS.read_text("utf8").splitlines())
+    return {(row["document"], pair_of(row["names"])): row["verdict"] for row in rows}
+
+
+def counts_of(documents: list[dict], verdicts: Verdicts, show: int) -> Counter[str]:
+    """How many pairs were merged, should have been, and both; and what was read of them."""
     names, gold = read(documents)
     _, merges = resolve(names, neighbours=neighbours(documents))
     found_by_entity: dict[str, list[str]] = defaultdict(list)
@@ -67,28 +76,39 @@ def counts_of(documents: list[dict], show: int) -> Counter[str]:
     reasons = {merge.key: merge.reason for merge in merges}
     documents_of = {name.key: name.documents for name in names}
     judged = {pair for pair in found if documents_of[pair[0]] & documents_of[pair[1]]}
-    read_as_one = {pair for pair in judged - gold if digest(pair) in READ_AS_ONE}
+    read_as = {pair: verdict_of(pair, documents_of, verdicts) for pair in judged}
     shown = (
-        ("wrong", judged - gold - read_as_one),
-        ("right, though not in gold", read_as_one),
+        *(
+            (f"{verdict}, gold {agrees}", {one for one in some if read_as[one] == verdict})
+            for verdict in ("different", "unclear", "not read", "same")
+            for agrees, some in (("apart", judged - gold), ("as one", judged & gold))
+        ),
         ("missed", gold - found),
     )
     for label, some in shown:
         for one, other in sorted(some)[:show]:
             why = f"{reasons[one]}; {reasons[other]}"
-            print(f"  {label}: {digest((one, other))} {one!r} / {other!r}  [{why}]")
-    return Counter(
+            print(f"  {label}: {one!r} / {other!r}  [{why}]")
+    read_counts = Counter(verdict.replace(" ", "_") for verdict in read_as.values())
+    return read_counts + Counter(
         found=len(judged),
         gold=len(gold),
         right=len(judged & gold),
-        read=len(read_as_one),
         not_judged=len(found - judged),
     )
 
 
-def digest(pair: Pair) -> str:
-    """A short name for a pair of keys."""
-    return hashlib.sha256("\x1f".join(sorted(pair)).encode("utf8")).hexdigest()[:10]
+def verdict_of(pair: Pair, documents_of: Mapping[str, Collection[str]], verdicts: Verdicts) -> str:
+    """What was read of a pair in all documents that have both names; the worst of it counts."""
+    shared = {*documents_of[pair[0]]} & {*documents_of[pair[1]]}
+    said = {verdicts.get((document, pair), "not read") for document in shared}
+    return next(one for one in ("different", "unclear", "not read", "same") if one in said)
+
+
+def pair_of(names: Iterable[str]) -> Pair:
+    """Two keys, sorted."""
+    one, other = sorted(names)
+    return one, other
 
 
 def read(documents: list[dict]) -> tuple[list[Name], set[Pair]]:
@@ -147,16 +167,29 @@ def pairs(groups: Iterable[Iterable[str]]) -> Iterator[Pair]:
 
 
 def report(label: str, results: list[Counter[str]]) -> None:
-    """One line of figures."""
+    """Four lines of figures."""
     total = sum(results, Counter())
-    right, merged = total["right"], max(1, total["found"])
+    merged, gold = total["found"], total["gold"]
+    print(f"{label}: {merged} merged pairs")
+    print(f"  precision against gold  {share(total['right'], merged)}")
     print(
-        f"{label}: precision {right / merged:.3f} against gold ({right} of {total['found']} merged "
-        f"pairs), {(right + total['read']) / merged:.3f} as read by hand; "
-        f"recall {right / max(1, total['gold']):.3f} of {total['gold']} gold pairs"
+        f"  precision as read       {share(total['same'], merged)}; {total['different']} of "
+        f"different things, {total['unclear']} unclear, {total['not_read']} not read"
     )
+    print(f"  recall                  {share(total['right'], gold)} of gold's pairs")
     if total["not_judged"]:
         print(f"  {total['not_judged']} more merged pairs that no document has together")
+
+
+def share(part: int, whole: int) -> str:
+    """A share with Wilson's interval for 95 of 100 (Wilson 1927)."""
+    if not whole:
+        return "of none"
+    z, p = 1.959964, part / whole
+    middle = (p + z * z / (2 * whole)) / (1 + z * z / whole)
+    half = z * math.sqrt(p * (1 - p) / whole + z * z / (4 * whole**2)) / (1 + z * z / whole)
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return f"{p:.3f} ({part} of {whole}; {low:.3f} to {high:.3f})"
 
 
 if __name__ == "__main__":

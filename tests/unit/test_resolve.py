@@ -172,6 +172,28 @@ def test_a_surname_shared_elsewhere_is_merged_only_where_its_owner_is_at_hand() 
     assert groups([*smiths, name("smith", documents="a c")]) == set()
 
 
+@pytest.mark.parametrize(
+    ("other", "once", "beside", "expected"),
+    [
+        pytest.param("orrin otto brenner", 1, ["mia brenner", "ada brenner"], False, id="listed"),
+        pytest.param("orrin otto brenner", 1, ["mia brenner"], True, id="beside-a-wife"),
+        pytest.param("orrin otto brenner", 3, ["mia brenner", "ada brenner"], True, id="again"),
+        pytest.param("orrin o. brenner", 1, ["mia brenner", "ada brenner"], True, id="initial"),
+        pytest.param("orrin", 1, ["brenner"], False, id="given-name-beside-the-surname"),
+        pytest.param("orrin", 1, ["tolland"], True, id="given-name-alone"),
+        pytest.param("mr. brenner", 1, ["brenner"], True, id="the-surname-twice"),
+    ],
+)
+def test_what_stands_once_and_among_relatives_is_another_person(
+    other: str, once: int, beside: list[str], expected: bool
+) -> None:
+    names = [name("orrin brenner"), name(other, count=once), *map(name, beside)]
+    neighbours = {other: set(beside), **{one: {other} for one in beside}}
+    _, merges = resolve(names, neighbours=neighbours)
+    entity_of = {merge.key: merge.entity_id for merge in merges}
+    assert (entity_of[other] == entity_of["orrin brenner"]) is expected
+
+
 def test_a_stated_alias_merges_and_an_ambiguous_one_does_not() -> None:
     names = [name("刘备"), name("玄德"), name("曹操")]
     assert groups(names, (("刘备", "玄德"),)) == {("刘备", "玄德")}
