@@ -141,7 +141,7 @@ def test_a_call_that_fits_only_if_others_cost_less_waits_for_them() -> None:
         time.sleep(0.05)
         assert not second.done()
         first.settle(Usage(calls=1, prompt_tokens=10, completion_tokens=5))
-        second.result(timeout=5).settle(Usage(prompt_tokens=10))
+        second.result(timeout=60).settle(Usage(prompt_tokens=10))
     assert _tokens(budget.spent) == 25
 
 
@@ -171,9 +171,9 @@ def test_runs_that_go_on_at_a_time_have_each_their_own_limit() -> None:
         """In a thread that has a context of its own, as each has."""
         budget.start_run()
         held = budget.reserve(prompt_tokens=tokens, max_completion=0, price=None)
-        barrier.wait(timeout=5)
+        barrier.wait(timeout=60)
         held.settle(Usage(prompt_tokens=tokens))
-        barrier.wait(timeout=5)
+        barrier.wait(timeout=60)
         with pytest.raises(BudgetExceeded, match=f"{tokens} of 10 tokens"):
             budget.reserve(prompt_tokens=11 - tokens, max_completion=0, price=None)
         return _tokens(budget.spent)
@@ -328,6 +328,7 @@ def test_without_a_limit_nobody_waits_until_the_server_asks_for_it() -> None:
 def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
     pace, lock = Pace(concurrency=3), threading.Lock()
     running, most = 0, 0
+    together = threading.Barrier(3)  # nobody goes on before there are three
 
     def call() -> None:
         nonlocal running, most
@@ -335,7 +336,7 @@ def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
             with lock:
                 running += 1
                 most = max(most, running)
-            time.sleep(0.005)
+            together.wait(timeout=60)
             with lock:
                 running -= 1
 
@@ -370,7 +371,7 @@ def test_whoever_waits_for_work_that_is_given_up_goes_on_waiting_for_nothing(
         shared.give_up()
         shared.give_up()
         with pytest.raises(WorkGivenUp):
-            waiting.result(timeout=5)
+            waiting.result(timeout=60)
     with pytest.raises(WorkGivenUp):
         shared.bound(part)(pace)
 

@@ -180,10 +180,10 @@ def test_what_is_no_readable_message_is_refused(data: bytes, reason: str) -> Non
     ],
 )
 def test_no_message_takes_long(data: bytes) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with suppress(SourceError):
         read_message(data)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3
 
 
 def test_broken_multiparts_keep_their_words() -> None:

@@ -512,9 +512,9 @@ def test_too_many_pages_are_refused_with_their_number() -> None:
 
 def test_a_page_tree_that_claims_a_million_pages_ends_at_once() -> None:
     data = pdf(Page().text(50, 700, "x")).replace(b"/Count 1 ", b"/Count 1000000 ")
-    started = time.monotonic()
+    started = time.thread_time()
     assert "1,000,000 pages" in reason(data)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_too_many_characters_end_the_reading() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,19 +10,20 @@ from engine.index.side_by_side import side_by_side
 
 def test_every_item_is_worked_on_once_and_only_so_many_at_a_time() -> None:
     running, most, lock = 0, 0, threading.Lock()
+    together = threading.Barrier(3)  # nobody goes on before there are three
 
     def work(item: int) -> int:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.002)
+        together.wait(timeout=60)
         with lock:
             running -= 1
         return item * item
 
-    assert sorted(side_by_side(range(20), work, workers=3)) == [n * n for n in range(20)]
-    assert 2 <= most <= 3
+    assert sorted(side_by_side(range(21), work, workers=3)) == [n * n for n in range(21)]
+    assert most == 3
 
 
 def test_items_are_taken_only_when_there_is_room() -> None:

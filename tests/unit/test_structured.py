@@ -250,10 +250,10 @@ def test_hostile_and_broken_xml_gives_its_text_and_no_more(data: bytes) -> None:
     ],
 )
 def test_xml_that_cannot_be_read_says_why(data: bytes, reason: str) -> None:
-    begin = time.monotonic()
+    begin = time.thread_time()
     with pytest.raises(SourceError, match=reason):
         read_xml(data, OPTIONS)
-    assert time.monotonic() - begin < 10
+    assert time.thread_time() - begin < 10
 
 
 # Front matter and dates

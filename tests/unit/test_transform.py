@@ -169,9 +169,9 @@ def test_any_text_gives_few_parts_and_none_that_is_the_question(question: str) -
     "hostile", ["A " * 300, "Are " + "Ab-c" * 140, "the a of " * 66, "和" * 600]
 )
 def test_hostile_questions_cost_no_time(hostile: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     question_parts(hostile)
-    assert time.perf_counter() - started < 1.0
+    assert time.thread_time() - started < 1.0
 
 
 # --- feedback -----------------------------------------------------------------------------------

@@ -282,10 +282,10 @@ def test_an_archive_without_a_page_says_so() -> None:
     "opening", ["<div>", "<ul><li>", "<table><tr><td>", "<blockquote>", "<b>", "<section>"]
 )
 def test_deep_nesting_is_read_and_ends(opening: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     found = text(f"{opening * 10_000}deep inside the page")
     assert "deep inside the page" in found
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def _text(reading: Reading | SourceError) -> str:
     return content.text
 
 
-def _gone(pid: int, *, seconds: float = 5) -> bool:
+def _gone(pid: int, *, seconds: float = 60) -> bool:
     """Whether the process ends in time; a zombie has ended."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
