@@ -34,14 +34,16 @@ def document_splitter() -> TransformComponent:
     """Cuts whole documents into chunks whose ids follow from the document's id and text.
 
     LlamaIndex's own default gives random ids: the same document twice would be two sets of chunks.
+    Its vocabulary is read when the first document is cut: most indexes never cut one.
     """
     from llama_index.core.node_parser import SentenceSplitter
+    from llama_index.core.utils import get_tokenizer
 
     def chunk_id(number: int, document: BaseNode) -> str:
         text = document.get_content(metadata_mode=MetadataMode.NONE)
         return model.content_id("c", document.node_id, text, str(number))
 
-    return SentenceSplitter(id_func=chunk_id)
+    return SentenceSplitter(tokenizer=lambda text: get_tokenizer()(text), id_func=chunk_id)
 
 
 def chunk_of_node(node: BaseNode) -> model.Chunk:

@@ -178,12 +178,13 @@ def read_tokeniser(path: Path) -> _HubTokeniser:
     from tokenizers import Tokenizer as HubTokeniser
 
     try:
-        content = json.loads(path.read_text(encoding="utf8"))
+        text = path.read_text(encoding="utf8")
+        content = json.loads(text)
     except (OSError, ValueError) as error:
         raise ModelUnavailable(f"cannot read tokeniser {str(path)!r}: {error}") from error
     if not isinstance(content, dict) or "[UNK]" not in content.get("model", {}).get("vocab", {}):
         raise ModelUnavailable(f"{str(path)!r} is not a word-piece tokeniser")
-    tokeniser = HubTokeniser.from_str(json.dumps(content))
+    tokeniser = HubTokeniser.from_str(text)
     tokeniser.no_padding()
     tokeniser.no_truncation()
     tokeniser.encode_special_tokens = True

@@ -59,30 +59,32 @@ _MAX_RUN = 14
 
 
 def load_tagger() -> tuple[Tagger | None, str]:
-    """The tagger and its name with version; `(None, "none")` where no dictionary is installed."""
+    """The tagger and its name with version; `(None, "none")` where no dictionary is installed.
+
+    The dictionary itself is read when the first text is tagged.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        import rjieba
+    for name, tagger in (("rjieba", _rjieba_tags), ("jieba", _jieba_tags)):
+        try:
+            return tagger, f"{name}-{version(name)}"
+        except PackageNotFoundError:
+            continue
+    return None, "none"
 
-        return rjieba.tag, f"rjieba-{version('rjieba')}"
-    except (ImportError, PackageNotFoundError):
-        pass
-    try:
-        import logging
 
-        import jieba
-        import jieba.posseg
+def _rjieba_tags(text: str) -> list[tuple[str, str]]:
+    import rjieba
 
-        jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
-        return _jieba_tags, f"jieba-{version('jieba')}"
-    except (ImportError, PackageNotFoundError):
-        return None, "none"
+    return rjieba.tag(text)
 
 
 def _jieba_tags(text: str) -> list[tuple[str, str]]:
+    import logging
+
     import jieba.posseg
 
+    jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
     return [(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
 
 

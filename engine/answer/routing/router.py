@@ -15,6 +15,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelper
 from llama_index.core.llms import MockLLM
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.query_engine import RouterQueryEngine
@@ -144,7 +145,13 @@ def build_router(
         )
         for name, answer, beside in (("local", local, None), ("global", overview, brief))
     ]
-    summariser = _Joining(llm=silent, callback_manager=CallbackManager([]))
+    summariser = _Joining(
+        llm=silent,
+        callback_manager=CallbackManager([]),
+        # Nothing is cut: neither a vocabulary nor the global settings are read.
+        prompt_helper=PromptHelper(tokenizer=list),
+        chat_prompt_helper=ChatPromptHelper(tokenizer=list),
+    )
     return ScopeRouter(selector, tools, llm=silent, summarizer=summariser)
 
 
