@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .facade import KnowledgeEngine
     from .retrieve.corrective import WebResult
     from .settings import Settings
-    from .types import Answer, Citation, IngestReport, Passage
+    from .types import Answer, Citation, IngestReport, Passage, Turn
 
 __all__ = [
     "Answer",
@@ -20,6 +20,7 @@ __all__ = [
     "KnowledgeEngine",
     "Passage",
     "Settings",
+    "Turn",
     "WebResult",
 ]
 
@@ -31,6 +32,7 @@ _HOMES = {
     "KnowledgeEngine": "facade",
     "Passage": "types",
     "Settings": "settings",
+    "Turn": "types",
     "WebResult": "retrieve.corrective",
 }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING
 
+from .answer.talk.turns import turns_of
 from .events import Event, Listener, nobody
 from .index.filters import document_filter
 from .questions import Questions, checked
 from .streaming import astreamed, awaited, streamed
-from .types import Answer, Passage
+from .types import Answer, History, Passage
 
 if TYPE_CHECKING:
     from .index.filters import Filters, Namespaces
@@ -37,6 +38,7 @@ class Asking:
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
+        history: History = (),
     ) -> Answer:
         """Answer a question, every claim cited; `mode` is auto, local, global or both.
 
@@ -46,12 +48,15 @@ class Asking:
             filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
                 conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
             namespace: only documents of this one, or of these; None means all.
+            history: what was asked and answered before, oldest first: earlier answers as they came,
+                or a `Turn` each. "And when was he born?" is then understood, which
+                `answer.understood` and the trace show; nothing of it is a source.
 
         Raises:
             QuestionError: an empty question, one that is too long, or an unknown mode.
             ModelError: the language model could not do its part.
         """
-        return self._asked(question, mode, filters, namespace, nobody)
+        return self._asker(question, mode, filters, namespace, history)(nobody)
 
     async def aask(
         self,
@@ -60,9 +65,11 @@ class Asking:
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
+        history: History = (),
     ) -> Answer:
         """As `ask`, while the event loop goes on; cancelling gives the work up."""
-        return await awaited(lambda: self._asked(question, mode, filters, namespace, nobody))
+        asked = self._asker(question, mode, filters, namespace, history)
+        return await awaited(lambda: asked(nobody))
 
     def stream(
         self,
@@ -71,13 +78,14 @@ class Asking:
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
+        history: History = (),
     ) -> Generator[Event]:
         """As `ask`, giving what happens on the way (see `events`), the whole answer last.
 
         The work is done in a thread of its own, which is given up where the generator is closed.
         What `ask` raises comes out of it too, after the events before.
         """
-        return streamed(lambda tell: self._asked(question, mode, filters, namespace, tell))
+        return streamed(self._asker(question, mode, filters, namespace, history))
 
     def astream(
         self,
@@ -86,17 +94,28 @@ class Asking:
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
+        history: History = (),
     ) -> AsyncGenerator[Event]:
         """As `stream`, while the event loop goes on; cancelling gives the work up."""
-        return astreamed(lambda tell: self._asked(question, mode, filters, namespace, tell))
+        return astreamed(self._asker(question, mode, filters, namespace, history))
 
-    def _asked(
-        self, question: str, mode: str, filters: Filters, namespace: Namespaces, tell: Listener
-    ) -> Answer:
-        question = checked(question)
-        within = document_filter(filters, namespace=namespace)
-        self._ready()
-        return self._questions.ask(question, mode=mode, within=within, tell=tell)
+    def _asker(
+        self,
+        question: str,
+        mode: str,
+        filters: Filters,
+        namespace: Namespaces,
+        history: History,
+    ) -> Callable[[Listener], Answer]:
+        """Answers, and tells how; what is wrong with the question shows when it is called."""
+
+        def asked(tell: Listener) -> Answer:
+            said, turns = checked(question), turns_of(history)
+            within = document_filter(filters, namespace=namespace)
+            self._ready()
+            return self._questions.ask(said, mode=mode, within=within, turns=turns, tell=tell)
+
+        return asked
 
     def retrieve(
         self,

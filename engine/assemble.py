@@ -17,6 +17,7 @@ from .answer.parts import AnswerParts, embedder
 from .answer.rounds import Reflection
 from .answer.routing.router import build_router
 from .answer.routing.selector import ScopeSelector
+from .answer.talk.following import FollowUps
 from .chunk import chunk
 from .chunk.choose import CHUNKS_VERSION, ChunkOptions
 from .estimate import Forecasts
@@ -39,6 +40,7 @@ from .model_parts import (
     build_ask_many,
     build_consult,
     build_expander,
+    build_follow_ups,
     build_judge,
     build_reading,
     build_route_asking,
@@ -79,6 +81,7 @@ class Parts:
     indexer: Indexer
     retriever: LocalRetriever
     forecasts: Forecasts
+    follow_ups: FollowUps
     local: LocalAnswers
     overview: GlobalAnswers
     brief: GlobalAnswers
@@ -133,6 +136,12 @@ def assemble(
         retriever=finding.retriever,
         forecasts=_forecasts(
             reading, options=options, models=models, tokeniser=tokeniser, history=history
+        ),
+        follow_ups=build_follow_ups(
+            settings.answer,
+            models=models,
+            count=tokeniser.count,
+            names=finding.retriever.places_of_names,
         ),
         local=answering.local,
         overview=answering.overview,
@@ -255,7 +264,9 @@ def _answering(
         finding.meaning,
         readable=finding.readable,
         identity=identity_of(finding.meaning) if finding.meaning is not None else "",
-        known_names=lambda question, within: len(retriever.labels_in(question, within)),
+        known_names=lambda question, within: len(
+            {place.label for place in retriever.places_of_names(question, within)}
+        ),
         ask=build_route_asking(models) if settings.route.by_model else None,
         sure=settings.route.sure,
         both=settings.route.both,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .answer.checks.judge import Consult
 from .answer.overviews.asking import AskMany, Reply
+from .answer.talk.following import FollowUps, LibraryNames
 from .errors import GraphStageError, ModelError, SettingsError
 from .estimate import Model as ForecastModel
 from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
@@ -25,7 +26,7 @@ from .models.rerankers import build_reranker
 from .models.stages import Models
 from .retrieve.rerank import Judge
 from .retrieve.transform import Expander, expanded
-from .settings import GraphSettings, RerankSettings, RetrieveSettings, Settings
+from .settings import AnswerSettings, GraphSettings, RerankSettings, RetrieveSettings, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +238,20 @@ def build_ask_many(models: Models) -> AskMany | None:
         return [found[place] for place in range(len(prompts))]
 
     return ask_many
+
+
+def build_follow_ups(
+    settings: AnswerSettings, *, models: Models, count: Callable[[str], int], names: LibraryNames
+) -> FollowUps:
+    """What reads a question after what was said before it."""
+    gateway = models.answers
+    return FollowUps(
+        budget_tokens=settings.history_tokens,
+        count=count,
+        names=names,
+        consult=build_consult(models) if settings.follow_up_by_model else None,
+        window=(lambda: gateway.context_window) if gateway is not None else None,
+    )
 
 
 def build_consult(models: Models) -> Consult | None:

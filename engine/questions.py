@@ -24,13 +24,13 @@ from .events import (
     nobody,
 )
 from .index.filters import DocumentFilter
-from .kept.answers import KeptAnswers
+from .kept.answers import Asked, KeptAnswers
 from .models.budget import Budget
 from .models.fallback import EmbeddingUnavailable
 from .models.spending import spending
 from .observe.llama_index import query
 from .observe.telemetry import Telemetry, watched
-from .types import Answer, Passage, TraceStep
+from .types import Answer, Passage, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
 _log = logging.getLogger("loregraph")
@@ -64,14 +64,22 @@ class Questions:
         self._kept = kept
 
     def ask(
-        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener = nobody
+        self,
+        question: str,
+        *,
+        mode: str,
+        within: DocumentFilter | None,
+        turns: tuple[Turn, ...] = (),
+        tell: Listener = nobody,
     ) -> Answer:
         """The answer; where the embedding model is away, one without vectors that says so.
 
-        `tell` hears all events of the answer, the whole of it last.
+        `turns` is what was said before, oldest first. `tell` hears all events of the answer, the
+        whole of it last.
         """
         with query(question) as answered, watched(self._telemetry, "ask", question, tell) as heard:
-            answer = self._kept_or_made(question, mode=mode, within=within, tell=heard)
+            asked = Asked(question=question, turns=turns, mode=mode, within=within)
+            answer = self._kept_or_made(asked, tell=heard)
             checked_text = CitationsEvent(
                 text=answer.text,
                 citations=answer.citations,
@@ -83,23 +91,19 @@ class Questions:
             answered(answer)
         return answer
 
-    def _kept_or_made(
-        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
-    ) -> Answer:
+    def _kept_or_made(self, asked: Asked, *, tell: Listener) -> Answer:
         if self._kept is None:
-            return self._made(question, mode=mode, within=within, tell=tell)
-        asked = self._kept.asked(question, mode=mode, within=within)
-        answer = self._kept.find(asked)
+            return self._made(asked, tell=tell)
+        place = self._kept.place_of(asked)
+        answer = self._kept.find(place)
         if answer is not None:
             retell(answer, tell)
             return answer
-        answer = self._made(question, mode=mode, within=within, tell=tell)
-        self._kept.keep(asked, answer)
+        answer = self._made(asked, tell=tell)
+        self._kept.keep(place, answer)
         return answer
 
-    def _made(
-        self, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
-    ) -> Answer:
+    def _made(self, asked: Asked, *, tell: Listener) -> Answer:
         told: list[TraceStep] = []
 
         def noting(event: Event) -> None:
@@ -110,16 +114,26 @@ class Questions:
         self._budget.start_run()
         heard = heard_as(tell, noting, always=True)
         with spending() as spent:
+            following = self._parts.follow_ups.read(
+                asked.question, asked.turns, within=asked.within, tell=heard
+            )
+            alone = replace(asked, question=following.question, turns=following.turns)
             try:
-                answer = _answered(self._parts, question, mode=mode, within=within, tell=heard)
+                answer = _answered(self._parts, alone, tell=heard)
             except EmbeddingUnavailable as error:
                 parts = self._instead(error)
                 said = f"without vectors: {error}"
                 step = TraceStep(stage="embed", detail=said, seconds=0.0, figures={"failed": 1.0})
                 heard(StepEvent(step=step))
-                answer = _answered(parts, question, mode=mode, within=within, tell=heard)
+                answer = _answered(parts, alone, tell=heard)
         # The trace is what was told, in the order in which it happened.
-        return replace(answer, trace=tuple(told), usage=spent.total)
+        return replace(
+            answer,
+            question=asked.question,
+            understood=alone.question if alone.question != asked.question else "",
+            trace=tuple(told),
+            usage=spent.total,
+        )
 
     def library_changed(self) -> None:
         """What was kept of answers is not needed any more."""
@@ -163,21 +177,20 @@ class Questions:
         return self._without_vectors
 
 
-def _answered(
-    parts: Parts, question: str, *, mode: str, within: DocumentFilter | None, tell: Listener
-) -> Answer:
-    match mode:
+def _answered(parts: Parts, asked: Asked, *, tell: Listener) -> Answer:
+    question, within, turns = asked.question, asked.within, asked.turns
+    match asked.mode:
         case "auto":
-            asked = NarrowedQuestion(query_str=question, within=within, tell=tell)
-            return answer_of(parts.router.query(asked), asked)
+            routed = NarrowedQuestion(query_str=question, within=within, turns=turns, tell=tell)
+            return answer_of(parts.router.query(routed), routed)
         case "local":
-            return parts.local.answer(question, within=within, tell=tell)
+            return parts.local.answer(question, within=within, turns=turns, tell=tell)
         case "global":
-            return parts.overview.answer(question, within=within, tell=tell)
+            return parts.overview.answer(question, within=within, turns=turns, tell=tell)
         case "both":
-            asked = NarrowedQuestion(query_str=question, within=within, tell=tell)
-            return both_ways(parts.local.answer, parts.brief.answer, asked)
-        case _:
+            routed = NarrowedQuestion(query_str=question, within=within, turns=turns, tell=tell)
+            return both_ways(parts.local.answer, parts.brief.answer, routed)
+        case mode:
             raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
 
 

@@ -250,10 +250,14 @@ class AnswerSettings(_Section):
     """Budgets and thresholds of what is said.
 
     Where a model answers in `other_language` than the question's, the trace notes it, or the model
-    is asked `again`, once (a call).
+    is asked `again`, once (a call). Of what was said before a question so many `history_tokens`
+    are read, the latest (0: none); with `follow_up_by_model` a
+    follow-up is put into words of its own by a model where there is one (a call), else by rules.
     """
 
     budget_tokens: int = Field(3_000, ge=100)
+    history_tokens: int = Field(1_000, ge=0)
+    follow_up_by_model: bool = True
     other_language: Literal["note", "again"] = "note"
     max_sentences: int = Field(3, ge=1)
     min_evidence: float = Field(0.2, ge=0, le=1)

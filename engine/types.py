@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -206,10 +206,19 @@ class Route:
     confidence: float
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question that was asked before, and what was answered."""
+
+    question: str
+    answer: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer with every claim tied to its source. `abstained`: not enough evidence.
 
+    `understood` is the question as it was answered, where what was said before made another of it.
     `route` says why it went that way; None where the way was asked for. `claims` are the statements
     of a text that a model wrote, each with what it rests on; `grounding` is the share of them that
     the sources bear out, None where nobody looked. `unchecked` says which check that was to be made
@@ -221,6 +230,7 @@ class Answer:
     question: str
     text: str
     mode: Mode
+    understood: str = ""
     route: Route | None = None
     citations: tuple[Citation, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -232,6 +242,10 @@ class Answer:
     abstained: bool = False
     short: ShortAnswer | None = None
     evidence: float | None = None
+
+
+History = Sequence[Turn | Answer]
+"""What was asked and answered before, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

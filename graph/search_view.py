@@ -20,7 +20,7 @@ from sqlalchemy import Connection, and_, select
 from .algorithms import with_neighbours
 from .facts import batches
 from .local_search import WalkGraph, WalkResult, explain, rank
-from .names import NameMatcher, capitalised_names, is_matchable, name_key
+from .names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
 from .schema import chunks, entities, links, names
 
 MAX_QUESTION_CHARACTERS = 2_000
@@ -50,6 +50,16 @@ class QuestionNames:
     labels: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
     things: tuple[NamedThing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPlace:
+    """A name of an entity where it stands in a text, `text[start:end]`; its id and type."""
+
+    start: int
+    end: int
+    label: str
+    type: str
 
 
 @dataclass(frozen=True)
@@ -115,8 +125,41 @@ class GraphView:
     def names_in(self, connection: Connection, question: str) -> QuestionNames:
         """The names that stand in a question, in any case of letters."""
         question = question[:MAX_QUESTION_CHARACTERS]
+        matches, label_of = self._matches(connection, question)
+        runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
+        known = {label_of[m.key] for m in matches}
+        unknown = {key for key in runs - label_of.keys() if is_matchable(key)}
+        spans: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        for match in matches:
+            spans[label_of[match.key]].add((match.start, match.end))
+        return QuestionNames(
+            labels=frozenset(known),
+            unknown=frozenset(unknown),
+            things=self._things(connection, spans),
+        )
+
+    def places_of_names(self, connection: Connection, text: str) -> tuple[NamedPlace, ...]:
+        """Where names of entities stand in a text, in any case of letters, in its order."""
+        text = text[:MAX_QUESTION_CHARACTERS]
+        matches, label_of = self._matches(connection, text)
+        types: dict[str, str] = {}
+        for batch in batches(sorted(set(label_of.values()))):
+            found = select(entities.c.id, entities.c.type).where(entities.c.id.in_(batch))
+            types |= {str(label): str(kind) for label, kind in connection.execute(found)}
+        return tuple(
+            NamedPlace(
+                start=match.start,
+                end=match.end,
+                label=label_of[match.key],
+                type=types.get(label_of[match.key], ""),
+            )
+            for match in sorted(matches, key=lambda match: (match.start, match.end))
+        )
+
+    def _matches(self, connection: Connection, text: str) -> tuple[list[NameMatch], dict[str, str]]:
+        """The names that stand in a text, and the entity of each by its key."""
         rows: list[Any] = []
-        for batch in batches(_possible_keys(question)):
+        for batch in batches(_possible_keys(text)):
             query = select(names.c.key, names.c.entity_id, names.c.kind).where(
                 and_(names.c.key.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
             )
@@ -128,19 +171,7 @@ class GraphView:
             titles=[row.key for row in rows if row.kind == "title"],
             names=[row.key for row in rows],
         )
-        label_of = {row.key: row.entity_id for row in rows}
-        runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
-        matches = matcher.match(question, any_case=True)
-        known = {label_of[m.key] for m in matches}
-        unknown = {key for key in runs - label_of.keys() if is_matchable(key)}
-        spans: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-        for match in matches:
-            spans[label_of[match.key]].add((match.start, match.end))
-        return QuestionNames(
-            labels=frozenset(known),
-            unknown=frozenset(unknown),
-            things=self._things(connection, spans),
-        )
+        return matcher.match(text, any_case=True), {row.key: row.entity_id for row in rows}
 
     def _things(
         self, connection: Connection, spans: Mapping[str, Collection[tuple[int, int]]]

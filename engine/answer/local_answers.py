@@ -15,7 +15,7 @@ from ..observe.llama_index import synthesis
 from ..retrieve.stopwatch import Stopwatch
 from ..retrieve.tokens import tokens
 from ..retrieve.transform import Expander
-from ..types import Answer, TraceStep, Usage
+from ..types import Answer, TraceStep, Turn, Usage
 from .checks.in_language import asked_again, in_other_language
 from .correct import Corrected
 from .draft import Draft
@@ -28,6 +28,7 @@ from .parts import AnswerParts
 from .rounds import Attempt
 from .spoken import Spoken
 from .synthesise import synthesise
+from .talk.turns import told
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage
@@ -42,18 +43,25 @@ class LocalAnswers:
         self._parts = parts
 
     def answer(
-        self, question: str, *, within: DocumentFilter | None = None, tell: Listener = nobody
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        tell: Listener = nobody,
     ) -> Answer:
         """The answer with its citations, or an abstention that says so.
 
-        `tell` hears of each stage as it ends, of the passages, and the text as it is written.
+        A model is shown the `turns` before the question. `tell` hears of each stage as it ends, of
+        the passages, and the text as it is written.
 
         Raises:
             ModelError: the language model could not do its part.
         """
-        reflection = self._parts.reflection
+        reflection, earlier = self._parts.reflection, told(turns)
         if reflection is None:
-            return self._answer(question, self._attempt(question, within=within, tell=tell))
+            attempt = self._attempt(question, within=within, earlier=earlier, tell=tell)
+            return self._answer(question, attempt)
         steps = Stopwatch(tell)
         spared = reflection.spared(question, steps)
         if spared is not None:
@@ -62,10 +70,13 @@ class LocalAnswers:
             attempt = Attempt(packed=Packed(), draft=spared)
             return self._answer(question, attempt, before=steps.steps)
         tried: list[TraceStep] = []
+        quietly = steps_alone(tell)
 
         def once(expander: Expander | None) -> Attempt:
             # Only the best round is spoken: what the others wrote is nobody's answer.
-            made = self._attempt(question, within=within, tell=steps_alone(tell), expander=expander)
+            made = self._attempt(
+                question, within=within, earlier=earlier, tell=quietly, expander=expander
+            )
             tried.extend(made.trace)
             return made
 
@@ -84,6 +95,7 @@ class LocalAnswers:
         question: str,
         *,
         within: DocumentFilter | None,
+        earlier: str,
         tell: Listener,
         expander: Expander | None = None,
     ) -> Attempt:
@@ -101,11 +113,15 @@ class LocalAnswers:
             corrected = self._parts.correction.corrected(
                 question, found.passages, within=within, steps=steps
             )
-        packed = packed_context(self._parts, question, corrected.passages, steps, within=within)
+        packed = packed_context(
+            self._parts, question, corrected.passages, steps, within=within, earlier=earlier
+        )
         tell(PassagesEvent(passages=packed.passages))
         spoken = Spoken(tell, packed.passages)
         with synthesis(question) as said:
-            draft = corrected.refusal or self._draft(question, packed, spoken, steps, within=within)
+            draft = corrected.refusal or self._draft(
+                question, packed, spoken, steps, within=within, earlier=earlier
+            )
             said(draft.text)
         spoken.end(draft)
         return Attempt(packed=packed, draft=draft, trace=(*found.trace, *steps.steps))
@@ -138,6 +154,7 @@ class LocalAnswers:
         steps: Stopwatch,
         *,
         within: DocumentFilter | None,
+        earlier: str,
     ) -> Draft:
         gateway = self._parts.models.answers
         if gateway is None:
@@ -159,6 +176,7 @@ class LocalAnswers:
         draft = synthesise(
             question,
             packed,
+            earlier=earlier,
             complete=complete,
             check=partial(self._parts.checks.checked, within=within),
         )

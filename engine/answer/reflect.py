@@ -60,8 +60,9 @@ _REPLIES: dict[str, dict[Language, str]] = {
         "zh": "你好。请就资料库中的文档提问。",
     },
     "talk": {
-        "en": "Each question here stands on its own; nothing is kept of earlier ones.",
-        "zh": "这里的每个问题都是独立的，不保留之前的对话。",
+        "en": "Answers here come from the documents alone: what was said before only helps to"
+        " understand a question.",
+        "zh": "这里的回答只依据文档，之前的对话只用来理解问题。",
     },
 }
 

@@ -29,21 +29,30 @@ class Check(Protocol):
     def __call__(self, question: str, packed: Packed, *, reply: str, usage: Usage) -> Draft: ...  # noqa: D102
 
 
-def synthesise(question: str, packed: Packed, *, complete: Complete, check: Check) -> Draft:
+def synthesise(
+    question: str, packed: Packed, *, complete: Complete, check: Check, earlier: str = ""
+) -> Draft:
     """The model's answer from the packed sources; without sources it abstains and asks nobody.
 
+    `earlier` is what was said before, which the model is shown but cannot cite.
     Errors of `complete` pass through unchanged.
     """
     if not packed.passages:
         return abstain(language_of(question), detail="no sources")
-    reply, usage = complete(synthesis_messages(question, packed))
+    reply, usage = complete(synthesis_messages(question, packed, earlier=earlier))
     return read_synthesis(question, packed, reply=reply, usage=usage, check=check)
 
 
-def synthesis_messages(question: str, packed: Packed) -> tuple[ChatMessage, ...]:
+def synthesis_messages(
+    question: str, packed: Packed, *, earlier: str = ""
+) -> tuple[ChatMessage, ...]:
     """What the model is shown: the standing instructions, then sources and question."""
     return chat_messages(
-        "answer", language=language_of(question), context=packed.text, question=question
+        "answer",
+        language=language_of(question),
+        context=packed.text,
+        question=question,
+        earlier=earlier,
     )
 
 

@@ -108,6 +108,7 @@ from graph.model import (
     Extraction,
     Finding,
     GraphExport,
+    Mention,
     Report,
 )
 from graph.names import capitalised_names
@@ -126,7 +127,7 @@ from graph.report_prompt import Material, WrittenReport, material, read_written,
 from graph.report_store import ReportDesk, put_written, reports_stamp, unwritten_among
 from graph.schema import chunks as chunk_table
 from graph.schema import metadata
-from graph.search_view import GraphView, QuestionNames, read_view
+from graph.search_view import GraphView, NamedPlace, QuestionNames, read_view
 from graph.seen import SeenGraph, read_seen
 from graph.seen_export import seen_export
 from graph.sentences import sentence_spans
@@ -176,9 +177,11 @@ __all__ = [
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Material",
+    "Mention",
     "NameQuestion",
     "NameReason",
     "NamedEntity",
+    "NamedPlace",
     "Neighbour",
     "Neighbourhood",
     "Pack",

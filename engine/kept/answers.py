@@ -1,9 +1,9 @@
 """Answers that were given before, by all that they depend on.
 
-An answer depends on the question, on what may be seen, on the library as it is, on the settings and
-on the models. Its library's state is part of its key, so that a change by any process leaves it
-unfound; what was kept before the change is let go. An answer in which a stage failed, or that rests
-on anything outside, is not kept.
+An answer depends on the question and what was said before it, on what may be seen, on the library
+as it is, on the settings and on the models. Its library's state is part of its key, so that a
+change by any process leaves it unfound; what was kept before the change is let go. An answer in
+which a stage failed, or that rests on anything outside, is not kept.
 """
 
 from __future__ import annotations
@@ -17,19 +17,29 @@ from dataclasses import dataclass, replace
 from ..index.filters import DocumentFilter
 from ..index.library import Library
 from ..index.stamps import answers_stamp, contents_fingerprint
-from ..types import Answer, TraceStep, Usage
+from ..types import Answer, TraceStep, Turn, Usage
 from .reading import read, written
 from .shelf import Shelf
 
 _LOGGER = logging.getLogger("loregraph")
-VERSION = "1"
+VERSION = "2"
 NOT_KEPT = ("failed", "unusable", "outside")
 """Figures of a step, above nil, of an answer that is not to be given again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it was asked of the library in one state."""
+    """A question with all that its asker says: the turns before it, the way, what may be seen."""
+
+    question: str
+    mode: str
+    within: DocumentFilter | None
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the answer to a question lies that is asked of the library in one state."""
 
     question: str
     key: str
@@ -53,41 +63,42 @@ class KeptAnswers:
         self._stamp = ""
         self._contents = ""
 
-    def asked(self, question: str, *, mode: str, within: DocumentFilter | None) -> Asked:
-        """The question with its place among kept answers, as the library is now."""
+    def place_of(self, asked: Asked) -> Place:
+        """The question's place among kept answers, as the library is now."""
         stamp = self._current()
         parts = [
             VERSION,
             self._contents if self._shelf.is_shared else "",
             stamp,
             self._made_by,
-            question,
-            mode,
-            within.key if within is not None else None,
+            asked.question,
+            asked.mode,
+            asked.within.key if asked.within is not None else None,
+            [[turn.question, turn.answer] for turn in asked.turns],
         ]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        return Asked(question, key, stamp)
+        return Place(asked.question, key, stamp)
 
-    def find(self, asked: Asked) -> Answer | None:
+    def find(self, place: Place) -> Answer | None:
         """The answer as it was given before, for nothing, which its trace says."""
-        data = self._shelf.get(asked.key)
+        data = self._shelf.get(place.key)
         if data is None:
             return None
         with self._library.read():
-            answer = read(data, question=asked.question, text_at=self._library.text_at)
+            answer = read(data, question=place.question, text_at=self._library.text_at)
         if answer is None:
             _LOGGER.warning("a kept answer is not used: it does not fit the library")
             return None
         return _for_nothing(answer)
 
-    def keep(self, asked: Asked, answer: Answer) -> None:
+    def keep(self, place: Place, answer: Answer) -> None:
         """Keep an answer, unless the library changed while it was given or a stage failed."""
         failed = any(step.figures.get(name) for step in answer.trace for name in NOT_KEPT)
-        if failed or self._current() != asked.stamp:
+        if failed or self._current() != place.stamp:
             return
         data = written(answer)
         if data is not None:
-            self._shelf.put(asked.key, data)
+            self._shelf.put(place.key, data)
 
     def let_go(self) -> None:
         """The library has changed: let go of what was answered before."""

@@ -26,6 +26,7 @@ from ..events import Listener, nobody
 from ..index.door import (
     Chunk,
     GraphView,
+    NamedPlace,
     QuestionNames,
     node_of_chunk,
     read_chunks,
@@ -247,11 +248,13 @@ class LocalRetriever(BaseRetriever):
             return {}
         return self._dense.cosines(query, chunk_ids)
 
-    def labels_in(self, question: str, within: DocumentFilter | None = None) -> frozenset[str]:
-        """The entities whose names stand in a question, of those documents that may be seen."""
+    def places_of_names(
+        self, text: str, within: DocumentFilter | None = None
+    ) -> tuple[NamedPlace, ...]:
+        """Where names of entities of the documents that may be seen stand in a text, in order."""
         with self._library.read() as connection:
             view = self._views.current(connection, within or self._within).view
-            return view.names_in(connection, question).labels
+            return view.places_of_names(connection, text)
 
     def idf(self, within: DocumentFilter | None = None) -> Callable[[str], float]:
         """How rare a token is where the question is at home (see `KeywordRetriever.idf`)."""

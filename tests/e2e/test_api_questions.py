@@ -249,6 +249,23 @@ def test_openais_client_gets_a_stream_with_usage(written: ApiServer, model: Open
     assert chunks[-1].usage.prompt_tokens >= 70
 
 
+def test_a_chat_goes_on_from_what_was_said(server: ApiServer) -> None:
+    first = QUESTION["question"]
+    with spoken(server) as chat:
+        said = chat.chat.completions.create(
+            model="loregraph-local", messages=[{"role": "user", "content": first}]
+        )
+        answer = chat.chat.completions.create(
+            model="loregraph-local",
+            messages=[
+                {"role": "user", "content": first},
+                {"role": "assistant", "content": said.choices[0].message.content},
+                {"role": "user", "content": "And who repaired it?"},
+            ],
+        )
+    assert "Orrin Vale repaired it" in (answer.choices[0].message.content or "")
+
+
 def test_errors_are_openais_on_its_paths(server: ApiServer) -> None:
     with spoken(server) as chat:
         with pytest.raises(openai.NotFoundError, match="no model 'gpt-9'"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.events import CitationsEvent
 from engine.serve.api import cursors
-from engine.serve.api.chat_completions import ending
+from engine.serve.api.chat_completions import Message, ending, turns_in
 from engine.serve.api.flow import Flow
 from engine.serve.api.gate import host_name, is_loopback
 from engine.serve.api.jobs import Job, Jobs
@@ -22,7 +22,7 @@ from engine.serve.api.principal import Principal
 from engine.serve.api.problems import Problem
 from engine.serve.api.rate import RateLimit
 from engine.serve.api.uploads import safe_name
-from engine.types import Citation, IngestReport, Passage
+from engine.types import Citation, IngestReport, Passage, Turn
 
 # --- rate ---------------------------------------------------------------------------------------
 
@@ -275,3 +275,22 @@ def test_a_text_that_reads_otherwise_after_checking_is_sent_again() -> None:
     event = CitationsEvent(text="It is [1].", citations=(citation(1, "d1"),), abstained=False)
     rest = ending("It is. And it is not.", [passage(1)], event)
     assert rest.endswith("the answer reads:\n\nIt is [1].\n\nSources\n[1] d1 (d1:0-1)")
+
+
+# --- conversations ------------------------------------------------------------------------------
+
+
+def test_messages_before_the_last_question_are_turns() -> None:
+    told = [
+        ("system", "Be brief."),
+        ("assistant", "How can I help?"),
+        ("user", "Who lit it?"),
+        ("tool", "{}"),
+        ("assistant", "Bob.\n\n— Checked against its sources, the answer reads:\n\nAda. [1]"),
+        ("user", [{"type": "text", "text": "When?"}, {"type": "image_url"}]),
+        ("user", "And where?"),
+        ("assistant", "a beginning of the answer"),
+    ]
+    messages = [Message.model_validate({"role": role, "content": said}) for role, said in told]
+    assert turns_in(messages) == [Turn("Who lit it?", "Ada. [1]"), Turn("When?")]
+    assert turns_in(messages[:3]) == []

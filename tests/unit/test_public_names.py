@@ -49,6 +49,7 @@ def test_the_public_names_of_engine_are_these() -> None:
         "KnowledgeEngine",
         "Passage",
         "Settings",
+        "Turn",
         "WebResult",
     ]
 

@@ -139,6 +139,11 @@ def parted(text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question
     return Parted(bare=bare, units=tuple(units))
 
 
+def unmarked(text: str) -> str:
+    """A text without its marks and without the list of sources at its end."""
+    return _without_marks(_plain(text))[0]
+
+
 def _is_aside(said: str) -> bool:
     return bool(
         _HEADING.match(said) or _LEAD.search(said) or _ASKS.search(said) or _OWN_WORDS.search(said)

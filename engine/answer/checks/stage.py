@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...index.door import LanguageExtractor, sentence_spans
+from ...index.door import LanguageExtractor, Mention, sentence_spans
 from ...index.filters import DocumentFilter
 from ...retrieve.tokens import tokens
 from ...settings import CheckSettings
@@ -247,10 +247,15 @@ def _extractor() -> LanguageExtractor:
 
 
 @lru_cache(maxsize=2_048)
-def names_in(text: str) -> tuple[str, ...]:
-    """The names in a text: capitals in English, a tagger in Chinese."""
+def mentions_in(text: str) -> tuple[Mention, ...]:
+    """The names in a text, where they stand: capitals in English, a tagger in Chinese."""
     (found,) = _extractor().extract([text])
-    return tuple(text[mention.start : mention.end] for mention in found.mentions)
+    return tuple(found.mentions)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The same as they are written."""
+    return tuple(text[mention.start : mention.end] for mention in mentions_in(text))
 
 
 def _figures(reading: Reading, findings: Findings, *, dropped: int) -> dict[str, float]:

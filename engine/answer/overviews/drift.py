@@ -145,7 +145,9 @@ def _names_in(scene: Scene, text: str) -> list[str]:
     names = scene.places.names
     return [
         names[label]
-        for label in sorted(scene.parts.retriever.labels_in(text, scene.within))
+        for label in sorted(
+            {place.label for place in scene.parts.retriever.places_of_names(text, scene.within)}
+        )
         if label in names
     ]
 

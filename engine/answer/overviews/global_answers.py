@@ -18,13 +18,14 @@ from ...index.library import Library
 from ...observe.llama_index import synthesis
 from ...retrieve.stopwatch import Stopwatch
 from ...retrieve.tokens import tokens
-from ...types import Answer, Passage, Usage
+from ...types import Answer, Passage, Turn, Usage
 from ..checks.in_language import in_other_language
 from ..draft import Draft, as_passage
 from ..language import language_of
 from ..packing.pack import Packed
 from ..parts import AnswerParts
 from ..spoken import Spoken
+from ..talk.turns import told
 from .asking import AskMany
 from .drift import from_drift
 from .from_reports import from_one_level, from_rated_reports
@@ -88,18 +89,23 @@ class GlobalAnswers:
         return other
 
     def answer(
-        self, question: str, *, within: DocumentFilter | None = None, tell: Listener = nobody
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        tell: Listener = nobody,
     ) -> Answer:
         """The overview with its citations, or an abstention where nothing bears on it.
 
-        `tell` hears of each stage as it ends, of what the answer rests on, and its text as it is
-        written.
+        A model that writes it is shown the `turns` before the question. `tell` hears of each stage
+        as it ends, of what the answer rests on, and its text as it is written.
 
         Raises:
             ModelError: every call of a round failed, or the one that writes the answer.
         """
         watch = Stopwatch(tell)
-        scene = self._scene(question, within)
+        scene = replace(self._scene(question, within), earlier=told(turns))
         gathered = _WAYS[self._selection](scene, watch)
         spent = gathered.usage
         if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
@@ -185,6 +191,7 @@ def _written(scene: Scene, gathered: Gathered, tell: Listener, *, ask_many: AskM
         gathered.points,
         ask_many=ask_many,
         chunks=gathered.chunks,
+        earlier=scene.earlier,
         budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
         count=scene.count,
         limit=scene.parts.settings.global_points * 2,

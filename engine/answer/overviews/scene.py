@@ -132,7 +132,8 @@ class Scene:
     """One question with all that answers it.
 
     `reports` are those that the asker may see: where not every document is admitted, sentences of
-    admitted ones, never a model's words. `ask_many` is None without a language model.
+    admitted ones, never a model's words. `ask_many` is None without a language model. `earlier` is
+    what was said before the question.
     """
 
     question: str
@@ -145,6 +146,7 @@ class Scene:
     reports: Sequence[Report]
     ask_many: AskMany | None
     reports_for: ReportsFor | None
+    earlier: str = ""
 
     @cached_property
     def generic(self) -> bool:
@@ -235,7 +237,9 @@ class Scene:
     def reduce_tokens(self, *, output_tokens: int) -> int:
         """How much of points is shown to whoever writes the answer."""
         return _fitting(
-            self.plan.reduce_tokens, self.parts.models.answers, output_tokens=output_tokens
+            self.plan.reduce_tokens,
+            self.parts.models.answers,
+            output_tokens=output_tokens + self.count(self.earlier),
         )
 
 

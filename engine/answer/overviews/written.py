@@ -29,7 +29,7 @@ Check = Callable[[str, Sequence[Passage], Usage], Draft]
 """A reply whose marks name passages, these passages and what the reply cost, to a draft."""
 
 
-def reduce_prompt(question: str, points: Sequence[OverviewPoint]) -> Prompt:
+def reduce_prompt(question: str, points: Sequence[OverviewPoint], *, earlier: str = "") -> Prompt:
     """What the model is shown to write the overview: the points, numbered in their order."""
     lines = (f"[{n}] {' '.join(point.text.split())}" for n, point in enumerate(points, start=1))
     return stage_prompt(
@@ -37,6 +37,7 @@ def reduce_prompt(question: str, points: Sequence[OverviewPoint]) -> Prompt:
         language=language_of(question),
         context="\n".join(lines),
         question=question,
+        earlier=earlier,
         max_output_tokens=REDUCE_OUTPUT_TOKENS,
     )
 
@@ -51,14 +52,16 @@ def reduce_with_model(
     count: Callable[[str], int],
     limit: int,
     check: Check,
+    earlier: str = "",
     tell: Listener = nobody,
 ) -> Draft:
     """One call that writes the answer from the best points; without points nobody is asked.
 
     `limit` is how many points the prompt may hold at most, `budget_tokens` how long they may be;
     the best by score are kept, and of points in the same words one. `check` makes the reply a
-    draft, its claims held to the passages that the points rest on. `tell` hears these passages and
-    the text as it is written.
+    draft, its claims held to the passages that the points rest on. `earlier` is what was said
+    before, which the model is shown but cannot cite. `tell` hears these passages and the text as it
+    is written.
 
     Raises:
         ModelError: the call failed.
@@ -72,7 +75,7 @@ def reduce_with_model(
         detail = "the model found no point that bears on the question"
         draft = abstain(language_of(question), detail=detail, figures=figures)
     else:
-        prompt = reduce_prompt(question, kept)
+        prompt = reduce_prompt(question, kept, earlier=earlier)
         answered = ask_round(ask_many, "answers", [prompt], tell=spoken.piece)
         figures["prompt_tokens"] = float(answered.usage.prompt_tokens)
         reply = answered.texts[0] or ""

@@ -41,12 +41,12 @@ def packed_context(
     steps: Stopwatch,
     *,
     within: DocumentFilter | None = None,
-    history_tokens: int = 0,
+    earlier: str = "",
 ) -> Packed:
     """The passages (best first) that are read for a question; each stage is a step.
 
     `within` are the documents that may be seen: what words are worth is counted in these alone.
-    `history_tokens` are those of what was said before, where an answer follows on from it.
+    `earlier` is what was said before, where the answer follows on from it: it takes room.
     """
     gateway = parts.models.answers
     if gateway is None:
@@ -56,7 +56,7 @@ def packed_context(
     else:
         packed = pack(
             passages,
-            budget_tokens=context_room(parts, gateway, question, history_tokens=history_tokens),
+            budget_tokens=context_room(parts, gateway, question, earlier=earlier),
             count=parts.tokeniser.count,
             order=parts.packing.order,
             text=parts.text_at if parts.packing.merge else None,
@@ -77,9 +77,7 @@ def packed_context(
     return packed
 
 
-def context_room(
-    parts: AnswerParts, gateway: Gateway, question: str, *, history_tokens: int = 0
-) -> int:
+def context_room(parts: AnswerParts, gateway: Gateway, question: str, *, earlier: str = "") -> int:
     """Tokens of sources in one request to the model that answers."""
     count, language = parts.tokeniser.count, language_of(question)
     return room(
@@ -87,7 +85,7 @@ def context_room(
         answer_tokens=gateway.max_output_tokens,
         instruction_tokens=count(load("answer", language)) + _FRAME_TOKENS,
         question_tokens=count(question),
-        history_tokens=history_tokens,
+        history_tokens=count(earlier) + _FRAME_TOKENS if earlier else 0,
         cap_tokens=None if parts.packing.long_context else parts.settings.budget_tokens,
     )
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 
 def chat_messages(
-    stage: str, *, language: Language, context: str, question: str
+    stage: str, *, language: Language, context: str, question: str, earlier: str = ""
 ) -> tuple[ChatMessage, ...]:
-    """The instructions of a stage (such as `answer`), then its fenced context."""
+    """The instructions of a stage (such as `answer`), then its fenced context.
+
+    `earlier` is what was said before, behind a fence of its own; empty where nothing was.
+    """
     from llama_index.core.llms import ChatMessage, MessageRole
 
-    system, user = _texts(stage, language, context, question, {})
+    system, user = _texts(stage, language, context, question, earlier, {})
     return (
         ChatMessage(role=MessageRole.SYSTEM, content=system),
         ChatMessage(role=MessageRole.USER, content=user),
@@ -44,23 +47,31 @@ def stage_prompt(
     question: str,
     max_output_tokens: int,
     schema: Mapping[str, Any] | None = None,
+    earlier: str = "",
     **values: str,
 ) -> Prompt:
     """The same as one value; `values` fill further gaps of the instructions."""
     from ...index.door import Prompt
 
-    system, user = _texts(stage, language, context, question, values)
+    system, user = _texts(stage, language, context, question, earlier, values)
     return Prompt(system=system, user=user, max_output_tokens=max_output_tokens, schema=schema)
 
 
 def _texts(
-    stage: str, language: Language, context: str, question: str, values: Mapping[str, str]
+    stage: str,
+    language: Language,
+    context: str,
+    question: str,
+    earlier: str,
+    values: Mapping[str, str],
 ) -> tuple[str, str]:
     system = fill(load(stage, language), abstention=ABSTENTION[language], **values)
     user = fill(
-        load("context", language),
+        load("context_after" if earlier else "context", language),
         fence=fence(context),
         context=without_faked_lines(context),
+        earlier_fence=fence(earlier).replace("sources", "earlier"),
+        earlier=without_faked_lines(earlier),
         question=question,
     )
     return system, user

@@ -27,15 +27,23 @@ from ...events import Listener, RouteEvent, StepEvent, nobody
 from ...index.filters import DocumentFilter
 from ...observe.llama_index import response_of
 from ...retrieve.stopwatch import Stopwatch
-from ...types import Answer, Route
+from ...types import Answer, Route, Turn
 from ..both import first_part, merged, second_part
 
 
 class Answering(Protocol):
-    """Answers a question from the documents that a filter admits (None: all), and tells how."""
+    """Answers a question from the documents that a filter admits (None: all), and tells how.
+
+    A model is shown the turns before it, too.
+    """
 
     def __call__(
-        self, question: str, *, within: DocumentFilter | None = None, tell: Listener = nobody
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        tell: Listener = nobody,
     ) -> Answer:
         """The answer."""
         ...
@@ -52,11 +60,12 @@ DESCRIPTIONS = {
 class NarrowedQuestion(QueryBundle):
     """A question to some of the documents, as it travels through LlamaIndex's engines.
 
-    `tell` hears what happens on the way; `route` is where it was sent, once that is decided,
-    `steps` what deciding took, and `answers` what came back so far.
+    `turns` is what was said before it, `tell` hears what happens on the way; `route` is where it
+    was sent, once that is decided, `steps` what deciding took, and `answers` what came back so far.
     """
 
     within: DocumentFilter | None = None
+    turns: tuple[Turn, ...] = ()
     tell: Listener = nobody
     route: Route | None = None
     answers: list[Answer] = field(default_factory=list)
@@ -92,9 +101,9 @@ class AnswerEngine(BaseQueryEngine):
         if asked.route is not None and asked.route.mode == "both":
             done = asked.answers
             tell = second_part(asked.tell, done[0]) if done else first_part(asked.tell)
-            answer = self._beside(asked.query_str, within=asked.within, tell=tell)
+            answer = _asked_of(self._beside, asked, tell)
         else:
-            answer = self._answer(asked.query_str, within=asked.within, tell=asked.tell)
+            answer = _asked_of(self._answer, asked, asked.tell)
         asked.answers.append(answer)
         return _response(answer)
 
@@ -157,8 +166,8 @@ def build_router(
 
 def both_ways(local: Answering, brief: Answering, asked: NarrowedQuestion) -> Answer:
     """Both ways because that was asked for: no router decides."""
-    first = local(asked.query_str, within=asked.within, tell=first_part(asked.tell))
-    second = brief(asked.query_str, within=asked.within, tell=second_part(asked.tell, first))
+    first = _asked_of(local, asked, first_part(asked.tell))
+    second = _asked_of(brief, asked, second_part(asked.tell, first))
     return _joined(first, second, asked.tell)
 
 
@@ -167,6 +176,10 @@ def narrowed(query: QueryBundle) -> NarrowedQuestion:
     if isinstance(query, NarrowedQuestion):
         return query
     return NarrowedQuestion(query_str=query.query_str)
+
+
+def _asked_of(answering: Answering, asked: NarrowedQuestion, tell: Listener) -> Answer:
+    return answering(asked.query_str, within=asked.within, turns=asked.turns, tell=tell)
 
 
 def _with_answer(response: RESPONSE_TYPE, asked: NarrowedQuestion) -> RESPONSE_TYPE:

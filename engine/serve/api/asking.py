@@ -16,7 +16,7 @@ from ...events import AnswerEvent, Event, as_data
 from ...index.filters import document_filter
 from ...ingest.content import storable
 from ...questions import checked
-from ...types import Answer
+from ...types import Answer, Turn
 from .problems import Problem, as_problem
 from .service import Caller, ServiceHere
 from .shapes import AskRequest, Passages, Question, RetrieveRequest
@@ -65,7 +65,8 @@ async def ask(
     within = caller.within(wanted.namespace)
     check(wanted)
     service.asking.check()
-    told = events(service, wanted, mode=wanted.mode, within=within)
+    history = [Turn(each.question, each.answer) for each in wanted.history]
+    told = events(service, wanted, mode=wanted.mode, within=within, history=history)
     if wanted.stream or _SSE in request.headers.get("accept", ""):
         return event_stream(_told(told, path=request.url.path))
     answer = await while_there(request, last_of(told))

@@ -1,8 +1,8 @@
 """OpenAI's chat protocol, so that any chat client can talk to the library.
 
-The last message of the user is the question; earlier turns are not read, since every answer rests
-on documents alone. Sources follow the text, and stand in `citations` for programs. Parameters of
-sampling are taken and mean nothing here.
+The last message of the user is the question; earlier turns help to understand it ("and when was
+he born?") and are no sources, since every answer rests on documents alone. Sources follow the text,
+and stand in `citations` for programs. Parameters of sampling are taken and mean nothing here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
-from ...types import Answer, Citation, Passage, Usage
+from ...types import Answer, Citation, Passage, Turn, Usage
 from .asking import check, last_of, while_there
 from .problems import Problem, as_openai_error
 from .service import Caller, ServiceHere
@@ -35,6 +35,8 @@ MODELS = {
 _MARK = re.compile(r"\[(\d+)\]")
 _SPACE = re.compile(r"\s+")
 _MOST_MESSAGES = 1_000
+_TEXTS = ("text", "input_text", "output_text")
+_CHECKED = "— Checked against its sources, the answer reads:"
 
 
 class TextPart(BaseModel):
@@ -116,7 +118,8 @@ async def complete(
     check(question)
     within = caller.within(wanted.namespace)
     service.asking.check()
-    told = events(service, question, mode=mode, within=within)
+    history = turns_in(wanted.messages)
+    told = events(service, question, mode=mode, within=within, history=history)
     envelope = {
         "id": f"chatcmpl-{secrets.token_hex(12)}",
         "created": int(time.time()),
@@ -146,12 +149,34 @@ def question_in(messages: Sequence[Message]) -> str:
     for message in reversed(messages):
         if message.role != "user":
             continue
-        if not isinstance(message.content, list):
-            return message.content or ""
-        if any(part.type not in ("text", "input_text") for part in message.content):
+        parts = message.content if isinstance(message.content, list) else []
+        if any(part.type not in _TEXTS for part in parts):
             raise Problem(400, "unsupported", "messages: only text is read")
-        return "\n".join(part.text for part in message.content)
+        return _text_of(message)
     raise Problem(400, "no-question", "messages: none of them is of the user")
+
+
+def turns_in(messages: Sequence[Message]) -> list[Turn]:
+    """The questions before the last one, each with what was answered; oldest first.
+
+    An answer that was sent again after it was checked counts as it was then.
+    """
+    last = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
+    turns: list[Turn] = []
+    for message in messages[:last]:
+        if message.role == "user":
+            turns.append(Turn(_text_of(message)))
+        elif message.role == "assistant" and turns:
+            said = _text_of(message).rpartition(_CHECKED)[2]
+            before = turns[-1]
+            turns[-1] = Turn(before.question, f"{before.answer}\n{said}".strip())
+    return turns
+
+
+def _text_of(message: Message) -> str:
+    if not isinstance(message.content, list):
+        return message.content or ""
+    return "\n".join(part.text for part in message.content if part.type in _TEXTS)
 
 
 def with_sources(text: str, citations: Sequence[Citation]) -> str:
@@ -181,7 +206,7 @@ def ending(said: str, passages: Sequence[Passage], event: CitationsEvent) -> str
     """
     if _words(said) != _words(event.text):
         checked = with_sources(event.text, event.citations)
-        return f"\n\n— Checked against its sources, the answer reads:\n\n{checked}"
+        return f"\n\n{_CHECKED}\n\n{checked}"
     numbers = sorted({int(each) for each in _MARK.findall(said)})
     lines = [
         f"[{number}] {passage.title} ({passage.document_id}:{passage.start}-{passage.end}"

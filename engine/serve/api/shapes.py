@@ -62,9 +62,23 @@ class Question(Wanted):
     )
 
 
+class Said(Wanted):
+    """An earlier question of the same conversation, and what was answered."""
+
+    question: str = Field(min_length=1, max_length=4_000)
+    answer: str = Field("", max_length=40_000)
+
+
 class AskRequest(Question):
     """A question to be answered."""
 
+    history: list[Said] = Field(
+        [],
+        max_length=100,
+        description="What was said before, oldest first: it helps to understand the question "
+        "(“and when was he born?”) and is no source.",
+        examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],
+    )
     mode: Literal["auto", "local", "global", "both"] = "auto"
     stream: bool = Field(False, description="Server-sent events, as with `Accept`.")
     explain: bool = Field(True, description="Whether passages and trace are sent along.")

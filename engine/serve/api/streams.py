@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 
 from ...errors import EngineError
 from ...events import Event
+from ...types import Turn
 from .problems import Problem, problem_of
 from .service import Service
 from .shapes import Question
@@ -26,9 +27,16 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 async def events(
-    service: Service, wanted: Question, *, mode: str, within: str | frozenset[str] | None
+    service: Service,
+    wanted: Question,
+    *,
+    mode: str,
+    within: str | frozenset[str] | None,
+    history: Sequence[Turn] = (),
 ) -> AsyncGenerator[Event]:
     """What happens while a question is answered; closing it gives the work up.
+
+    `history` is what was said before it, oldest first.
 
     Raises:
         Problem: 504 when it takes too long, 503 when too many wait.
@@ -38,7 +46,11 @@ async def events(
     try:
         async with asyncio.timeout(seconds), service.asking.turn():
             found = service.engine.astream(
-                wanted.question, mode=mode, filters=wanted.filters, namespace=within
+                wanted.question,
+                mode=mode,
+                filters=wanted.filters,
+                namespace=within,
+                history=history,
             )
             async with aclosing(found):
                 async for event in found:

@@ -1,0 +1,308 @@
+"""A question that leans on what was said before, made one that stands alone, by rules.
+
+A pronoun takes the name that it most likely means; "what about X" asks the previous question of X;
+a bare "when?" takes the rest of it; a question without a name of its own that is plainly linked to
+the previous one ("the station", "and …", a left-out Chinese subject) gets its names, or those of
+its answer too. All else is left as it is: a wrong name leads a search astray further than a missing
+one. Pure; how names are found comes by argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...index.door import sentence_spans
+from ...retrieve.tokens import tokens
+from ...types import Turn
+from ..extracts.asked import WH_CHINESE, asked_for
+from ..extracts.expect import without_asking
+from ..language import HAN, language_of
+from ..routing.scope import decide
+from .turns import is_refusal
+
+MOST_NAMES = 4
+"""So many names are put beside a question that names none."""
+_READ_OF_ANSWER = 600
+
+Kind = Literal["person", "thing", "several"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A name in a text, `text[start:end]`; `type` is an entity type, `NAME` where none is known."""
+
+    start: int
+    end: int
+    type: str = "NAME"
+
+
+Names = Callable[[str], Sequence[Name]]
+"""The names in a text, in its order, without overlap."""
+
+
+def stands_alone(question: str, turns: Sequence[Turn], *, names: Names) -> str:
+    """The question with what it leaves to the turns before it (oldest first) put in."""
+    before = said = ""
+    for turn in turns:
+        before = _alone(turn.question, before, said, names)
+        said = "" if is_refusal(turn.answer) else turn.answer
+    return _alone(question, before, said, names)
+
+
+def _alone(question: str, before: str, said: str, names: Names) -> str:
+    if not before:
+        return question
+    own = names(question)
+    pronoun = _first_pronoun(question)
+    if pronoun is not None and not any(name.end <= pronoun.start for name in own):
+        return _with_name(question, pronoun.kind, _Topic.of(before, said, names))
+    if own:
+        return _of_another(question, own, before, names) or question
+    return _of_fragment(question, before) or _linked(question, before, said, names)
+
+
+# --- pronouns -----------------------------------------------------------------------------------
+
+_PERSON = re.compile(
+    r"\b(?:he|she|him|his|her|hers)\b"
+    r"|(?<![吉其])他(?![们人乡国日])|她(?!们)|此人|[这那该]个?人(?![们口民类员])",
+    re.IGNORECASE,
+)
+_HE = re.compile(r"\b(?:he|him|his)\b|他", re.IGNORECASE)
+_SHE = re.compile(r"\b(?:she|hers?)\b|她", re.IGNORECASE)
+_THING = re.compile(r"\b(?:it|its)\b|它(?!们)|其(?![他它中实余次间后])", re.IGNORECASE)
+_SEVERAL = re.compile(r"\b(?:they|them|their|theirs)\b|[他她它]们", re.IGNORECASE)
+_EMPTY_IT = re.compile(
+    r"\b(?:is|was) it (?:true|possible|likely|known|clear|said|certain|correct|right)\b"
+    r"|\bit (?:is|was) (?:true|possible|likely|known|clear|said|certain)\b|\btime is it\b"
+    r"|\b(?:does|did|will|would) it (?:take|rain|snow|matter|mean)\b",
+    re.IGNORECASE,
+)
+_POSSESSIVE = re.compile(
+    r"\b(?:his|its|hers)\b|\bher(?=\s+(?!(?:and|or|in|at|to|on|by|for|from)\b)[\w-]+)|其",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pronoun:
+    start: int
+    kind: Kind
+
+
+def _first_pronoun(question: str) -> _Pronoun | None:
+    empty = [match.span() for match in _EMPTY_IT.finditer(question)]
+    tables: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+        ("several", _SEVERAL),
+        ("person", _PERSON),
+        ("thing", _THING),
+    )
+    found = [
+        _Pronoun(match.start(), kind)
+        for kind, pattern in tables
+        for match in pattern.finditer(question)
+        if not any(start <= match.start() < end for start, end in empty)
+    ]
+    return min(found, key=lambda each: each.start, default=None)
+
+
+def _with_name(question: str, kind: Kind, topic: _Topic) -> str:
+    """One pronoun that surely means one name is replaced by it; else names are put beside it."""
+    name = topic.meant(kind)
+    other = _THING if kind == "person" else _PERSON
+    of_two = other.search(question) or (_HE.search(question) and _SHE.search(question))
+    if name is None or of_two:
+        return _beside(question, topic.names)
+    pattern = _PERSON if kind == "person" else _THING
+
+    def replaced(match: re.Match[str]) -> str:
+        if not _POSSESSIVE.match(question, match.start()):
+            return name
+        return f"{name}的" if match.group() == "其" else f"{name}'s"
+
+    return _opened(pattern.sub(replaced, question))
+
+
+# --- what the previous turn was about -------------------------------------------------------------
+
+_PLACED = re.compile(r"\b(?:at|in|on|from|near|to|into|the)\s+$", re.IGNORECASE)
+_OF = re.compile(r"\b(?:of|for)\s+$", re.IGNORECASE)
+_WIDER = re.compile(
+    r"\bthe\s+(?:[\w-]+\s+){1,3}?(?:of|at|in|on|for|from|near)\s+(?:the\s+)?$", re.IGNORECASE
+)
+_UNTYPED = ("NAME", "")
+_NEVER = 9
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A name, the phrase around it ("the station at Gull Quay"), and what a pronoun may mean by it.
+
+    `person` and `thing` are ranks: the lower the likelier, `_NEVER` not at all.
+    """
+
+    name: str
+    phrase: str
+    person: int
+    thing: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """The names of a question, and those that the beginning of its answer adds, likeliest first."""
+
+    mentions: tuple[_Mention, ...]
+
+    @classmethod
+    def of(cls, before: str, said: str, names: Names) -> _Topic:
+        """The names that a question may lean on: the answer's first where a name was asked for."""
+        asked = _mentions(before, names)
+        known = {each.name.casefold() for each in asked}
+        answered = [m for m in _mentions(_opening(said), names) if m.name.casefold() not in known]
+        wants_name = asked_for(before, tokens=tokens).kind in ("person", "place")
+        first, second = (answered[:1], asked) if wants_name else (asked, answered[:1])
+        return cls((*first, *second, *answered[1:]))
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, each once."""
+        return list(dict.fromkeys(each.name for each in self.mentions))[:MOST_NAMES]
+
+    def meant(self, kind: Kind) -> str | None:
+        """What a pronoun of this kind most likely means; None where that is several, or nothing."""
+        if kind == "several":
+            return None
+        rank = {id(each): each.person if kind == "person" else each.thing for each in self.mentions}
+        best = min(self.mentions, key=lambda each: rank[id(each)], default=None)
+        if best is None or rank[id(best)] == _NEVER:
+            return None
+        return best.name if kind == "person" else best.phrase
+
+
+def _mentions(text: str, names: Names) -> list[_Mention]:
+    return [_mention(text, name) for name in names(text)]
+
+
+def _mention(text: str, name: Name) -> _Mention:
+    front, said = text[: name.start], text[name.start : name.end]
+    untyped = name.type in _UNTYPED
+    if name.type == "PERSON":
+        person, thing = 0, _NEVER
+    elif not untyped:
+        person, thing = _NEVER, 0
+    elif _PLACED.search(front):
+        person, thing = _NEVER, 1
+    elif _OF.search(front):
+        person, thing = 2, 1
+    else:
+        person, thing = 0 if " " in said.strip() else 1, 2
+    wider = _WIDER.search(front)
+    return _Mention(said, f"{wider.group()}{said}" if wider else said, person, thing)
+
+
+def _opening(said: str) -> str:
+    """An answer's first sentence."""
+    spans = sentence_spans(said[:_READ_OF_ANSWER])
+    return said[slice(*spans[0])] if spans else ""
+
+
+# --- the previous question, asked of something else ---------------------------------------------
+
+_LINK = r"(?:(?:and|but|so|then|ok|okay|well|also)\b[\s,]*)*"
+_OF_ANOTHER = re.compile(
+    rf"^\W*{_LINK}(?:what|how) about\s+(?P<it>.+?)\W*$|^\W*(?:and|but|or)\s+(?P<just>.+?)\W*$"
+    r"|^\W*(?:那么?|然后)?[，,]?(?P<zh>.+?)呢\W*$",
+    re.IGNORECASE,
+)
+_ASK = (
+    r"(?:(?:in|on|at|from|to|by|for|since|until)\s+)?(?:who|whom|whose|what|which|when|where|why|how)"
+    r"(?:\s+(?:year|month|day|time|country|city|place|many|much|often|long|old|far|big|high))?"
+)
+_FRAGMENT = re.compile(rf"^\W*{_LINK}(?P<ask>{_ASK})(?:\s+(?:exactly|then|so))?\W*$", re.IGNORECASE)
+_BEGINS = re.compile(rf"^\W*{_ASK}\b", re.IGNORECASE)
+_FRAGMENT_ZH = re.compile(rf"^\W*(?:那么?|又|具体)?(?P<ask>{WH_CHINESE.pattern})(?:呢|的|啊)*\W*$")
+
+
+def _of_another(question: str, own: Sequence[Name], before: str, names: Names) -> str | None:
+    """The previous question with its name of the same kind, else its last, changed for this one."""
+    match = _OF_ANOTHER.match(question)
+    if match is None:
+        return None
+    new = (match["it"] or match["just"] or match["zh"]).strip()
+    if match["just"] and new != question[own[0].start : own[-1].end]:
+        return None
+    known = names(before)
+    if not known:
+        return _beside(before, [new])
+    alike = [name for name in known if name.type == own[0].type and name.type not in _UNTYPED]
+    old = (alike or list(known))[-1]
+    return f"{before[: old.start]}{new}{before[old.end :]}"
+
+
+def _of_fragment(question: str, before: str) -> str | None:
+    """The previous question with this asking word; None where the question is more than one."""
+    chinese = _FRAGMENT_ZH.match(question)
+    if chinese is not None:
+        ask = chinese["ask"]
+        put_in, count = WH_CHINESE.subn(lambda _: ask, before, count=1)
+        return put_in if count else f"{ask}，{before}"
+    match = _FRAGMENT.match(question)
+    if match is None:
+        return None
+    ask = match["ask"]
+    put_in, count = _BEGINS.subn(lambda _: ask, before, count=1)
+    return _opened(put_in if count else f"{ask}: {before}")
+
+
+# --- linked to it ---------------------------------------------------------------------------------
+
+_LINKED = re.compile(
+    r"^\W*(?:and|but|so|then|also)\b|\b(?:this|these|those)\s+(?!document|text|file|librar|paper)"
+    r"|\b(?:at|of|about|after|before|during|since|to|with) that\b"
+    r"|\bthat (?:time|year|day|place|one)\b"
+    r"|(?<!is )(?<!are )(?<!was )(?<!were )\bthere\W*$|\b(?:what|who|where|anything|anyone) else\b"
+    r"|\bthe (?:same|other|latter|former)\b"
+    r"|^(?:那|还|然后|后来|接着)|呢\W*$|(?<!应)该(?!不)|[这那](?:[个里儿位座家年时次本部]|之后|之前)|当时|后者|前者",
+    re.IGNORECASE,
+)
+_DROPPED = re.compile(
+    r"^(?:是|在)?(?:什么时候|何时|哪一?年|哪里|哪儿|为什么|为何|怎么|如何|多少|几|谁)[^，。,]{0,5}$"
+)
+"""A Chinese question that begins with its asking word and is soon over has left its subject out."""
+
+
+def _linked(question: str, before: str, said: str, names: Names) -> str:
+    """The question with the names of the previous turn beside it, where it is about the same."""
+    bare = re.sub(r"[\W吗呢]+$", "", question)
+    of_the_same = bool(_things(question) & _things(before))
+    is_linked = (
+        of_the_same
+        or _LINKED.search(question) is not None
+        or _DROPPED.match(bare) is not None
+        or bool(_things(question) & _things(_opening(said)))
+    )
+    if not is_linked or decide(question).mode == "global":
+        return question
+    asked = [before[name.start : name.end] for name in names(before)] if of_the_same else []
+    return _beside(question, asked[:MOST_NAMES] or _Topic.of(before, said, names).names)
+
+
+def _things(text: str) -> set[str]:
+    return set(tokens(without_asking(text)))
+
+
+def _beside(question: str, names: Sequence[str]) -> str:
+    if not names:
+        return question
+    if language_of(question) == "zh" or HAN.search(question):
+        return f"{question}（{'、'.join(names)}）"
+    return f"{_opened(question)} ({', '.join(names)})"
+
+
+def _opened(question: str) -> str:
+    """The question without the word that links it, its first letter a capital."""
+    bare = re.sub(rf"^\W*{_LINK}", "", question, flags=re.IGNORECASE)
+    return f"{bare[:1].upper()}{bare[1:]}" if bare else question
