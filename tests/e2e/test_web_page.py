@@ -80,6 +80,19 @@ def test_an_answer_comes_with_its_way_its_sources_and_what_it_cost(tab: Tab) -> 
     assert page.get_by_role("textbox", name="Question").input_value() == ""
 
 
+def test_a_question_goes_on_from_the_answer_shown_unless_it_shall_not(tab: Tab) -> None:
+    page = tab.open()
+    tab.ask("Who lit the lamp at Gull Quay?")
+    tab.ask("And who repaired it?")
+    answer = page.get_by_role("article", name="And who repaired it?")
+    answer.get_by_text("Understood as: Who repaired the lamp at Gull Quay?").wait_for()
+    assert "Orrin Vale repaired it" in answer.locator(".prose").inner_text()
+    page.get_by_role("checkbox", name="Goes on from this answer").uncheck()
+    tab.ask("And who paid for it?")
+    page.get_by_role("article", name="And who paid for it?").wait_for()
+    assert page.get_by_text("Understood as:").count() == 0
+
+
 def test_what_was_asked_for_in_a_word_stands_first(tab: Tab) -> None:
     page = tab.open()
     tab.ask("When did Ada Brine light the lamp at Gull Quay?")

@@ -102,6 +102,7 @@ export const MESSAGES = {
     "这些文档的主要主题是什么？",
   ],
   "ask.ideaName": ["What is said about {name}?", "关于{name}有哪些记述？"],
+  "ask.goesOn": ["Goes on from this answer", "承接这个回答"],
   "ask.everything": ["In all documents", "在全部文档中"],
   "ask.within": ["Only in: {what}", "仅限：{what}"],
   "ask.document": ["Document (its id)", "文档（标识）"],
@@ -110,6 +111,7 @@ export const MESSAGES = {
   "ask.earlier": ["Earlier in this session", "本次会话的其他问题"],
   "ask.forget": ["Forget this session", "清除本次会话"],
 
+  "answer.understood": ["Understood as:", "理解为："],
   "answer.routing": ["Choosing a way…", "正在选择方式…"],
   "answer.looking": ["Looking…", "正在查找…"],
   "answer.writing": ["Writing…", "正在作答…"],

@@ -8,6 +8,8 @@ import { Problem, stream } from "./api.js";
 const KEPT = "loregraph.session";
 const MOST = 30;
 const MOST_CHARACTERS = 2_000_000;
+const MOST_TURNS = 6;
+const LONGEST = 8000;
 
 /** @type {Array<object>} newest last */
 const entries = restored();
@@ -23,12 +25,17 @@ export function subscribe(listen) {
   return () => listeners.delete(listen);
 }
 
-/** Ask a question; its entry is given at once and filled as the answer comes. */
-export function ask(request) {
+/**
+ * Ask a question, which may go on from an answer, by the id of its entry; its own entry is given at
+ * once and filled as the answer comes.
+ */
+export function ask(request, after = null) {
   const entry = {
     id: (entries.at(-1)?.id ?? 0) + 1,
     question: request.question,
     request,
+    after,
+    understood: "",
     state: "running",
     route: null,
     mode: null,
@@ -61,10 +68,21 @@ export function forgetAll() {
   window.sessionStorage.removeItem(KEPT);
 }
 
+const asked = (entry) => ({ ...entry.request, history: before(entry), stream: true });
+
+/** What was asked and answered on the way to a question, oldest first. */
+function before(entry) {
+  const turns = [];
+  for (let one = find(entry.after); one && turns.length < MOST_TURNS; one = find(one.after)) {
+    turns.unshift({ question: one.understood || one.question, answer: one.text.slice(0, LONGEST) });
+  }
+  return turns;
+}
+
 async function follow(entry, signal) {
   const began = performance.now();
   try {
-    for await (const event of stream("/v1/ask", { ...entry.request, stream: true }, signal)) {
+    for await (const event of stream("/v1/ask", asked(entry), signal)) {
       take(entry, event);
     }
     entry.state = entry.state === "running" ? "cut" : entry.state;
@@ -90,6 +108,7 @@ const TAKE = {
   answer: (entry, { answer }) =>
     Object.assign(entry, {
       text: answer.text,
+      understood: answer.understood ?? "",
       mode: answer.mode,
       route: answer.route ?? entry.route,
       citations: answer.citations ?? [],

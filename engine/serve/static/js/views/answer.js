@@ -16,7 +16,7 @@ const FIRST_SOURCES = 8;
 export function answerCard(entry, { again }) {
   const titleId = freshId("question");
   const slots = Object.fromEntries(
-    ["route", "steps", "text", "note", "check", "sources", "foot", "making"].map((name) => [
+    ["understood", "route", "steps", "text", "note", "check", "sources", "foot", "making"].map((name) => [
       name,
       el("div", { class: `slot-${name}` }),
     ]),
@@ -30,6 +30,7 @@ export function answerCard(entry, { again }) {
   let planned = 0;
 
   const draw = {
+    understood: () => fill(slots.understood, understood(entry)),
     route: () => fill(slots.route, routeLine(entry)),
     steps: () => fill(slots.steps, entry.state === "running" && stepList(entry)),
     text: () => fill(slots.text, text(entry)),
@@ -92,6 +93,12 @@ function routeLine(entry) {
     sure &&
       el("span", { class: "soft" }, t("answer.sure", { share: percent(entry.route.confidence) })),
   );
+}
+
+/** The question as it was answered, where what was said before made another of it. */
+function understood(entry) {
+  if (!entry.understood) return null;
+  return el("p", { class: "soft" }, t("answer.understood"), " ", quoted(entry.understood));
 }
 
 function stepList(entry) {
@@ -249,16 +256,21 @@ function foot(entry, again) {
     { class: "answer-foot" },
     entry.text && copy,
     button(t("answer.again"), { class: "quiet" }, again),
-    entry.citations.length > 0 && graphOf(entry.request),
+    entry.citations.length > 0 && graphOf(entry),
     el("span", { class: "grow" }),
     el("span", { class: "soft" }, [usageLine(entry.usage), duration(entry.seconds)].join(" · ")),
   );
 }
 
 /** What the answer rests on, drawn: of the way that the router takes, as only that can be asked for. */
-function graphOf({ question, mode, namespace, filters }) {
+function graphOf({ request, understood: question }) {
+  const { mode, namespace, filters } = request;
   if (mode !== "auto") return null;
-  const page = graphPage(t("graph.ofAnswer"), { question, namespace, where: filters });
+  const page = graphPage(t("graph.ofAnswer"), {
+    question: question || request.question,
+    namespace,
+    where: filters,
+  });
   page.classList.add("quiet");
   return page;
 }

@@ -16,14 +16,14 @@ const LOOKED_AT = 12;
 const MOST_LETTERS = 4000;
 
 /** What the composer holds; it stays while one looks at other views. */
-const draft = { question: "", mode: "auto", document: "", conditions: "" };
+const draft = { question: "", mode: "auto", document: "", conditions: "", goesOn: true };
 
 export function open(main, parameters) {
   Object.assign(draft, wished(parameters));
   const cardSlot = el("div");
   const earlierSlot = el("div");
-  const composer = makeComposer((request) =>
-    change({ entry: session.ask(request).id, q: "", document: "" }),
+  const composer = makeComposer((request, after) =>
+    change({ entry: session.ask(request, after).id, q: "", document: "" }),
   );
   const title = el("h1", { tabindex: "-1" }, t("ask.title"));
   fill(main, el("div", { class: "ask" }, title, composer.node, cardSlot, earlierSlot));
@@ -62,6 +62,8 @@ function wished({ q, mode, document }) {
 
 function makeComposer(onAsk) {
   let running = null;
+  let shown = null;
+  let retaken = null;
   const id = freshId("question");
   const text = el("textarea", {
     id,
@@ -79,12 +81,22 @@ function makeComposer(onAsk) {
     { class: "stop", hidden: true },
     () => running && session.stop(running),
   );
+  const goesOn = el("input", {
+    type: "checkbox",
+    on: {
+      change: () => {
+        draft.goesOn = goesOn.checked;
+      },
+    },
+  });
+  goesOn.checked = draft.goesOn;
+  const goingOn = el("label", { class: "goes-on", hidden: true }, goesOn, t("ask.goesOn"));
   const form = el(
     "form",
     { class: "composer", on: { submit } },
     el("label", { for: id, class: "unseen" }, t("ask.label")),
     text,
-    el("div", { class: "composer-row" }, modes(), stop, send),
+    el("div", { class: "composer-row" }, modes(), goingOn, stop, send),
     filters(),
     note,
   );
@@ -95,9 +107,11 @@ function makeComposer(onAsk) {
     fill(note, question ? "" : t("ask.empty"));
     if (!question || running) return;
     const request = requestOf(question);
+    const after = retaken ? retaken.after : draft.goesOn ? shown?.id : null;
+    retaken = null;
     draft.question = "";
     text.value = "";
-    onAsk(request);
+    onAsk(request, after ?? null);
   }
   text.addEventListener("input", () => {
     draft.question = text.value;
@@ -114,14 +128,17 @@ function makeComposer(onAsk) {
     focus: () => text.focus({ preventScroll: true }),
     /** Put a question into the field, to be changed or asked again. */
     take(entry) {
+      retaken = entry;
       draft.question = entry.question;
       text.value = entry.question;
       text.focus();
       text.select();
     },
-    /** Offer to stop the answer that is being written. */
+    /** Offer to stop the answer that is being written, or to go on from it when it stands. */
     follow(entry) {
       running = entry?.state === "running" ? entry : null;
+      shown = entry?.state === "done" ? entry : null;
+      goingOn.hidden = !shown;
       stop.hidden = !running;
       send.hidden = Boolean(running);
     },
