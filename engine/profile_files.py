@@ -63,6 +63,6 @@ def in_one_line(error: ValidationError, profile: str | Path | None) -> str:
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
         what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
-        problems.append(f"{where}: {what}")
+        problems.append(f"{where}: {what.removeprefix('Value error, ')}")
     source = f"profile {str(profile)!r}" if profile is not None else "settings"
     return f"{source}: {'; '.join(problems)} (see `loregraph config show` for all keys)"

@@ -22,6 +22,8 @@ Namespaces = str | Collection[str] | None
 """One namespace, any of several, or all."""
 Value = str | int | float | bool | Sequence[str]
 _OPERATORS = {"==": "==", "=": "==", "!=": "!=", ">=": ">=", "<=": "<=", ">": ">", "<": "<"}
+_ORDERING = frozenset({">", ">=", "<", "<="})
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d:\d\d.*)?)?)?")
 _CONDITION = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|=|>|<|~)\s*(.*?)\s*", re.S)
 
 
@@ -57,7 +59,8 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
     values: any of them); or texts such as `date>=2024-01-01` (see `condition`).
 
     Raises:
-        QuestionError: a text that is no condition, or an operator that is not offered.
+        QuestionError: a text that is no condition, an operator that is not offered, or what is no
+            date where `date` is compared with it.
     """
     from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -70,6 +73,8 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None
+    if filters is not None:
+        _check_dates(filters)
     within = frozenset([namespace] if isinstance(namespace, str) else namespace or ())
     spaces = None if namespace is None else within
     return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
@@ -99,6 +104,22 @@ def condition(text: str) -> MetadataFilter:
     else:
         chosen = FilterOperator(_OPERATORS[operator])
     return MetadataFilter(key=key, value=value, operator=chosen)
+
+
+def _check_dates(filters: MetadataFilters) -> None:
+    """Dates are compared as text: what is none would be before or after all of them."""
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    for part in filters.filters:
+        if isinstance(part, MetadataFilters):
+            _check_dates(part)
+            continue
+        compared = part.key == "date" and part.operator.value in _ORDERING
+        if compared and not _DATE.fullmatch(str(part.value)):
+            raise QuestionError(
+                f"{str(part.value)!r} is no date to compare `date` with: "
+                "write 2024, 2024-05 or 2024-05-01"
+            )
 
 
 def _equal(key: str, value: Value) -> MetadataFilter:

@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from sqlalchemy import Connection, select
 
 from .door import batches, chunk_table
-from .stores import BATCH, ExternalStore, digest
+from .stores import BATCH, OpenStore, digest
 from .tables import documents, vectors
 
 
@@ -59,7 +59,7 @@ def wanted_points(connection: Connection, *, model: str) -> dict[str, Window]:
 
 
 def reconcile(
-    store: ExternalStore, connection: Connection, *, model: str, full: bool = False
+    store: OpenStore, connection: Connection, *, model: str, full: bool = False
 ) -> Reconciled:
     """Make the store hold exactly the library's vectors; with `full`, write every one anew."""
     wanted = wanted_points(connection, model=model)

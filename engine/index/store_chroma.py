@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -59,9 +59,9 @@ class ChromaStore:
         """See `ExternalStore`."""
         return int(self._collection.count())
 
-    def ids(self) -> list[str]:
+    def pages(self) -> Iterator[list[str]]:
         """See `ExternalStore`."""
-        return list(self._collection.get(include=[])["ids"])
+        yield list(self._collection.get(include=[])["ids"])
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """See `ExternalStore`."""

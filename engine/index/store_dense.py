@@ -31,7 +31,7 @@ from .reconcile import (
     reconcile,
     write_stamp,
 )
-from .stores import ExternalStore, collection_name, said_clearly
+from .stores import OpenStore, collection_name, said_clearly
 from .tables import documents, vectors
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MOST_DOCUMENTS = 200
 """Up to this many documents a filter names them; above, a namespace or nothing is named."""
 _LOCK_SECONDS = 600.0
 
-Connect = Callable[[str, int], ExternalStore]
+Connect = Callable[[str, int], OpenStore]
 """`(collection name, dimension)` → the open store."""
 
 
@@ -98,8 +98,8 @@ class ExternalDense:
         self._model = model
         self._prefix = prefix
         self._turn = threading.RLock()
-        self._store: ExternalStore | None = None
-        self._name = ""
+        self._store: OpenStore | None = None
+        self._name, self._size = "", 0
         self._checked = False
         self._held: _Held | None = None
         self._stamped: tuple[str, dict[str, str]] | None = None
@@ -205,7 +205,7 @@ class ExternalDense:
                 asked = VectorStoreQuery(
                     query_embedding=query.tolist(), similarity_top_k=wanted, filters=filters
                 )
-                nodes = store.vectors.query(asked).nodes or []
+                nodes = store.query(asked)
                 found = {str(node.metadata["chunk_id"]) for node in nodes} & held.documents.keys()
                 if allowed is not None:
                     found &= allowed
@@ -268,20 +268,22 @@ class ExternalDense:
             self._library.path, prefix=self._prefix, model=self._model, dimension=dimension
         )
 
-    def _opened(self, dimension: int | None) -> ExternalStore:
-        if dimension is not None:
-            name = self._collection(dimension)
-            if self._store is not None and name != self._name:
-                self._store.close()
-                self._store = None
-            if self._store is None:
-                self._store, self._name = self._connect(name, dimension), name
-        if self._store is None:  # it was opened before all vectors went
+    def _opened(self, dimension: int | None) -> OpenStore:
+        """The store for vectors of this dimension; None for that of the last time."""
+        dimension = dimension or self._size
+        if not dimension:  # it was opened before all vectors went
             raise LibraryUnusable(f"no vectors by {self._model!r} and no store open")
+        name = self._collection(dimension)
+        if self._store is not None and (self._store.lost or name != self._name):
+            self._store.close()
+            self._store = None
+        if self._store is None:
+            self._store = self._connect(name, dimension)
+            self._name, self._size = name, dimension
         return self._store
 
     @contextmanager
-    def _asked(self) -> Iterator[ExternalStore]:
+    def _asked(self) -> Iterator[OpenStore]:
         with self._turn:  # local stores are not made for two threads
             store = self._opened(None)
             with said_clearly(repr(self._name), store.errors):

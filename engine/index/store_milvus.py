@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llama_index.vector_stores.milvus import MilvusVectorStore
@@ -39,6 +39,7 @@ class MilvusStore:
             similarity_metric="COSINE",
             consistency_level="Strong",  # what was written is counted and found at once
             use_async_client=False,  # it would need an event loop already running
+            dedicated=True,  # a shared connection that fell silent would be given to us again
             timeout=timeout_seconds,
         )
         self.vectors.client.load_collection(name)
@@ -48,16 +49,14 @@ class MilvusStore:
         rows = self.vectors.client.query(self._name, filter="", output_fields=["count(*)"])
         return int(rows[0]["count(*)"])
 
-    def ids(self) -> list[str]:
+    def pages(self) -> Iterator[list[str]]:
         """See `ExternalStore`."""
-        found: list[str] = []
         batches = self.vectors.client.query_iterator(
             self._name, batch_size=1_000, filter="", output_fields=["id"]
         )
         while batch := batches.next():
-            found += [str(row["id"]) for row in batch]
+            yield [str(row["id"]) for row in batch]
         batches.close()
-        return found
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """See `ExternalStore`."""

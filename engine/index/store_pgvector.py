@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llama_index.vector_stores.postgres import PGVectorStore
@@ -60,13 +60,13 @@ class PgvectorStore:
         with self._engine.connect() as connection:
             return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
-    def ids(self) -> list[str]:
+    def pages(self) -> Iterator[list[str]]:
         """See `ExternalStore`."""
         table = self._held()
         if table is None:
-            return []
+            return
         with self._engine.connect() as connection:
-            return list(connection.execute(select(table.c.node_id)).scalars())
+            yield list(connection.execute(select(table.c.node_id)).scalars())
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """See `ExternalStore`."""

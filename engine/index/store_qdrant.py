@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llama_index.vector_stores.qdrant import QdrantVectorStore
@@ -63,19 +63,18 @@ class QdrantStore:
             return 0
         return int(self._client.count(self._name, exact=True).count)
 
-    def ids(self) -> list[str]:
+    def pages(self) -> Iterator[list[str]]:
         """See `ExternalStore`."""
         if not self._client.collection_exists(self._name):
-            return []
-        found: list[str] = []
+            return
         after: models.ExtendedPointId | None = None
         while True:
             records, after = self._client.scroll(
                 self._name, limit=10_000, offset=after, with_payload=False, with_vectors=False
             )
-            found += [str(record.id) for record in records]
+            yield [str(record.id) for record in records]
             if after is None:
-                return found
+                return
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """See `ExternalStore`."""

@@ -2,7 +2,8 @@
 
 A store is derived from the library and never more than a way to find near vectors: what it finds
 is weighed with the library's own vectors. Its collection belongs to one library and one model.
-Knows nothing of what the library holds; `reconcile` makes the two equal.
+Clients bound the wait for a connection, not always that for an answer, so every call to a server is
+bounded here. Knows nothing of what the library holds; `reconcile` makes the two equal.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
+from ..deadline import within
 from ..errors import MissingExtra, SettingsError, VectorStoreUnavailable
+from ..given_up import WorkGivenUp
 
 if TYPE_CHECKING:
-    from llama_index.core.schema import TextNode
-    from llama_index.core.vector_stores.types import BasePydanticVectorStore
+    from llama_index.core.schema import BaseNode, TextNode
+    from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery
 
+Result = TypeVar("Result")
 StoreKind = Literal["qdrant", "milvus", "pgvector", "chroma"]
 BATCH = 500
 """Points written or removed in one request."""
@@ -33,11 +37,25 @@ _ID_FILE = "library.id"
 class ExternalStore(Protocol):
     """A collection in a vector store, behind LlamaIndex's own class for it.
 
-    `errors` are what its client raises; `most` is how many results it gives at the most.
+    `errors` are what its client raises, `opening_errors` what it raises when it is made; `most` is
+    how many results it gives at the most.
     """
 
     errors: tuple[type[Exception], ...]
+    opening_errors: tuple[type[Exception], ...]
     most: int
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dimension: int,
+        url: str,
+        path: str,
+        api_key: str,
+        timeout_seconds: float,
+    ) -> None:
+        """Open the collection `name`, made where there is none yet."""
 
     @property
     def vectors(self) -> BasePydanticVectorStore:
@@ -46,8 +64,8 @@ class ExternalStore(Protocol):
     def count(self) -> int:
         """How many points the collection has now."""
 
-    def ids(self) -> list[str]:
-        """The ids of all points, one that is there twice twice, in any order."""
+    def pages(self) -> Iterator[list[str]]:
+        """The ids of all points, one that is there twice twice, in any order; a request a page."""
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """Store points that are not there yet."""
@@ -59,6 +77,70 @@ class ExternalStore(Protocol):
         """Let go of files and connections."""
 
 
+class OpenStore:
+    """An open collection, each call to which is over after so many seconds.
+
+    A call that took longer, or that nobody waits for any more, goes on in a thread of its own and
+    may have half of an answer: the collection is `lost` then, and has to be opened anew.
+
+    Args:
+        store: what is called.
+        what: the store and its address, for messages.
+        seconds: the longest that one call takes; None sets no limit.
+    """
+
+    def __init__(self, store: ExternalStore, what: str, *, seconds: float | None) -> None:
+        self._store = store
+        self._what = what
+        self._seconds = seconds
+        self.lost = False
+        self.errors = store.errors
+        self.most = store.most
+
+    @property
+    def vectors(self) -> BasePydanticVectorStore:
+        """LlamaIndex's class over the collection; what is called there is not bounded."""
+        return self._store.vectors
+
+    def query(self, query: VectorStoreQuery) -> list[BaseNode]:
+        """The nodes found, best first."""
+        return list(self._within(lambda: self._store.vectors.query(query)).nodes or ())
+
+    def count(self) -> int:
+        """See `ExternalStore`."""
+        return self._within(self._store.count)
+
+    def ids(self) -> list[str]:
+        """The ids of all points, one that is there twice twice, in any order."""
+        pages, found = self._store.pages(), list[str]()
+        while (page := self._within(lambda: next(pages, None))) is not None:
+            found += page
+        return found
+
+    def put(self, nodes: Sequence[TextNode]) -> None:
+        """See `ExternalStore`."""
+        self._within(lambda: self._store.put(nodes))
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """See `ExternalStore`."""
+        self._within(lambda: self._store.remove(ids))
+
+    def close(self) -> None:
+        """See `ExternalStore`."""
+        with suppress(VectorStoreUnavailable):
+            self._within(self._store.close)
+
+    def _within(self, call: Callable[[], Result]) -> Result:
+        try:
+            return within(self._seconds, call)
+        except TimeoutError as error:
+            self.lost = True
+            raise _silent(self._what, self._seconds) from error
+        except WorkGivenUp:
+            self.lost = True
+            raise
+
+
 def open_store(
     kind: StoreKind,
     name: str,
@@ -68,44 +150,73 @@ def open_store(
     path: str = "",
     api_key: str = "",
     timeout_seconds: float = 30.0,
-) -> ExternalStore:
+) -> OpenStore:
     """The collection `name`, on a server (`url`) or in a local file or folder (`path`).
 
-    A server is waited for as long as `timeout_seconds`, at least a second.
+    A server is waited for as long as `timeout_seconds`, now and at each call; at least a second
+    for a connection.
 
     Raises:
         SettingsError: neither or both of `url` and `path`, or a path for pgvector.
         MissingExtra: the client is not installed.
-        VectorStoreUnavailable: the store cannot be reached.
+        VectorStoreUnavailable: the store cannot be reached, or does not answer.
     """
     if bool(url) == bool(path) or (kind == "pgvector" and path):
         raise SettingsError(
             f"vectors.store {kind!r} takes "
             + ("vectors.url" if kind == "pgvector" else "either vectors.url or vectors.path")
         )
+    chosen = _client(kind)
+    what = f"{kind} at {_without_secret(url or path)!r}"
+    seconds = timeout_seconds if url else None  # what is here ends when it is done
+
+    def opened() -> ExternalStore:
+        with said_clearly(what, chosen.opening_errors):
+            return chosen(
+                name,
+                dimension=dimension,
+                url=url,
+                path=path,
+                api_key=api_key,
+                timeout_seconds=timeout_seconds,
+            )
+
+    try:
+        return OpenStore(within(seconds, opened), what, seconds=seconds)
+    except TimeoutError as error:
+        raise _silent(what, seconds) from error
+
+
+def _client(kind: StoreKind) -> type[ExternalStore]:
     try:
         match kind:
             case "qdrant":
-                from .store_qdrant import QdrantStore as Chosen
+                from .store_qdrant import QdrantStore
+
+                return QdrantStore
             case "milvus":
-                from .store_milvus import MilvusStore as Chosen  # type: ignore[assignment]
+                from .store_milvus import MilvusStore
+
+                return MilvusStore
             case "pgvector":
-                from .store_pgvector import PgvectorStore as Chosen  # type: ignore[assignment]
+                from .store_pgvector import PgvectorStore
+
+                return PgvectorStore
             case "chroma":
-                from .store_chroma import ChromaStore as Chosen  # type: ignore[assignment]
+                from .store_chroma import ChromaStore
+
+                return ChromaStore
     except ImportError as error:
         raise MissingExtra(
             f"vectors.store {kind!r} needs {error.name!r}: pip install 'loregraph[{kind}]'"
         ) from error
-    with said_clearly(f"{kind} at {_without_secret(url or path)!r}", Chosen.opening_errors):
-        return Chosen(
-            name,
-            dimension=dimension,
-            url=url,
-            path=path,
-            api_key=api_key,
-            timeout_seconds=timeout_seconds,
-        )
+
+
+def _silent(what: str, seconds: float | None) -> VectorStoreUnavailable:
+    limit = "in time" if seconds is None else f"within {seconds:g} s (vectors.timeout_seconds)"
+    return VectorStoreUnavailable(
+        f"the vector store {what} did not answer {limit}; the library itself is whole"
+    )
 
 
 @contextmanager

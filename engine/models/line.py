@@ -14,13 +14,13 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..deadline import within
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError, ModelUnavailable
 from ..given_up import when_given_up
 from ..types import Usage
 from .bill import Bill
 from .budget import Reservation
 from .connections import Connections
-from .deadline import within
 from .failures import status_of, translated
 from .learned import Learned, Manner
 from .rate import Pace

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,13 +45,14 @@ if TYPE_CHECKING:
     from ..types import IngestReport
 
 
-class Mode(StrEnum):
-    """Which way a question takes."""
+MODES = ("auto", "local", "global", "both")
 
-    AUTO = "auto"
-    LOCAL = "local"
-    GLOBAL = "global"
-    BOTH = "both"
+
+def mode_of(given: str) -> str:
+    """Which way a question takes; what is none of them is a command not understood."""
+    if given not in MODES:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
+    return given
 
 
 # Plain help: rich's boxes double the start-up time and break where lines are short.
@@ -208,9 +208,13 @@ def sync(
 def ask(
     question: Annotated[Words, typer.Argument(help="The question, best in quotes.")],
     mode: Annotated[
-        Mode,
-        typer.Option(metavar="<mode>", help="auto, local (passages), global (the whole), or both."),
-    ] = Mode.AUTO,
+        str,
+        typer.Option(
+            metavar="<mode>",
+            help="auto, local (passages), global (the whole), or both.",
+            callback=mode_of,
+        ),
+    ] = "auto",
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     where: WhereOption = None,
     namespace: WithinOption = None,
@@ -225,11 +229,9 @@ def ask(
     text = " ".join(question)
     with reading(library, profile) as engine:
         if json_output or not errors_are_seen():
-            answer = engine.ask(text, mode=mode.value, filters=where, namespace=namespace)
+            answer = engine.ask(text, mode=mode, filters=where, namespace=namespace)
         else:
-            answer = answer_seen(
-                engine.stream(text, mode=mode.value, filters=where, namespace=namespace)
-            )
+            answer = answer_seen(engine.stream(text, mode=mode, filters=where, namespace=namespace))
     show_answer(answer, explain=explain, as_json=json_output)
 
 

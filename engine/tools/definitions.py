@@ -133,7 +133,7 @@ def _one_line(error: ValidationError) -> str:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join(str(part) for part in problem["loc"])
         what = "unknown argument" if problem["type"] == "extra_forbidden" else problem["msg"]
-        told.append(f"{where}: {what}")
+        told.append(f"{where}: {what.removeprefix('Value error, ')}")
     return "; ".join(told)
 
 

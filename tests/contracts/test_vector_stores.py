@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sqlalchemy.engine import make_url
 
+from engine.errors import VectorStoreUnavailable
 from engine.index import store_dense
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
@@ -21,12 +23,19 @@ from engine.index.store_dense import Dense, ExternalDense
 from engine.index.stores import collection_name, open_store
 from engine.types import SourceText
 
-_SERVER = importlib.util.spec_from_file_location(
-    "postgres_server", Path(__file__).parents[1] / "postgres_server.py"
-)
-assert _SERVER is not None and _SERVER.loader is not None
-postgres_server = importlib.util.module_from_spec(_SERVER)
-_SERVER.loader.exec_module(postgres_server)
+
+def _beside(name: str) -> Any:
+    """A module of the folder above."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+postgres_server = _beside("postgres_server")
+StallingProxy = _beside("stalling_proxy").StallingProxy
 
 MODEL = "model"
 DIMENSION = 24
@@ -343,6 +352,58 @@ def test_what_died_half_way_is_finished_on_opening(
     assert found(again, vector(1), top_k=80) == brute(library, vector(1), top_k=80)
     assert again._store.count() == 80
     assert json.loads((library.path / "derived" / "vector-store.json").read_text())["library"]
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_a_server_that_never_says_a_word_is_one_error_in_time(
+    kind: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip(f"llama_index.vector_stores.{'postgres' if kind == 'pgvector' else kind}")
+    address = (
+        "postgresql://owner:word@127.0.0.1:{}/x" if kind == "pgvector" else "http://127.0.0.1:{}"
+    )
+    with StallingProxy() as silent:
+        url = address.format(silent.port)
+        with pytest.raises(VectorStoreUnavailable, match="the library itself is whole"):
+            open_store(kind, "mute", dimension=3, url=url, timeout_seconds=0.4).count()
+
+
+@pytest.fixture(params=["milvus", "pgvector"])
+def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, str, int]]:
+    """A real server: its kind, its address with a place for a port, and its port."""
+    if request.param == "pgvector":
+        url = request.getfixturevalue("postgres")
+        port = make_url(url).port
+        yield "pgvector", url.replace(f":{port}/", ":{}/"), port
+        return
+    pytest.importorskip("llama_index.vector_stores.milvus")
+    from milvus_lite.server_manager import server_manager_instance as servers
+
+    url = servers.start_and_get_uri(str(tmp_path / "server.db"))
+    yield "milvus", "http://127.0.0.1:{}", int(url.rpartition(":")[2])
+    servers.release_server(str(tmp_path / "server.db"))
+
+
+def test_a_server_that_falls_silent_is_one_error_and_is_asked_again_later(
+    library: Library, behind: tuple[Any, str, int]
+) -> None:
+    kind, address, port = behind
+    put(library, "a-1", chunks=40, seed=1)
+    with StallingProxy(port) as proxy:
+        url = address.format(proxy.port)
+        dense = ExternalDense(
+            library, lambda name, size: open_store(kind, name, dimension=size, url=url), model=MODEL
+        )
+        expected = brute(library, vector(1), top_k=3)
+        assert found(dense, vector(1), top_k=3) == expected
+        assert dense._store is not None
+        dense._store._seconds = 0.3  # what is healthy may take its time on a busy machine
+        proxy.stall()
+        with pytest.raises(VectorStoreUnavailable, match=r"did not answer within 0\.3 s"):
+            dense.search(vector(1), top_k=3)
+        proxy.answer()
+        assert found(dense, vector(1), top_k=3) == expected
+        dense.close()
 
 
 def test_a_library_and_its_copy_never_share_a_collection(tmp_path: Path) -> None:

@@ -98,6 +98,22 @@ def test_what_is_no_condition_says_so(text: str) -> None:
         condition(text)
 
 
+@pytest.mark.parametrize("text", ["date>=notadate", "date<05/2024", "date > 1 May 2024", "date<="])
+def test_what_is_no_date_is_not_compared_with_dates(text: str) -> None:
+    with pytest.raises(QuestionError, match=r"is no date to compare `date` with: write 2024"):
+        document_filter([text])
+    nested = MetadataFilters(filters=[MetadataFilters(filters=[condition(text)])])
+    with pytest.raises(QuestionError, match="is no date"):
+        document_filter(nested)
+
+
+@pytest.mark.parametrize("text", ["date>2024", "date>=2024-04", "date<2024-05-01T10:30:00Z"])
+def test_a_year_a_month_and_a_time_are_dates(text: str) -> None:
+    admitted = document_filter([text])
+    assert admitted is not None
+    assert admitted.admits(METADATA)
+
+
 def test_a_mapping_means_that_all_must_hold_and_a_list_any_of_it() -> None:
     admitted = document_filter({"tags": ["red", "blue"], "type": "pdf"})
     refused = document_filter({"tags": ["blue"], "type": "pdf"})

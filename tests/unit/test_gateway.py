@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.deadline import within
 from engine.errors import (
     BudgetExceeded,
     MissingExtra,
@@ -32,7 +33,6 @@ from engine.index.ledger import Ledger, drop_stale_replies
 from engine.index.library import Library
 from engine.models.budget import Budget
 from engine.models.build import build_llm
-from engine.models.deadline import within
 from engine.models.failures import translated
 from engine.models.gateways import build_gateways, build_llms, stage_settings
 from engine.models.learned import Learned, Manner

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from ..given_up import pause
+from .given_up import pause
 
 Result = TypeVar("Result")
 
@@ -41,7 +41,7 @@ def within(seconds: float | None, call: Callable[[], Result]) -> Result:
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name="model-call", daemon=True).start()
+    threading.Thread(target=run, name="call-with-deadline", daemon=True).start()
     pause(seconds, until=future)
     if not future.done():
         raise TimeoutError
