@@ -25,6 +25,7 @@ from .events import (
 )
 from .index.filters import DocumentFilter
 from .kept.answers import Asked, KeptAnswers
+from .kept.flights import Flights
 from .models.budget import Budget
 from .models.fallback import EmbeddingUnavailable
 from .models.spending import spending
@@ -62,6 +63,7 @@ class Questions:
         self._make_without_vectors = without_vectors
         self._without_vectors: Parts | None = None
         self._kept = kept
+        self._flights = Flights()
 
     def ask(
         self,
@@ -95,12 +97,13 @@ class Questions:
         if self._kept is None:
             return self._made(asked, tell=tell)
         place = self._kept.place_of(asked)
-        answer = self._kept.find(place)
-        if answer is not None:
-            retell(answer, tell)
-            return answer
-        answer = self._made(asked, tell=tell)
-        self._kept.keep(place, answer)
+        with self._flights.first(place.key):  # the same question at once is answered once
+            answer = self._kept.find(place)
+            if answer is None:
+                answer = self._made(asked, tell=tell)
+                self._kept.keep(place, answer)
+                return answer
+        retell(answer, tell)
         return answer
 
     def _made(self, asked: Asked, *, tell: Listener) -> Answer:

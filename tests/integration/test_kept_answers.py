@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from openai_server import OpenAIServer, Reply
+from openai_server import OpenAIServer, Reply, Request
 from redis import Redis
 from redis_server import RedisServer
 
 from engine import KnowledgeEngine, Settings
-from engine.errors import SettingsError
+from engine.errors import ModelError, SettingsError
 from engine.events import RouteEvent, TokensEvent
+from engine.given_up import pause
 from engine.kept.reading import read, written
 from engine.kept.redis_shelf import RedisShelf
 from engine.kept.shelf import MAX_BYTES, MemoryShelf
@@ -106,6 +109,46 @@ def test_a_kept_answer_costs_nothing_and_says_what_it_saved(
         assert sum((step.usage for step in again.trace), Usage()) == again.usage
         assert len(openai_server.requests) == 1
         assert sum(row.calls for row in engine.usage()) == 1
+
+
+@pytest.mark.parametrize("is_kept_then", [True, False], ids=["kept", "failed"])
+def test_the_same_question_at_once_is_answered_once(
+    open_engine: Opening,
+    tmp_path: Path,
+    openai_server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    is_kept_then: bool,
+) -> None:
+    """Two more ask while the first is being answered; where it fails, each answers for itself."""
+    waiting = threading.Semaphore(0)
+
+    def told_pause(seconds: float | None, *, until: Future[None]) -> None:
+        waiting.release()
+        pause(seconds, until=until)
+
+    def reply(request: Request) -> Reply:
+        if len(openai_server.requests) == 1:
+            for _ in range(2):
+                assert waiting.acquire(timeout=60)
+            if not is_kept_then:
+                return Reply("no", status=400)
+        return Reply("Ada Brine lit it. [1]")
+
+    monkeypatch.setattr("engine.kept.flights.pause", told_pause)
+    openai_server.answer_with(reply)
+    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    cache = {"answers": "memory"}
+    with filled(open_engine(tmp_path / "l", cache=cache, llm=llm)) as engine:
+        with ThreadPoolExecutor(3) as threads:
+            asked = [threads.submit(engine.ask, QUESTION, mode="local") for _ in range(3)]
+        failed = [each for each in asked if each.exception() is not None]
+        answers = [each.result() for each in asked if each not in failed]
+        assert {answer.text for answer in answers} == {"Ada Brine lit it. [1]"}
+        assert len(failed) == (0 if is_kept_then else 1)
+        calls = sum(answer.usage.calls for answer in answers)
+        assert calls == len(openai_server.requests) - len(failed)
+        assert calls == 1 or not is_kept_then
+    assert all(isinstance(each.exception(), ModelError) for each in failed)
 
 
 def test_whatever_else_is_asked_is_answered_anew(
