@@ -161,17 +161,21 @@ class Exploration:
         type: str | None = None,  # noqa: A002
         limit: int = 50,
         offset: int = 0,
+        after: str = "",
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> EntityList:
         """Entities by any of their names, the most mentioned first.
+
+        The part begins after the one whose id is `after`, so that nothing is passed over when the
+        library grows between two parts; where that is gone, or not given, at `offset`.
 
         What is called just as the query says comes first; where no name contains the query, those
         that are spelt much like it. `type` is PERSON, ORGANISATION, PLACE and so on.
         """
         limit, offset = _checked(limit, offset)
         with self._looking(filters, namespace) as look:
-            return look.explorer.entities(query, type=type, limit=limit, offset=offset)
+            return look.explorer.entities(query, type=type, limit=limit, offset=offset, after=after)
 
     def entity(
         self,
@@ -253,13 +257,17 @@ class Exploration:
         *,
         limit: int = 50,
         offset: int = 0,
+        after: str = "",
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> CommunityList:
-        """Communities of one level (0 is the coarsest) or of all, the weightiest of each first."""
+        """Communities of one level (0 is the coarsest) or of all, the weightiest of each first.
+
+        `after` and `offset` as for `entities`.
+        """
         limit, offset = _checked(limit, offset)
         with self._looking(filters, namespace) as look:
-            return look.communities.page(level=level, limit=limit, offset=offset)
+            return look.communities.page(level=level, limit=limit, offset=offset, after=after)
 
     def community(
         self,

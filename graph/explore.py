@@ -71,6 +71,7 @@ class Explorer:
         type: str | None = None,  # noqa: A002
         limit: int,
         offset: int,
+        after: str = "",
     ) -> EntityList:
         """The entities that a query finds, the most mentioned first; what is called so, in front.
 
@@ -82,8 +83,10 @@ class Explorer:
             for number in self._matching(query)
             if kind is None or self._seen.entities[number].type.upper() == kind
         ]
-        part = found[offset : offset + limit]
-        return EntityList(items=tuple(map(self.entity_at, part)), total=len(found))
+        last = self._seen.number_of.get(after)
+        begin = found.index(last) + 1 if last is not None and last in found else offset
+        part = found[begin : begin + limit]
+        return EntityList(items=tuple(map(self.entity_at, part)), total=len(found), begin=begin)
 
     def entity(
         self,

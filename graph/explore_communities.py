@@ -48,12 +48,15 @@ class SeenCommunities:
     unrated: frozenset[str]
     of_entity: Mapping[int, tuple[str, ...]]
 
-    def page(self, *, level: int | None, limit: int, offset: int) -> CommunityList:
-        """A part of the communities of one level, or of all."""
+    def page(self, *, level: int | None, limit: int, offset: int, after: str = "") -> CommunityList:
+        """A part of the communities of one level, or of all: after an id, else at a number."""
         found = [one for one in self.listed.values() if level is None or one.level == level]
+        last = self.listed.get(after)
+        begin = found.index(last) + 1 if last is not None and last in found else offset
         return CommunityList(
-            items=tuple(found[offset : offset + limit]),
+            items=tuple(found[begin : begin + limit]),
             total=len(found),
+            begin=begin,
             levels=len({one.level for one in self.listed.values()}),
         )
 

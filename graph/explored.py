@@ -37,10 +37,11 @@ class SeenEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityList:
-    """A part of a list of entities; `total` is how long the whole list is."""
+    """A part of a list of entities from `begin` on; `total` is how long the whole list is."""
 
     items: tuple[SeenEntity, ...]
     total: int
+    begin: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +162,15 @@ class SeenCommunity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunityList:
-    """A part of a list of communities; `total` is how long the whole list is, `levels` how many."""
+    """A part of a list of communities from `begin` on; `total` is how long the whole list is.
+
+    `levels` is how many levels there are in all.
+    """
 
     items: tuple[SeenCommunity, ...]
     total: int
     levels: int
+    begin: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,7 +316,7 @@ class LocalRetriever(BaseRetriever):
             pool = self._settings.pool
             ranking = rank_expanded(found, walk=walk if walks else None, pool=pool)
         if walks:
-            seeds = "; ".join(shown.name(row) for row in ranking.seeds.tolist())
+            seeds = "; ".join(dict.fromkeys(map(shown.name, ranking.seeds.tolist())))
             steps.lap("walk", "titles and names", shown.leading(ranking.scores), seeds)
         return ranking
 

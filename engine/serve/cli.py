@@ -18,6 +18,7 @@ import typer
 
 from ..errors import EngineError
 from . import explore, mcp_command, serve_command
+from .command_groups import command_group
 from .demo import demo
 from .entities import entities_app
 from .evaluate import eval_app
@@ -55,17 +56,9 @@ def mode_of(given: str) -> str:
     return given
 
 
-# Plain help: rich's boxes double the start-up time and break where lines are short.
-app = typer.Typer(
-    name="loregraph",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-graph_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = command_group("loregraph")
+graph_app = command_group()
+config_app = command_group()
 app.add_typer(graph_app, name="graph", help="The knowledge graph: looked at, or as a file.")
 graph_app.command("show")(explore.show)
 graph_app.command("path")(explore.path)
@@ -259,7 +252,7 @@ def search(
 @app.command()
 def remove(
     documents: Annotated[list[str], typer.Argument(help="Document ids (see `stats --documents`).")],
-    namespace: NamespaceOption = "",
+    namespace: Annotated[str, typer.Option(help="The namespace that they are in.")] = "",
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,

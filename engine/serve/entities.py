@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .command_groups import command_group
 from .options import DEFAULT_LIBRARY, JsonOption, LibraryOption, ProfileOption
 from .session import opened
 
 if TYPE_CHECKING:
     from ..curate import CurationChange, DecisionRow, EntityRow
 
-entities_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+entities_app = command_group()
 
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only show what would change; nothing is written.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LibraryNotFound, SourceError
+from .command_groups import command_group
 from .options import JsonOption, ProfileOption
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-eval_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+eval_app = command_group()
 
 LABEL_WIDTH = 18
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .command_groups import command_group
 from .options import DEFAULT_LIBRARY, JsonOption, LibraryOption, ProfileOption
 from .session import settings_of
 
 if TYPE_CHECKING:
     from .api.tokens import TokenRow, TokenStore
 
-token_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+token_app = command_group()
 _SPACES = "(a namespace, '' for the one without a name, '*' for all)"
 
 
@@ -37,15 +39,21 @@ def create(
     admin: Annotated[
         bool, typer.Option("--admin", help="May do everything, and see figures and settings.")
     ] = False,
+    expires: Annotated[
+        str | None, typer.Option(metavar="<time>", help="How long it counts, such as 90d or 12h.")
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
 ) -> None:
     """Make a token and print it: this once, since only its hash is kept."""
+    from .api.tokens import time_after
+
+    over = time_after(expires, datetime.now(UTC)) if expires is not None else None
     row, secret = _store(library, profile).create(
-        name, reads=read or (), writes=write or (), is_admin=admin
+        name, reads=read or (), writes=write or (), is_admin=admin, expires=over
     )
     typer.echo(secret)
-    typer.echo(f"{row.id} {row.name}: {_rights(row)}; it is not shown again", err=True)
+    typer.echo(f"{row.id} {row.name}: {_told(row)}; it is not shown again", err=True)
 
 
 @token_app.command("list")
@@ -54,7 +62,7 @@ def list_tokens(
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show every token's id, name and rights."""
+    """Show every token's id, name, rights and time."""
     rows = _store(library, profile).rows()
     if json_output:
         values = [
@@ -64,13 +72,14 @@ def list_tokens(
                 "read": row.reads,
                 "write": row.writes,
                 "admin": row.is_admin,
+                "expires": row.expires.isoformat() if row.expires else None,
             }
             for row in rows
         ]
         typer.echo(json.dumps(values, ensure_ascii=False, indent=2))
         return
     for row in rows:
-        typer.echo(f"{row.id}  {row.name}  {_rights(row)}")
+        typer.echo(f"{row.id}  {row.name}  {_told(row)}")
     if not rows:
         typer.echo("no tokens: on loopback everybody on this machine may do everything")
 
@@ -84,6 +93,13 @@ def revoke(
     """Forget a token; a running server refuses it from the next request on."""
     row = _store(library, profile).revoke(token)
     typer.echo(f"{row.id} {row.name} revoked")
+
+
+def _told(row: TokenRow) -> str:
+    if row.expires is None:
+        return _rights(row)
+    word = "expired" if row.is_over(datetime.now(UTC)) else "until"
+    return f"{_rights(row)}, {word} {row.expires:%Y-%m-%d %H:%M} UTC"
 
 
 def _rights(row: TokenRow) -> str:

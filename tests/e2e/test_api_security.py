@@ -134,6 +134,8 @@ def test_what_is_open_to_all_holds_nothing(server: ApiServer, tokens: Tokens) ->
     with server.client() as client:
         for path in ("/v1/health", "/v1/openapi.json", "/", "/favicon.ico"):
             text = client.get(path).text
+            head = client.head(path)
+            assert (head.status_code < 400, head.content) == (True, b""), path
             assert not any(word in text for word in ("Zorblax", "Wimbly")), path
 
 

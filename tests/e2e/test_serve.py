@@ -63,12 +63,15 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(tmp_path: Path) -> None:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     shown = token(tmp_path, "list", "--json").stdout
     (row,) = json.loads(shown)
-    expected = {"id": row["id"], "name": "ann", "read": ["north"], "write": [""], "admin": False}
-    assert row == expected
+    rights = {"read": ["north"], "write": [""], "admin": False}
+    assert row == {"id": row["id"], "name": "ann", **rights, "expires": None}
     assert secret not in shown
     assert token(tmp_path, "list").stdout == f"{row['id']}  ann  reads north, writes ''\n"
     assert token(tmp_path, "revoke", "ann").stdout == f"{row['id']} ann revoked\n"
     assert "no tokens" in token(tmp_path, "list").stdout
+    token(tmp_path, "create", "bo", "--admin", "--expires", "90d")
+    assert " bo  admin, until " in token(tmp_path, "list").stdout
+    assert json.loads(token(tmp_path, "list", "--json").stdout)[0]["expires"].endswith("+00:00")
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,9 @@ def test_entities_are_found_by_part_of_a_name_by_kind_and_page_by_page(
     everything_ = graph.entities(limit=1000)
     assert everything_.total == len(everything_.items)
     assert graph.entities(limit=7, offset=7).items == everything_.items[7:14]
+    following = graph.entities(limit=7, after=everything_.items[6].id, offset=3)  # not at 3
+    assert (following.items, following.begin) == (everything_.items[7:14], 7)
+    assert graph.entities(limit=7, after="gone", offset=7) == following
     first = everything_.items[0]
     assert graph.entities(first.name.upper()).items[0] == first
     for kind in {entity.type for entity in everything_.items}:
@@ -327,6 +330,8 @@ def test_communities_are_a_tree_with_reports(sample: KnowledgeEngine) -> None:
     graph = sample.graph
     listed = graph.communities(limit=1000)
     known = {community.id: community for community in listed.items}
+    second = graph.communities(limit=2, after=listed.items[1].id)
+    assert (second.items, second.begin) == (listed.items[2:4], 2)
     assert listed.levels == len({community.level for community in listed.items}) > 1
     for community in listed.items:
         detail = graph.community(community.id, limit=1000)

@@ -56,6 +56,8 @@ def test_every_stage_of_a_local_answer_says_what_it_took_and_gave(open_engine, l
     for found in ("keyword", "fuse", "walk", "read", "pack"):
         assert "The lamp" in steps[found].output, found
     assert "local" in steps["route"].output
+    seeds = steps["walk"].input.split("; ")
+    assert len(seeds) == len(set(seeds))
     assert steps["pack"].figures["tokens"] > 0
     assert "lit the lamp" in steps["extract"].output
     assert all(step.seconds >= 0 and step.usage == Usage() for step in answer.trace)

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
+from engine.errors import SettingsError
 from engine.events import CitationsEvent
 from engine.serve.api import cursors
 from engine.serve.api.chat_completions import Message, ending, turns_in
 from engine.serve.api.flow import Flow
-from engine.serve.api.gate import host_name, is_loopback
+from engine.serve.api.gate import Gate, host_name, is_loopback
+from engine.serve.api.heads import Heads
 from engine.serve.api.jobs import Job, Jobs
 from engine.serve.api.lanes import Lane
 from engine.serve.api.principal import Principal
 from engine.serve.api.problems import Problem
 from engine.serve.api.rate import RateLimit
+from engine.serve.api.tokens import TokenStore, time_after
 from engine.serve.api.uploads import safe_name
+from engine.settings import ServeSettings
 from engine.types import Citation, IngestReport, Passage, Turn
 
 # --- rate ---------------------------------------------------------------------------------------
@@ -61,11 +71,11 @@ def test_a_safe_name_is_one_harmless_part_of_a_path(name: str) -> None:
     assert safe_name(found) == found
 
 
-@given(st.one_of(st.text(), st.integers(0, 2**31 - 1)))
-def test_a_cursor_says_where_it_was_and_fits_no_other_list(place: str | int) -> None:
+@given(st.one_of(st.text(), st.tuples(st.text(), st.integers(0, 2**31 - 1))))
+def test_a_cursor_says_where_it_was_and_fits_no_other_list(place: str | tuple[str, int]) -> None:
     cursor = cursors.written("documents", place)
-    read = cursors.place_in if isinstance(place, str) else cursors.offset_in
-    other = cursors.offset_in if isinstance(place, str) else cursors.place_in
+    ways = [cursors.place_in, cursors.place_and_end_in]
+    read, other = ways if isinstance(place, str) else reversed(ways)
     assert read("documents", cursor) == place
     for kind, way in (("entities", read), ("documents", other)):
         with pytest.raises(Problem, match="cursor"):
@@ -294,3 +304,54 @@ def test_messages_before_the_last_question_are_turns() -> None:
     messages = [Message.model_validate({"role": role, "content": said}) for role, said in told]
     assert turns_in(messages) == [Turn("Who lit it?", "Ada. [1]"), Turn("When?")]
     assert turns_in(messages[:3]) == []
+
+
+# --- tokens that expire, and HEAD ---------------------------------------------------------------
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def asked(app: ASGIApp, method: str, path: str, token: str = "") -> httpx.Response:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.request(method, path, headers={"Authorization": f"Bearer {token}"})
+
+    return asyncio.run(send())
+
+
+def test_a_token_counts_until_its_time_is_up(tmp_path: Path) -> None:
+    tokens = TokenStore(tmp_path / "tokens.json")
+    over = time_after("90d", NOW)
+    _, short = tokens.create("short", reads=["*"], expires=over)
+    _, endless = tokens.create("endless", reads=["*"])
+    assert [row.expires for row in TokenStore(tokens.file).rows()] == [over, None]
+
+    def status(token: str, now: datetime) -> tuple[int, str]:
+        gate = Gate(
+            PlainTextResponse("let in"),
+            settings=ServeSettings(),
+            tokens=tokens,
+            rate=RateLimit(None, clock=lambda: 0.0),
+            now=lambda: now,
+        )
+        answer = asked(gate, "GET", "/v1/stats", token)
+        return answer.status_code, answer.text
+
+    assert status(short, over - timedelta(seconds=1)) == status(endless, over) == (200, "let in")
+    refused, said = status(short, over)
+    assert refused == 401
+    assert "has expired" in said
+
+
+@pytest.mark.parametrize("wrong", ["", "90", "d", "0d", "-1d", "1.5h", "99999999d", "9999999w"])
+def test_a_time_that_no_token_can_last_is_refused_in_a_line(wrong: str) -> None:
+    with pytest.raises(SettingsError, match=r"90d|calendar"):
+        time_after(wrong, NOW)
+
+
+def test_head_is_get_without_its_body() -> None:
+    app = Starlette(routes=[Route("/v1/thing", lambda _: PlainTextResponse("words"))])
+    got, head = (asked(Heads(app, apart="/mcp"), method, "/v1/thing") for method in ("GET", "HEAD"))
+    assert (head.status_code, head.headers, head.content) == (200, got.headers, b"")
+    assert asked(Heads(app, apart="/mcp"), "HEAD", "/v1/none").status_code == 404

@@ -21,6 +21,7 @@ from ...settings import Settings
 from . import asking, chat_completions, documents, exploring, page, problems, system
 from .flow import Flow
 from .gate import Gate
+from .heads import Heads
 from .metrics import Measured
 from .service import Service
 
@@ -35,6 +36,11 @@ Documents go in, cited answers come out.
 Every error is a problem of RFC 9457 (`application/problem+json`). Lists come in pages: `next` is
 the `cursor` of the one that follows. Where tokens are in use, send `Authorization: Bearer …`; a
 token sees the namespaces that it was made for, and for it there is nothing else.
+
+Every caller (a token; without tokens an address) may make `serve.requests_per_minute` requests at
+once and as many a minute; what is beyond gets 429. Where all places are taken, the library is being
+written, or a model is away, it is 503. `Retry-After` says in whole seconds when to try again, where
+that is known. Whoever tries without a token, or with a wrong one, is counted by address.
 """
 _PROBLEM = {
     "type": "object",
@@ -72,6 +78,14 @@ _OPENAI_ERROR = {
             },
         }
     },
+}
+
+_LATER = {"429": "Too many requests, or no budget left.", "503": "Not now."}
+_RETRY = {
+    "Retry-After": {
+        "description": "Whole seconds after which to try again, where that is known.",
+        "schema": {"type": "integer", "minimum": 1},
+    }
 }
 
 
@@ -153,6 +167,7 @@ def _for_agents(service: Service) -> McpPart:
 def _install_middleware(app: FastAPI, service: Service) -> None:
     """The last that is added is the first to see a request."""
     serve = service.settings.serve
+    app.add_middleware(Heads, apart="/mcp")
     app.add_middleware(
         Flow,
         max_body_bytes=serve.max_body_bytes,
@@ -165,7 +180,7 @@ def _install_middleware(app: FastAPI, service: Service) -> None:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(serve.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "HEAD", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
             max_age=600,
         )
@@ -206,4 +221,6 @@ def _describe(operation: dict[str, object], path: str) -> None:
     kind, shape = ("json", "OpenAIError") if is_openai else ("problem+json", "Problem")
     content = {f"application/{kind}": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}
     responses["default"] = {"description": "What went wrong.", "content": content}
+    for status, reason in _LATER.items():
+        responses[status] = {"description": reason, "headers": _RETRY, "content": content}
     operation["security"] = [] if path == "/v1/health" else [{"token": []}, {}]

@@ -31,8 +31,8 @@ class Page(BaseModel, Generic[Item]):
     next: str | None = None
 
 
-def written(kind: str, place: str | int) -> str:
-    """A cursor of a kind of list."""
+def written(kind: str, place: str | tuple[str, int]) -> str:
+    """A cursor of a kind of list: a page's last id, with its end where the order may change."""
     text = json.dumps([kind, place], ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
 
@@ -49,16 +49,17 @@ def place_in(kind: str, cursor: str | None) -> str:
     return value
 
 
-def offset_in(kind: str, cursor: str | None) -> int:
-    """Where a page begins that is counted.
+def place_and_end_in(kind: str, cursor: str | None) -> tuple[str, int]:
+    """Where a page of a ranked list begins: after an id, and where that is gone, at a number.
 
     Raises:
         Problem: 422, no cursor of this list.
     """
-    value = _read(kind, cursor) if cursor else 0
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
-        raise _wrong()
-    return value
+    match _read(kind, cursor) if cursor else ["", 0]:
+        case [str(after), int(end)] if 0 <= end < 1 << 31 and not isinstance(end, bool):
+            return after, end
+        case _:
+            raise _wrong()
 
 
 def _read(kind: str, cursor: str) -> object:

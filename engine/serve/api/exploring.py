@@ -14,7 +14,9 @@ from pydantic import BaseModel
 from ...errors import GraphStageError, SettingsError
 from ...explore import (
     CommunityDetail,
+    CommunityList,
     EntityDetail,
+    EntityList,
     EntityPath,
     Neighbourhood,
     SeenCommunity,
@@ -71,7 +73,7 @@ async def list_entities(
     cursor: Cursor = None,
 ) -> Page[SeenEntity]:
     """Entities by any of their names, the most mentioned first."""
-    begin = cursors.offset_in("entities", cursor)
+    after, begin = cursors.place_and_end_in("entities", cursor)
     found = await service.looking.run(
         partial(
             service.engine.graph.entities,
@@ -79,12 +81,12 @@ async def list_entities(
             type=type,
             limit=limit,
             offset=begin,
+            after=after,
             filters=within.filters,
             namespace=within.namespace,
         )
     )
-    following = _following("entities", begin + len(found.items), found.total)
-    return Page(items=found.items, total=found.total, next=following)
+    return Page(items=found.items, total=found.total, next=_following("entities", found))
 
 
 @router.get("/entities/{id:path}", summary="One entity")
@@ -162,19 +164,19 @@ async def list_communities(
     cursor: Cursor = None,
 ) -> Page[SeenCommunity]:
     """Communities of one level or of all, the weightiest of each first."""
-    begin = cursors.offset_in("communities", cursor)
+    after, begin = cursors.place_and_end_in("communities", cursor)
     found = await service.looking.run(
         partial(
             service.engine.graph.communities,
             level,
             limit=limit,
             offset=begin,
+            after=after,
             filters=within.filters,
             namespace=within.namespace,
         )
     )
-    following = _following("communities", begin + len(found.items), found.total)
-    return Page(items=found.items, total=found.total, next=following)
+    return Page(items=found.items, total=found.total, next=_following("communities", found))
 
 
 @router.get("/communities/{id:path}", summary="One community")
@@ -255,5 +257,6 @@ def _page(
         return target.read_bytes()
 
 
-def _following(kind: str, end: int, total: int) -> str | None:
-    return cursors.written(kind, end) if end < total else None
+def _following(kind: str, found: EntityList | CommunityList) -> str | None:
+    end = found.begin + len(found.items)
+    return cursors.written(kind, (found.items[-1].id, end)) if end < found.total else None

@@ -11,7 +11,9 @@ from __future__ import annotations
 import ipaddress
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -40,16 +42,24 @@ class Gate:
         settings: whom to let in.
         tokens: who is known.
         rate: how often each may call.
+        now: what time it is, for tokens that expire; None is the clock's.
     """
 
     def __init__(
-        self, app: ASGIApp, *, settings: ServeSettings, tokens: TokenStore, rate: RateLimit
+        self,
+        app: ASGIApp,
+        *,
+        settings: ServeSettings,
+        tokens: TokenStore,
+        rate: RateLimit,
+        now: Callable[[], datetime] | None = None,
     ) -> None:
         self._app = app
         self._hosts = allowed_hosts(settings)
         self._origins = frozenset(settings.cors_origins)
         self._tokens = tokens
         self._rate = rate
+        self._now = now or partial(datetime.now, UTC)
         self._is_loopback = is_loopback(settings.host)
         self._had_tokens = False
 
@@ -109,13 +119,14 @@ class Gate:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         found = None
         if scheme.lower() == "bearer" and token.strip():
-            found = self._tokens.principal_of(token.strip())
-        if found is None:
+            found = self._tokens.row_of(token.strip())
+        if found is None or found.is_over(self._now()):
             self._check_rate(f"refused {address}")
             given = "this token is not known" if token else "a token is needed"
+            given = "this token has expired" if found is not None else given
             detail = f"{given}: send `Authorization: Bearer …` (`loregraph token create` makes one)"
             raise Problem(401, "unauthorised", detail, headers=_CHALLENGE)
-        return found
+        return found.principal
 
     def _needs_token(self) -> bool:
         """Once there were tokens, they stay needed: a lost file must not open the door."""

@@ -10,11 +10,13 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import tempfile
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,15 @@ FILE_NAME = "tokens.json"
 PREFIX = "lore_"
 ALL = "*"
 _SECRET_BYTES = 32
+_HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRow:
-    """One token as kept; `id` is how its hash begins. Namespaces are sorted, `*` is all."""
+    """One token as kept; `id` is how its hash begins. Namespaces are sorted, `*` is all.
+
+    From `expires` (UTC) on it is refused; None is never.
+    """
 
     id: str
     name: str
@@ -41,6 +47,11 @@ class TokenRow:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     is_admin: bool = False
+    expires: datetime | None = None
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether its time is up."""
+        return self.expires is not None and now >= self.expires
 
     @property
     def principal(self) -> Principal:
@@ -76,14 +87,17 @@ class TokenStore:
                 self._look = look
             return self._rows
 
-    def principal_of(self, token: str) -> Principal | None:
-        """Whom a token stands for; None for one that is not known. Looks at every hash, always."""
+    def row_of(self, token: str) -> TokenRow | None:
+        """The row of a token, whether it is over or not; None for one that is not known.
+
+        Looks at every hash, always.
+        """
         digest = _sha256(token)
         found = None
         for row in self.rows():
             if hmac.compare_digest(row.sha256, digest):
                 found = row
-        return found.principal if found is not None else None
+        return found
 
     def create(
         self,
@@ -92,8 +106,11 @@ class TokenStore:
         reads: Collection[str] = (),
         writes: Collection[str] = (),
         is_admin: bool = False,
+        expires: datetime | None = None,
     ) -> tuple[TokenRow, str]:
         """A new token and its secret, which is not kept; `*` stands for all namespaces.
+
+        From `expires` on (with its zone) it is refused.
 
         Raises:
             SettingsError: it may do nothing, the name is taken, or the file cannot be written.
@@ -115,6 +132,7 @@ class TokenStore:
             reads=tuple(sorted(set(reads))),
             writes=tuple(sorted(set(writes))),
             is_admin=is_admin,
+            expires=expires,
         )
         with self._changing():
             rows = self.rows()
@@ -153,6 +171,7 @@ class TokenStore:
                 "read": list(row.reads),
                 "write": list(row.writes),
                 "admin": row.is_admin,
+                "expires": row.expires.isoformat() if row.expires else None,
             }
             for row in rows
         ]
@@ -170,6 +189,22 @@ def tokens_file(settings: Settings, library: Path) -> Path:
     """Where the tokens of a library are kept."""
     named = settings.serve.tokens_file
     return Path(named) if named else library / FILE_NAME
+
+
+def time_after(duration: str, now: datetime) -> datetime:
+    """When a duration such as `90d`, `12h` or `2w` is over, to the second.
+
+    Raises:
+        SettingsError: it cannot be read, is nil, or ends beyond the calendar.
+    """
+    read = re.fullmatch(r"(\d{1,7})([hdw])", duration.strip().lower(), re.ASCII)
+    if read is None or not int(read[1]):
+        raise SettingsError(f"{duration!r} is no time that a token may last: write 90d, 12h or 2w")
+    try:
+        over = now + timedelta(hours=int(read[1]) * _HOURS[read[2]])
+    except OverflowError as error:
+        raise SettingsError(f"{duration!r} ends beyond the calendar: leave it out") from error
+    return over.astimezone(UTC).replace(microsecond=0)
 
 
 def _sha256(token: str) -> str:
@@ -204,6 +239,9 @@ def _row(value: dict[str, Any]) -> TokenRow:
     reads, writes = value["read"], value["write"]
     if not all(isinstance(each, str) for each in (*reads, *writes, value["sha256"])):
         raise TypeError("namespaces and hashes are texts")
+    over = datetime.fromisoformat(value["expires"]) if value.get("expires") else None
+    if over is not None and over.tzinfo is None:
+        raise ValueError("a time without its zone")
     return TokenRow(
         id=str(value["id"]),
         name=str(value["name"]),
@@ -211,4 +249,5 @@ def _row(value: dict[str, Any]) -> TokenRow:
         reads=tuple(reads),
         writes=tuple(writes),
         is_admin=value["admin"] is True,
+        expires=over,
     )
