@@ -6,13 +6,13 @@ Sentences that stand in two overlapping chunks are one sentence. Knows nothing o
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from .model import Chunk, content_id
-from .sentences import sentence_spans
+from .sentences import sentences_at
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
@@ -25,6 +25,7 @@ _LEANS_BACK = re.compile(
     r"|[他她它这那但并而]|因此|所以|于是|然而"
 )
 _SPEECH = re.compile(r"[\"“「『‘]")
+_PAIRED = re.compile(r"[\"“”「」『』《》（）()[\]]")
 GOOD_LENGTH = (8.0, 40.0)
 """In words, two Chinese characters counting as one: shorter says little, longer is hard to read."""
 
@@ -64,72 +65,109 @@ def sentences_with_entities(
     Raises:
         KeyError: a chunk id that none of `chunks` has.
     """
-    named: dict[tuple[str, int], set[str]] = defaultdict(set)
-    stated: dict[tuple[str, int], set[tuple[str, str]]] = defaultdict(set)
-    layout = _Layout.of(chunks)
+    naming: dict[str, list[_Naming]] = defaultdict(list)
     for chunk_id, offset, entity_ids in spans:
-        named[layout.place(chunk_id, offset)].update(entity_ids)
+        naming[chunk_id].append((offset, entity_ids, False))
     for chunk_id, offset, source, target, typed in statements:
-        place = layout.place(chunk_id, offset)
-        named[place].update((source, target))
-        if typed:
-            stated[place].add((source, target))
-    return [
-        layout.sentence(place, named[place], stated.get(place, set()))
-        for place in sorted(named, key=layout.order)
-    ]
+        naming[chunk_id].append((offset, (source, target), typed))
+    layout = _Layout.of(chunks)
+    said: dict[tuple[str, int], _Said] = {}
+    while naming:
+        chunk_id, some = naming.popitem()
+        places = layout.places(chunk_id, {offset for offset, _, _ in some})
+        for offset, entity_ids, typed in some:
+            place, end = places[offset]
+            if place not in said:
+                said[place] = _Said(end=end)
+            said[place].named.update(entity_ids)
+            if typed:
+                said[place].stated.add((entity_ids[0], entity_ids[1]))
+    return [layout.sentence(place, said[place]) for place in sorted(said, key=layout.order)]
+
+
+_Naming = tuple[int, tuple[str, ...], bool]
+"""An offset, the entities named there, and whether a relation between the two is stated."""
+
+_Place = tuple[str, int]
+"""(chunk id, start) of a sentence's first appearance."""
+
+
+@dataclass(slots=True)
+class _Said:
+    """What is said in the sentence that ends at `end`."""
+
+    end: int
+    named: set[str] = field(default_factory=set)
+    stated: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where sentences lie. A place is (chunk id, start) of a sentence's first appearance."""
+    """Where the chunks lie in their documents."""
 
-    chunks: dict[str, Chunk]
-    starts: dict[str, list[int]]
-    ends: dict[tuple[str, int], int]
-    first: dict[tuple[str, int], tuple[str, int]]
+    chunks: Mapping[str, Chunk]
+    """In the order of their documents."""
+    by_start: Mapping[str, tuple[list[int], list[Chunk]]]
+    """For each document where its chunks start, ascending, and these."""
+    longest: int
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk]) -> _Layout:
-        ordered = sorted(chunks, key=lambda c: (c.document_id, c.position, c.start, c.id))
-        layout = cls(chunks={chunk.id: chunk for chunk in ordered}, starts={}, ends={}, first={})
-        seen: dict[tuple[str, int, str], tuple[str, int]] = {}
-        for chunk in ordered:
-            spans = sentence_spans(chunk.text)
-            layout.starts[chunk.id] = [start for start, _ in spans]
-            for start, end in spans:
-                place = (chunk.id, start)
-                where = (chunk.document_id, chunk.start + start, chunk.text[start:end])
-                layout.first[place] = seen.setdefault(where, place)
-                layout.ends[place] = end
-        return layout
+        ordered = sorted(chunks, key=_order)
+        documents: dict[str, list[Chunk]] = defaultdict(list)
+        for chunk in sorted(ordered, key=lambda one: one.start):
+            documents[chunk.document_id].append(chunk)
+        return cls(
+            chunks={chunk.id: chunk for chunk in ordered},
+            by_start={key: ([one.start for one in some], some) for key, some in documents.items()},
+            longest=max((len(chunk.text) for chunk in ordered), default=0),
+        )
 
-    def place(self, chunk_id: str, offset: int) -> tuple[str, int]:
-        starts = self.starts[chunk_id]
-        index = max(0, bisect_right(starts, offset) - 1)
-        return self.first[chunk_id, starts[index]] if starts else (chunk_id, 0)
+    def places(self, chunk_id: str, offsets: Collection[int]) -> dict[int, tuple[_Place, int]]:
+        """For each offset in a chunk its sentence's place, and where that ends in its chunk."""
+        chunk = self.chunks[chunk_id]
+        found = sentences_at(chunk.text, offsets)
+        if not found:
+            return dict.fromkeys(offsets, ((chunk_id, 0), len(chunk.text)))
+        first = {span: self._first(chunk, *span) for span in {*found.values()}}
+        return {offset: first[span] for offset, span in found.items()}
 
-    def order(self, place: tuple[str, int]) -> tuple[str, int, int, str]:
+    def _first(self, chunk: Chunk, start: int, end: int) -> tuple[_Place, int]:
+        """The first appearance of a sentence: the same text at the same place of the document."""
+        starts, beside = self.by_start[chunk.document_id]
+        where, text = chunk.start + start, chunk.text[start:end]
+        near = beside[bisect_left(starts, where - self.longest) : bisect_right(starts, where)]
+        near = [one for one in near if one.text.startswith(text, where - one.start)]
+        for other in sorted(near, key=_order) if len(near) > 1 else ():
+            at = where - other.start
+            span = (at, at + len(text))
+            if sentences_at(other.text, (at,))[at] == span:
+                return (other.id, at), span[1]
+        return (chunk.id, start), end
+
+    def order(self, place: _Place) -> tuple[str, int, int, str]:
         chunk = self.chunks[place[0]]
         return chunk.document_id, chunk.position, place[1], chunk.id
 
-    def sentence(
-        self, place: tuple[str, int], named: set[str], stated: set[tuple[str, str]]
-    ) -> Sentence:
+    def sentence(self, place: _Place, said: _Said) -> Sentence:
         chunk, start = self.chunks[place[0]], place[1]
-        end = self.ends.get(place, len(chunk.text))
-        text = " ".join(chunk.text[start:end].split())
+        text = " ".join(chunk.text[start : said.end].split())
         return Sentence(
             chunk_id=chunk.id,
             document_id=chunk.document_id,
             start=start,
-            end=end,
+            end=said.end,
             text=text,
-            entity_ids=tuple(sorted(named)),
-            stated=tuple(sorted(stated)),
+            entity_ids=tuple(sorted(said.named)),
+            stated=tuple(sorted(said.stated)),
             quality=quality(text),
-            digest=content_id("", chunk.id, chunk.document_id, str(start), str(end), text),
+            digest=content_id("", chunk.id, chunk.document_id, str(start), str(said.end), text),
         )
+
+
+def _order(chunk: Chunk) -> tuple[int, int, str]:
+    """A chunk's place among those of its document."""
+    return chunk.position, chunk.start, chunk.id
 
 
 def quality(text: str) -> float:
@@ -154,6 +192,8 @@ def quality(text: str) -> float:
 
 def _is_torn(text: str) -> bool:
     """Whether quotation marks or brackets open that do not close, or the other way round."""
+    if not _PAIRED.search(text):
+        return False
     return text.count('"') % 2 == 1 or any(
         text.count(opening) != text.count(closing)
         for opening, closing in zip("“「『《（([", "”」』》）)]", strict=True)

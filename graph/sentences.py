@@ -7,6 +7,8 @@ ends; what lies between two spans is white space only. Knows nothing of models: 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
 
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|No|Nos|Vol|Fig|Figs"
@@ -25,6 +27,10 @@ _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
 _LOWER_START = re.compile(r"\s*[a-z,;]")
 MAX_SENTENCE_CHARACTERS = 1000
 """Longer runs without a mark are cut at white space, so that no sentence is a whole file."""
+LOOK_BACK = 120
+"""How far before an offset a mark is looked for at first, in characters."""
+FEW = 300
+"""Fewer offsets than one in so many characters are looked up one by one."""
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -38,14 +44,81 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def sentences_at(text: str, offsets: Collection[int]) -> dict[int, tuple[int, int]]:
+    """For each offset the sentence of `sentence_spans` that lies there, or else last before it.
+
+    What lies before all sentences has the first; a text without sentences gives nothing. For few
+    offsets in a long text only what lies around them is read.
+    """
+    if len(offsets) * FEW > len(text):
+        return _of_all(sentence_spans(text), offsets)
+    found: dict[int, tuple[int, int]] = {}
+    begin = end = 0
+    pieces: list[tuple[int, int]] = []
+    for offset in sorted(offsets):
+        if not begin <= offset < end:
+            begin, end = _region(text, offset)
+            pieces = _pieces(text, begin, end)
+        before = [piece for piece in pieces if piece[0] <= offset]
+        if not before:  # between two sentences, or before all
+            return _of_all(sentence_spans(text), offsets)
+        found[offset] = before[-1]
+    return found
+
+
+def _of_all(spans: list[tuple[int, int]], offsets: Collection[int]) -> dict[int, tuple[int, int]]:
+    starts = [start for start, _ in spans]
+    return {one: spans[max(0, bisect_right(starts, one) - 1)] for one in offsets if spans}
+
+
+def _region(text: str, offset: int) -> tuple[int, int]:
+    """What lies between the last boundary up to `offset` and the next one."""
+    reach = LOOK_BACK
+    while True:
+        here = _not_within_a_mark(text, offset - reach)
+        begin, end = 0, len(text)
+        for mark in _marks(text, here):
+            if mark > offset:
+                end = mark
+                break
+            begin = mark
+        for heading in _headings(text, here, end):
+            if heading > offset:
+                end = min(end, heading)
+            else:
+                begin = max(begin, heading)
+        if begin or here == 0:
+            return begin, end
+        reach *= 4
+
+
+def _not_within_a_mark(text: str, offset: int) -> int:
+    """The nearest place at or before `offset` from which the same marks are found as from 0."""
+    while offset > 0 and not text[offset - 1].isalnum():
+        offset -= 1
+    return max(0, offset)
+
+
 def _boundaries(text: str) -> set[int]:
-    ends = {match.end() for match in _HEADING.finditer(text)}
-    for match in _BOUNDARY.finditer(text):
+    return {match.end() for match in _HEADING.finditer(text)} | {*_marks(text, 0)}
+
+
+def _marks(text: str, begin: int) -> Iterator[int]:
+    """Where marks and breaks end a sentence, in order; those that begin at `begin` or later."""
+    for match in _BOUNDARY.finditer(text, begin):
         if match.lastgroup == "break":
-            ends.add(match.start())
+            yield match.start()
         elif match.lastgroup == "cjk" or _ends_sentence(text, match):
-            ends.add(match.end())
-    return ends
+            yield match.end()
+
+
+def _headings(text: str, begin: int, end: int) -> Iterator[int]:
+    """The ends of the headings among the lines that reach into `text[begin:end]`."""
+    line = text.rfind("\n", 0, begin) + 1
+    while line <= end:
+        if match := _HEADING.match(text, line):
+            yield match.end()
+        line = text.find("\n", line) + 1 or len(text) + 1
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:

@@ -15,6 +15,7 @@ Seconds are CPU seconds.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import resource
@@ -198,6 +199,7 @@ def large(entities: int, relations: int, added: int) -> None:
     hierarchy = communities(graph.ids(), edges, seed=SEED)
     told("Leiden", began, f"{len(hierarchy)} communities")
     resting_on = report_input(graph, hierarchy, hierarchy, told={})
+    gc.disable()  # as when a library is derived
     began = time.process_time()
     written = write_reports(resting_on, previous={})
     whole = told("reports", began, f"{len(written)} reports")
@@ -297,9 +299,16 @@ def chunk_text(graph: Made, number: int) -> tuple[str, list[int]]:
 
 
 def chunk_of(number: int, text: str) -> Chunk:
-    document = f"d{number // 10:05}"
+    document, position = f"d{number // 10:05}", number % 10
+    start = position * 2000  # more than a chunk's length
     return Chunk(
-        id=f"k{number:06}", document_id=document, title="", text=text, position=number % 10
+        id=f"k{number:06}",
+        document_id=document,
+        title="",
+        text=text,
+        start=start,
+        end=start + len(text),
+        position=position,
     )
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from graph import sentences
 from graph.communities import communities
 from graph.composed_reports import LARGE, parts_of
 from graph.model import (
@@ -27,7 +31,7 @@ from graph.reports import (
     rating,
     write_reports,
 )
-from graph.sentences import sentence_spans
+from graph.sentences import sentence_spans, sentences_at
 
 STATION = {
     "doc1": (
@@ -288,6 +292,29 @@ def test_a_sentence_in_two_overlapping_chunks_is_one() -> None:
     assert [(s.chunk_id, s.text, s.entity_ids, s.stated) for s in found] == [
         ("a", "Petrel Station was hers.", ("e1", "e2", "e3"), (("e1", "e3"),))
     ]
+
+
+FRAGMENTS = st.sampled_from(
+    ["Ada Brine", " came", ". ", "\n", "\n\n", "# Isles", "- ", "1. ", "。", "”", " ", "Dr. ", "?!"]
+)
+
+
+@given(
+    text=st.lists(FRAGMENTS, max_size=40).map("".join),
+    places=st.sets(st.integers(0, 200), max_size=4),
+)
+def test_a_sentence_found_by_its_place_is_the_one_found_by_reading_all(
+    text: str, places: set[int]
+) -> None:
+    offsets = {place % len(text) for place in places if text}
+    spans = sentence_spans(text)
+    starts = [start for start, _ in spans]
+    expected = {one: spans[max(0, bisect_right(starts, one) - 1)] for one in offsets if spans}
+    assert sentences_at(text, offsets) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentences, "FEW", 0)  # never all of it
+        patch.setattr(sentences, "LOOK_BACK", 5)
+        assert sentences_at(text, offsets) == expected
 
 
 @pytest.mark.parametrize(
