@@ -70,6 +70,7 @@ class Model:
 
     name: str
     cost: Callable[[int, int], float | None]
+    currency: str = "USD"
 
 
 class Forecasts:
@@ -214,6 +215,7 @@ class Forecasts:
             completion_tokens=completion_tokens,
             cost=model.cost(prompt_tokens, completion_tokens),
             basis=basis,
+            currency=model.currency,
         )
 
     def _past(self, stage: str) -> StageUsage | None:

@@ -70,7 +70,7 @@ class KnowledgeEngine(Adding, Asking):
     ) -> None:
         self._library = library
         self._settings = settings
-        self._ledger = Ledger(library)
+        self._ledger = Ledger(library, currency=settings.budget.currency)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         make = partial(
             assemble,

@@ -165,7 +165,9 @@ def forecast_models(models: Models) -> dict[str, ForecastModel]:
     """The models that a forecast is about, with what their tokens cost."""
     named = {"extraction": models.extraction, "reports": models.reports}
     return {
-        stage: ForecastModel(name=gateway.model, cost=_cost(gateway.price))
+        stage: ForecastModel(
+            name=gateway.model, cost=_cost(gateway.price), currency=models.currency
+        )
         for stage, gateway in named.items()
         if gateway is not None
     }

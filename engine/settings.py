@@ -134,13 +134,15 @@ class LlmSettings(_Section):
 class BudgetSettings(_Section):
     """What calls to language models may cost at most, in tokens and in money; None is no limit.
 
-    `prices` is a YAML file of prices a million tokens, instead of the table that ships.
+    `prices` is a YAML file of prices a million tokens, instead of the table that ships. `currency`
+    is that of the prices, of `max_cost` and of every cost that is told.
     """
 
     max_tokens: int | None = Field(None, ge=0)
     max_cost: float | None = Field(None, ge=0)
     per: Literal["run", "day"] = "run"
     prices: str = ""
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$")
 
 
 class GraphSettings(_Section):

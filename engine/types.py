@@ -126,7 +126,7 @@ class Usage:
     """What model calls cost. All zero without a language model.
 
     `kept` counts requests that were answered by what had been answered before, for nothing; `cost`
-    is in the currency of the price table, nil where a model's price is not known.
+    is in `currency` (empty where nothing has a price), nil where a model's price is not known.
     """
 
     calls: int = 0
@@ -134,6 +134,7 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
+    currency: str = ""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -142,6 +143,7 @@ class Usage:
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost=self.cost + other.cost,
+            currency=self.currency or other.currency,
         )
 
     def since(self, before: Usage) -> Usage:
@@ -152,6 +154,7 @@ class Usage:
             prompt_tokens=self.prompt_tokens - before.prompt_tokens,
             completion_tokens=self.completion_tokens - before.completion_tokens,
             cost=self.cost - before.cost,
+            currency=self.currency,
         )
 
 
@@ -297,7 +300,8 @@ class IngestReport:
 class StageUsage:
     """What one stage costs, or cost: `day` is a UTC date, empty for a forecast.
 
-    `basis` says where a forecast comes from. `cost` is None where a model's price is not known.
+    `basis` says where a forecast comes from. `cost`, in `currency`, is None where a model's price
+    is not known.
     """
 
     stage: str
@@ -309,6 +313,7 @@ class StageUsage:
     failed: int = 0
     day: str = ""
     basis: str = ""
+    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +326,12 @@ class Estimate:
     notes: tuple[str, ...] = ()
 
     @property
+    def currency(self) -> str:
+        """That of all costs."""
+        return next((stage.currency for stage in self.stages), "USD")
+
+    @property
     def cost(self) -> float | None:
-        """All stages' cost together; None where one is not known."""
+        """All stages' cost together, in `currency`; None where one is not known."""
         costs = [stage.cost for stage in self.stages]
         return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -79,10 +79,10 @@ def sentences_with_entities(
             place, end = places[offset]
             if place not in said:
                 said[place] = _Said(end=end)
-            said[place].named.update(entity_ids)
+            said[place].named.extend(entity_ids)
             if typed:
-                said[place].stated.add((entity_ids[0], entity_ids[1]))
-    return [layout.sentence(place, said[place]) for place in sorted(said, key=layout.order)]
+                said[place].stated.append((entity_ids[0], entity_ids[1]))
+    return [layout.sentence(place, said.pop(place)) for place in sorted(said, key=layout.order)]
 
 
 _Naming = tuple[int, tuple[str, ...], bool]
@@ -94,11 +94,11 @@ _Place = tuple[str, int]
 
 @dataclass(slots=True)
 class _Said:
-    """What is said in the sentence that ends at `end`."""
+    """What is said in the sentence that ends at `end`, some of it more than once."""
 
     end: int
-    named: set[str] = field(default_factory=set)
-    stated: set[tuple[str, str]] = field(default_factory=set)
+    named: list[str] = field(default_factory=list)
+    stated: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +158,8 @@ class _Layout:
             start=start,
             end=said.end,
             text=text,
-            entity_ids=tuple(sorted(said.named)),
-            stated=tuple(sorted(said.stated)),
+            entity_ids=tuple(sorted({*said.named})),
+            stated=tuple(sorted({*said.stated})),
             quality=quality(text),
             digest=content_id("", chunk.id, chunk.document_id, str(start), str(said.end), text),
         )

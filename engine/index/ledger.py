@@ -34,10 +34,11 @@ class _Place(NamedTuple):
 
 
 class Ledger:
-    """Of one library. Safe to share by threads; to be closed at the end."""
+    """Of one library, in one currency. Safe to share by threads; to be closed at the end."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, *, currency: str = "USD") -> None:
         self._library = library
+        self._currency = currency
         self._lock = threading.Lock()
         self._waiting: dict[_Place, tuple[Usage, int]] = {}
         self._written: dict[str, Usage] = {}
@@ -69,7 +70,8 @@ class Ledger:
             self._flush()
         with self._library.read() as connection:
             query = select(usage).order_by(usage.c.day, usage.c.stage, usage.c.model)
-            return [StageUsage(**row._mapping) for row in connection.execute(query)]
+            rows = connection.execute(query)
+            return [StageUsage(**row._mapping, currency=self._currency) for row in rows]
 
     def _flush(self) -> None:
         """Write what waits; it goes on waiting where the database is busy."""

@@ -133,6 +133,7 @@ class Bill:
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             cost=price.of(prompt_tokens, completion_tokens),
+            currency=price.currency,
         )
 
     def usage_of_answer(self, text: str, *, counted: int, reported: Usage | None) -> Usage:

@@ -95,6 +95,7 @@ def build_gateways(
     *,
     budget: Budget,
     prices: str = "",
+    currency: str = "USD",
     llm: LLM | None = None,
     llms: Mapping[Stage, LLM] | None = None,
     ledger: Ledger | None = None,
@@ -107,6 +108,7 @@ def build_gateways(
         settings: of the models, and of how they are asked.
         budget: shared by all of them.
         prices: a file of prices instead of the one that ships.
+        currency: of these prices.
         llm: a model that serves all stages, whatever models the settings name.
         llms: what `build_llms` made of the settings, if that was done before.
         ledger: where calls are booked and answers kept.
@@ -118,7 +120,7 @@ def build_gateways(
         MissingExtra: as `build_llm`.
         ModelUnavailable: as `build_llm`.
     """
-    table = load_prices(prices)
+    table = load_prices(prices, currency=currency)
     if llm is not None:
         gateway = _gateway(
             llm,

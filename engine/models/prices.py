@@ -29,10 +29,11 @@ _VERSION_WORDS = ("latest", "preview", "exp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a million tokens cost, in the table's currency."""
+    """What a million tokens cost, in `currency`; that is empty where they cost nothing."""
 
     prompt: float = 0.0
     completion: float = 0.0
+    currency: str = ""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What a call of so many tokens costs."""
@@ -52,7 +53,7 @@ class _Row(BaseModel):
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    currency: str = "USD"
+    currency: str | None = None
     models: dict[str, _Row] = {}
 
 
@@ -65,7 +66,6 @@ class PriceTable:
     """
 
     prices: Mapping[str, Price]
-    currency: str = "USD"
     own: bool = False
 
     def of_name(self, model: str) -> Price | None:
@@ -94,11 +94,12 @@ def _is_meant(row: str, name: str) -> bool:
     )
 
 
-def load_prices(path: str | Path = "") -> PriceTable:
+def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
     """The table of this file, or the one that ships where none is named.
 
     Raises:
-        SettingsError: no such file, or not a table of prices.
+        SettingsError: no such file, not a table of prices, or in another currency than `currency`
+            (a table that names none is taken to be in it).
     """
     file = Path(path) if path else _shipped_file()
     try:
@@ -109,11 +110,16 @@ def load_prices(path: str | Path = "") -> PriceTable:
             f"budget.prices: {str(file)!r} is not a table of prices: {reason};"
             " expected `models: {name: {prompt: 0.15, completion: 0.6}}`"
         ) from error
+    if table.currency not in (None, currency):
+        raise SettingsError(
+            f"budget.prices: {str(file)!r} is in {table.currency}, budget.currency is {currency};"
+            f" set budget.currency to {table.currency}, or give a table of prices in {currency}"
+        )
     prices = {
-        name: Price(prompt=row.prompt, completion=row.completion)
+        name: Price(prompt=row.prompt, completion=row.completion, currency=currency)
         for name, row in sorted(table.models.items())
     }
-    return PriceTable(prices=prices, currency=table.currency, own=bool(path))
+    return PriceTable(prices=prices, own=bool(path))
 
 
 def _shipped_file() -> Path:

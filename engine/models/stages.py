@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """Each stage's gateway (see `gateways`); a stage without one goes without a model."""
+    """Each stage's gateway (see `gateways`); a stage without one goes without a model.
+
+    `currency` is that of their prices.
+    """
 
     budget: Budget
     gateways: Mapping[Stage, Gateway] = field(default_factory=dict)
+    currency: str = "USD"
 
     @property
     def extraction(self) -> Gateway | None:
@@ -54,8 +58,13 @@ def build_models(
         SettingsError: a price table that cannot be used, or a cost that is limited and not known.
     """
     budget = build_budget(settings.budget, ledger=ledger)
-    prices = settings.budget.prices
     made = build_gateways(
-        settings.llm, budget=budget, prices=prices, llm=llm, llms=llms, ledger=ledger
+        settings.llm,
+        budget=budget,
+        prices=settings.budget.prices,
+        currency=settings.budget.currency,
+        llm=llm,
+        llms=llms,
+        ledger=ledger,
     )
-    return Models(budget=budget, gateways=made)
+    return Models(budget=budget, gateways=made, currency=settings.budget.currency)

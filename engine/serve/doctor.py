@@ -72,7 +72,9 @@ def _language_models(settings: Settings) -> list[Finding]:
     once = settings.llm.model_copy(update={"retries": 0})
     try:
         budget = build_budget(settings.budget, ledger=None)
-        gateways = build_gateways(once, budget=budget, prices=settings.budget.prices)
+        gateways = build_gateways(
+            once, budget=budget, prices=settings.budget.prices, currency=settings.budget.currency
+        )
     except EngineError as error:
         return [Finding(text=f"language model: {error}", is_problem=True)]
     if not gateways:
@@ -121,12 +123,12 @@ def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]
     budget, per = settings.budget, "a day" if settings.budget.per == "day" else "a run"
     limits = [
         *([f"{budget.max_tokens:,} tokens"] if budget.max_tokens is not None else []),
-        *([f"a cost of {budget.max_cost:g}"] if budget.max_cost is not None else []),
+        *([f"{budget.max_cost:g} {budget.currency}"] if budget.max_cost is not None else []),
     ]
     allowed = f"{' and '.join(limits)} {per}" if limits else "no limit"
     tokens = sum(row.prompt_tokens + row.completion_tokens for row in today)
     calls, cost = sum(row.calls for row in today), sum(row.cost or 0.0 for row in today)
-    spent = f"{calls:,} calls, {tokens:,} tokens{f', a cost of {cost:.4f}' if cost else ''}"
+    spent = f"{calls:,} calls, {tokens:,} tokens{f', {cost:.4f} {budget.currency}' if cost else ''}"
     return [Finding(text=f"budget: {allowed}; spent today: {spent}")]
 
 

@@ -170,7 +170,7 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
 
 
 def _usage_line(usage: Usage) -> str:
-    cost = f", {usage.cost:.4f} by the price table" if usage.cost else ""
+    cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
     return (
         f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in, "
         f"{usage.completion_tokens:,} out{cost}"
@@ -214,7 +214,9 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     _print((f"{documents}, {chunks} to read", "bold"))
     show_stages(estimate.stages)
     cost = estimate.cost
-    total = ", cost not known: a model has no price" if cost is None else _cost(cost)
+    total = (
+        ", cost not known: a model has no price" if cost is None else _cost(cost, estimate.currency)
+    )
     if estimate.stages:
         _print(f"  in all {_sum_line(estimate.stages)}{total}")
     else:
@@ -227,14 +229,14 @@ def show_stages(stages: Sequence[StageUsage]) -> None:
     """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
     for each in stages:
         name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
-        cost = "" if each.cost is None else _cost(each.cost)
+        cost = "" if each.cost is None else _cost(each.cost, each.currency)
         failed = f", {each.failed} failed" if each.failed else ""
         basis = f" – {each.basis}" if each.basis else ""
         _print(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
 
 
-def _cost(value: float) -> str:
-    return f", cost {value:.4f}" if value else ", free"
+def _cost(value: float, currency: str) -> str:
+    return f", cost {value:.4f} {currency}" if value else ", free"
 
 
 def _sum_line(stages: Sequence[StageUsage]) -> str:

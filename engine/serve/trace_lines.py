@@ -47,7 +47,7 @@ def trace_lines(trace: Sequence[TraceStep], *, width: int) -> Iterator[TraceLine
 def _cost(step: TraceStep) -> str:
     if not step.usage.calls:
         return "kept reply, no tokens"
-    cost = f", cost {step.usage.cost:.4f}" if step.usage.cost else ""
+    cost = f", cost {step.usage.cost:.4f} {step.usage.currency}" if step.usage.cost else ""
     return f"{step.usage.prompt_tokens:,} tokens in, {step.usage.completion_tokens:,} out{cost}"
 
 

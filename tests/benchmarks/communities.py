@@ -7,9 +7,9 @@ The first takes documents out of copies of libraries that are there already, one
 same state, and counts the communities that are not there afterwards, and the seconds of deriving;
 clustered exactly, and anchored. The second makes a graph from a seed, in which few entities have
 most of the relations, clusters it and writes its reports, adds a hundred relations to it and counts
-again what of that has to be done anew: anchored, less than a tenth of the reports. The seconds are
-a larger share, for what changes are the large communities above all, which rest on most sentences.
-Seconds are CPU seconds.
+again what of that has to be done anew: anchored, less than a tenth, of the reports and of their
+seconds. The second share is the larger one, for what changes are the large communities above all,
+which rest on most sentences. Seconds are CPU seconds.
 """
 
 from __future__ import annotations

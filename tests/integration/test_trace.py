@@ -115,7 +115,9 @@ def test_a_trace_is_shown_in_lines_that_fit() -> None:
             detail="by m",
             seconds=1.5,
             figures={"marks": 2.0},
-            usage=Usage(calls=1, prompt_tokens=1200, completion_tokens=30, cost=0.01),
+            usage=Usage(
+                calls=1, prompt_tokens=1200, completion_tokens=30, cost=0.01, currency="USD"
+            ),
         ),
         TraceStep(stage="write", detail="kept", seconds=0.0, usage=Usage(kept=1)),
     ]
@@ -124,7 +126,7 @@ def test_a_trace_is_shown_in_lines_that_fit() -> None:
     assert lines[1].text.split() == ["in:", "Who?"]
     assert all(len(line.text) <= 80 for line in lines if line.quiet)
     assert sum("in:" in line.text for line in lines) == 1  # not said again
-    assert lines[-2].text.endswith("by m (marks 2, 1,200 tokens in, 30 out, cost 0.0100)")
+    assert lines[-2].text.endswith("by m (marks 2, 1,200 tokens in, 30 out, cost 0.0100 USD)")
     assert lines[-1].text.endswith("kept (kept reply, no tokens)")
 
 

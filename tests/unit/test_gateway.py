@@ -269,6 +269,16 @@ def test_a_table_that_cannot_be_used_is_named(text: str, tmp_path: Path) -> None
         load_prices(tmp_path / "missing.yaml")
 
 
+def test_prices_are_in_the_currency_that_the_settings_name(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("models: {m: {prompt: 1, completion: 2}}", encoding="utf8")
+    assert load_prices(file).prices["m"].currency == "USD"
+    assert load_prices(file, currency="EUR").prices["m"].currency == "EUR"
+    file.write_text("currency: EUR", encoding="utf8")
+    with pytest.raises(SettingsError, match=r"in EUR.*set budget\.currency to EUR"):
+        load_prices(file)
+
+
 def test_a_model_on_this_machine_costs_nothing_unless_its_owner_says_so() -> None:
     local, far = _openai_like(_LOCAL), _openai_like("https://h/v1", environment={"K": "k"})
     table = {"m": _PRICE}

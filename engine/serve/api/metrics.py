@@ -122,9 +122,9 @@ class LibraryFigures(Collector):
         yield from self._of_models()
 
     def _of_models(self) -> Iterable[Metric]:
-        sums: dict[tuple[str, str], list[float]] = {}
+        sums: dict[tuple[str, str, str], list[float]] = {}
         for row in self._usage():
-            one = sums.setdefault((row.stage, row.model), [0.0, 0.0, 0.0, 0.0])
+            one = sums.setdefault((row.stage, row.model, row.currency), [0.0, 0.0, 0.0, 0.0])
             counted = (row.calls, row.prompt_tokens, row.completion_tokens, row.cost or 0.0)
             for place, value in enumerate(counted):
                 one[place] += value
@@ -132,12 +132,14 @@ class LibraryFigures(Collector):
             "loregraph_model_tokens", "Tokens booked.", labels=["stage", "model", "kind"]
         )
         calls = GaugeMetricFamily("loregraph_model_calls", "Calls.", labels=["stage", "model"])
-        cost = GaugeMetricFamily("loregraph_model_cost", "Cost.", labels=["stage", "model"])
-        for (stage, model), (count, prompt, completion, money) in sorted(sums.items()):
+        cost = GaugeMetricFamily(
+            "loregraph_model_cost", "Cost.", labels=["stage", "model", "currency"]
+        )
+        for (stage, model, currency), (count, prompt, completion, money) in sorted(sums.items()):
             tokens.add_metric([stage, model, "prompt"], prompt)
             tokens.add_metric([stage, model, "completion"], completion)
             calls.add_metric([stage, model], count)
-            cost.add_metric([stage, model], money)
+            cost.add_metric([stage, model, currency], money)
         yield from (tokens, calls, cost)
 
 

@@ -31,11 +31,12 @@ export function bytes(count) {
   return `${number(value, unit && value < 10 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
-/** An amount in the currency of the price table, with as many digits as it takes to see it. */
-export function cost(amount) {
+/** An amount with as many digits as it takes to see it, and its currency where it has one. */
+export function cost(amount, currency) {
   if (amount === null || amount === undefined) return t("usage.unknown");
   const digits = amount === 0 || amount >= 1 ? 2 : 4;
   return new Intl.NumberFormat(locale(), {
+    ...(currency && amount ? { style: "currency", currency } : {}),
     minimumFractionDigits: 2,
     maximumFractionDigits: digits,
   }).format(amount);
@@ -49,7 +50,7 @@ export function usageLine(usage) {
     t("count.calls", { n: usage.calls ?? 0 }),
     usage.kept ? t("count.kept", { n: usage.kept }) : "",
     t("count.tokens", { n: tokens }),
-    t("answer.cost", { cost: cost(usage.cost) }),
+    t("answer.cost", { cost: cost(usage.cost, usage.currency) }),
   ]
     .filter(Boolean)
     .join(" · ");

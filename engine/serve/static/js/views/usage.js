@@ -43,7 +43,7 @@ function bill(rows) {
     el(
       "dl",
       { class: "figures-row" },
-      figure(t("usage.cost"), (unknown ? "≥ " : "") + cost(sum("cost"))),
+      figure(t("usage.cost"), (unknown ? "≥ " : "") + cost(sum("cost"), rows[0]?.currency)),
       figure(t("usage.calls"), number(sum("calls"))),
       figure(t("usage.read"), number(sum("prompt_tokens"))),
       figure(t("usage.written"), number(sum("completion_tokens"))),
@@ -72,7 +72,7 @@ function table(rows) {
       el(
         "td",
         { class: "amount" },
-        cost(row.cost),
+        cost(row.cost, row.currency),
         row.cost
           ? el("span", { class: "bar", share: row.cost / largest, "aria-hidden": "true" })
           : null,
