@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from engine.answer.checks.marks import Embed
 from engine.answer.checks.stage import Checks
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
@@ -359,3 +362,46 @@ def test_of_an_overview_figures_and_names_are_held_to_the_sources() -> None:
     assert draft.text.endswith("900,000 crowns [1] [unsupported].")
     assert [claim.supported for claim in draft.claims][1:] == [True, False]
     assert {citation.quote for citation in draft.citations} == {TEXT[:24], TEXT[25:]}
+
+
+LOOSE = "The cable broke in 2016 [1]. Farmers quarrelled over grazing rights [2]."
+
+
+def overview_of(reply: str, checks: Checks) -> Draft:
+    passages = [
+        Passage(text=text, score=1, relevance=1, document_id=f"d{n}", chunk_id=f"c{n}", title="",
+                start=0, end=len(text))
+        for n, text in enumerate(("The cable broke in 2016.", "Shepherds argued about pastures."))
+    ]  # fmt: skip
+    packed = Packed(passages=tuple(passages))
+    return checks.checked(QUESTION, packed, reply=reply, usage=ONE_CALL, summing_up=True)
+
+
+def checks_that(policy: str, embed: Embed | None = None) -> Checks:
+    settings = CheckSettings.model_validate({"citations": policy})
+    return Checks(settings, idf=lambda _: lambda _: 1.0, embed=embed)
+
+
+def test_a_statement_that_its_points_do_not_bear_out_is_flagged_or_dropped() -> None:
+    flagged = overview_of(LOOSE, checks_that("flag"))
+    assert flagged.text.endswith("Farmers quarrelled over grazing rights [2] [unsupported].")
+    assert [claim.supported for claim in flagged.claims] == [True, False]
+    assert "the sources do not say it" in flagged.detail
+    assert overview_of(LOOSE, checks_that("drop")).text == "The cable broke in 2016 [1]."
+    assert overview_of(LOOSE, checks_that("keep")).text == LOOSE
+
+
+def test_what_is_said_in_other_words_is_borne_out_by_its_meaning() -> None:
+    def alike(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+    said = overview_of(LOOSE, checks_that("flag", alike))
+    assert said.text == LOOSE
+    assert all(claim.supported for claim in said.claims)
+
+
+def test_a_statement_may_rest_on_several_sources_together() -> None:
+    reply = "In 2016 the cable broke, shepherds argued, and pastures mattered [1][2]."
+    draft = overview_of(reply, checks_that("flag"))
+    assert draft.text == reply
+    assert [claim.citations for claim in draft.claims] == [(1, 2)]

@@ -16,7 +16,8 @@ from ...types import Citation, Claim, Passage
 from ..draft import cite_span
 from ..language import Language
 from .claims import UNSUPPORTED, Parted, Piece, Unit, opening, parted
-from .support import Source, Support, SupportReader
+from .summing import summed
+from .support import Source, Support, SupportReader, lowered
 
 Policy = Literal["keep", "flag", "drop"]
 """What becomes of a claim that nothing bears out."""
@@ -95,7 +96,8 @@ def read_claims(
 ) -> Reading:
     """What each claim of a reply rests on; its marks `[n]` name `passages[n - 1]`.
 
-    Where it sums up, every passage that is named stays: each says a part of the claim.
+    Where it sums up, every passage that is named stays, each says a part of the claim; all together
+    may bear it out, and a figure or a name may stand in any passage.
     """
     parts = parted(
         reply,
@@ -104,6 +106,7 @@ def read_claims(
         question=reader.question,
     )
     sources = [reader.source(passage) for passage in passages]
+    whole = _plain(" ".join(text for one in passages for text in (one.title, one.text)))
     verdicts: dict[tuple[int, int], Verdict] = {}
     unknown = 0
     for place, unit in enumerate(parts.units):
@@ -111,7 +114,7 @@ def read_claims(
             named = [n for n in piece.numbers if 1 <= n <= len(passages)]
             unknown += len(piece.numbers) - len(named)
             if piece.claims or named:
-                verdicts[place, order] = _verdict(
+                verdict = _verdict(
                     parts.text_of(piece),
                     [n - 1 for n in named],
                     sources,
@@ -119,6 +122,10 @@ def read_claims(
                     min_support,
                     summing_up=summing_up,
                 )
+                if summing_up and not verdict.supported:
+                    told = [sources[n - 1] for n in named] or sources
+                    verdict = _summed(verdict, told, reader, min_support, whole)
+                verdicts[place, order] = verdict
     return Reading(parted=parts, verdicts=verdicts, unknown=unknown)
 
 
@@ -164,6 +171,22 @@ def _verdict(
     )
 
 
+def _summed(
+    verdict: Verdict,
+    sources: Sequence[Source],
+    reader: SupportReader,
+    min_support: float,
+    whole: str,
+) -> Verdict:
+    """The verdict on a claim that no one sentence bears out, but these sources together may."""
+    missing = tuple(one for one in verdict.missing if _plain(one) not in whole)
+    score = lowered(summed(reader.statement(verdict.text), sources, reader=reader), missing)
+    if not missing and score >= min_support:
+        return replace(verdict, support=score, supported=True, missing=(), why="", origin="cited")
+    why = f"not in the sources: {', '.join(missing)}" if missing else "the sources do not say it"
+    return replace(verdict, support=score, missing=missing, why=why)
+
+
 def _bears_out(support: Support, least: float) -> bool:
     """Whatever else is alike: with a figure or name missing nothing is borne out."""
     return not support.missing and (support.score >= least or support.unjudged)
@@ -185,16 +208,12 @@ def written(
     *,
     policy: Policy,
     language: Language,
-    summing_up: bool = False,
 ) -> Checked:
     """The text with marks numbered 1, 2, … by first use, and what is unsupported dealt with.
 
-    Every mark in it has its citation, whose quote stands in its passage; claims are in order. What
-    sums up says in few words what no one sentence says: with `summing_up` only claims are dealt
-    with of which a figure or a name stands in none of the passages.
+    Every mark in it has its citation, whose quote stands in its passage; claims are in order.
     """
-    writer = _Writer(reading, passages, policy=policy, language=language, summing_up=summing_up)
-    return writer.checked()
+    return _Writer(reading, passages, policy=policy, language=language).checked()
 
 
 def _plain(text: str) -> str:
@@ -211,10 +230,7 @@ class _Writer:
         *,
         policy: Policy,
         language: Language,
-        summing_up: bool,
     ) -> None:
-        whole = " ".join(text for one in passages for text in (one.title, one.text))
-        self._whole = _plain(whole) if summing_up else None
         self._reading = reading
         self._passages = passages
         self._policy = policy
@@ -250,18 +266,12 @@ class _Writer:
             nothing_left=self._dropped > 0 and not claims,
         )
 
-    def _stands(self, verdict: Verdict) -> bool:
-        """Whether a claim may be said as it is."""
-        if verdict.supported or self._whole is None:
-            return verdict.supported
-        return all(_plain(one) in self._whole for one in verdict.missing)
-
     def _kept(self, place: int, unit: Unit) -> tuple[Piece, ...]:
         """The pieces of a sentence that stay: all, or those up to the first unsupported one."""
         if self._policy != "drop":
             return unit.pieces
         found = [self._reading.verdicts.get((place, n)) for n in range(len(unit.pieces))]
-        good = [n for n, v in enumerate(found) if v is None or self._stands(v)]
+        good = [n for n, v in enumerate(found) if v is None or v.supported]
         leading = next((n for n in range(len(found)) if n not in good), len(found))
         stays = leading if leading == len(good) else 0  # a later one needs what went before it
         if stays and all(found[n] is None for n in range(stays)) and stays < len(found):
@@ -303,7 +313,7 @@ class _Writer:
         marks = "".join(f"[{number}]" for number in numbers)
         blank = " " if piece.spaced else ""
         tail = blank + marks if marks else ""
-        if not self._stands(verdict) and self._policy == "flag":
+        if not verdict.supported and self._policy == "flag":
             tail += blank + self._flag
         begin = opening(said)
         claim = said[begin:].rstrip()

@@ -83,8 +83,8 @@ class Checks:
     ) -> Draft:
         """The draft that a model's reply makes: claims checked, marks resolved, figures counted.
 
-        Its marks `[n]` name `packed.passages[n - 1]`. Of one that sums up only figures and
-        names are held to the passages. Abstains where nothing of it is left.
+        Its marks `[n]` name `packed.passages[n - 1]`. What one that sums up says may rest
+        on several passages together. Abstains where nothing of it is left.
         """
         language = language_of(question)
         findings = self._findings(
@@ -102,7 +102,6 @@ class Checks:
             packed.passages,
             policy=self._settings.citations,
             language=language,
-            summing_up=summing_up,
         )
         figures = _figures(reading, findings, dropped=result.dropped)
         detail = _detail(reading, findings, share if self._settings.grounding != "none" else None)

@@ -142,7 +142,7 @@ class SupportReader:
         question: str = "",
         alike: Callable[[str, str], float | None] | None = None,
     ) -> None:
-        self._alike = alike
+        self.alike = alike
         self.tokens = tokens
         self._weight = weight
         self._names = names
@@ -269,9 +269,9 @@ class SupportReader:
         )
 
     def _nearness(self, claim: Statement, chosen: Sequence[tuple[int, Sentence]]) -> float:
-        if self._alike is None or _is_han(claim.text):
+        if self.alike is None or is_han(claim.text):
             return 0.0  # the bundled encoder reads no Chinese
-        cosine = self._alike(claim.text, " ".join(sentence.text for _, sentence in chosen))
+        cosine = self.alike(claim.text, " ".join(sentence.text for _, sentence in chosen))
         return 0.0 if cosine is None else COSINE_WEIGHT * (cosine - COSINE_PIVOT)
 
     def _across(self, claim: Statement, sources: Sequence[Source]) -> Support:
@@ -300,10 +300,11 @@ def lowered(score: float, missing: Sequence[str]) -> float:
 
 def _other_script(claim: str, text: str) -> bool:
     """Whether the one is mostly Chinese and the other holds next to none of it."""
-    return _is_han(claim) != _is_han(text)
+    return is_han(claim) != is_han(text)
 
 
-def _is_han(text: str) -> bool:
+def is_han(text: str) -> bool:
+    """Whether a text is mostly Chinese."""
     han = len(HAN.findall(text))
     return han * 3 > len(re.findall(r"[A-Za-z\u00c0-\u024f]", text))
 
