@@ -338,7 +338,7 @@ def test_without_a_model_relevance_refuses_what_is_about_other_things(
     [
         ("Hello!", "Ask a question about the documents"),
         ("What is 12 * (3 + 4)?", "12 * (3 + 4) = 84"),
-        ("What did I just ask?", "stands on its own"),
+        ("What did I just ask?", "only helps to understand"),
         ("你好", "请就资料库中的文档提问"),
     ],
 )
