@@ -129,11 +129,11 @@ class Library:
             return
         if held > SCHEMA:
             raise refusals.newer_schema(self.path, held=held, known=SCHEMA)
-        if held:
+        if held > 0:
             with self.write() as connection:
                 migrate(connection)
             return
-        if tables:
+        if held or tables:
             raise refusals.other_database(self.path / DATABASE_NAME)
         if not create:
             raise refusals.none_there(self.path)

@@ -108,6 +108,11 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
         return LibraryUnusable(
             f"the disk of {str(path)!r} is full: make room and run the same command again; {kept}"
         )
+    if text.startswith(("duplicate column", "no such table", "no such column")):
+        return LibraryUnusable(
+            f"the tables of the library at {str(path)!r} are not those of the schema that it says "
+            f"it has ({text}): restore it from a copy, or build a new library"
+        )
     if "not a database" in text or "malformed" in text:
         return LibraryUnusable(
             f"{str(database)!r} is not a usable library ({text}): "

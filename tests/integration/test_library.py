@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,19 @@ def engine(open_engine: OpenEngine, tmp_path: Path):
         for name, content in NOTES.items():
             opened.add_text(content, document_id=name)
         yield opened
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [(1, "not those of the schema .*duplicate column"), (-1, "a database of something else")],
+)
+def test_a_library_that_says_another_schema_than_it_has_is_refused_in_a_line(
+    tmp_path: Path, schema: int, said: str
+) -> None:
+    with closing(Library(tmp_path / "library")) as held, held.write() as connection:
+        connection.exec_driver_sql(f"PRAGMA user_version = {schema:d}")
+    with pytest.raises(LibraryUnusable, match=said):
+        Library(tmp_path / "library")
 
 
 # --- one writer, consistent views -------------------------------------------------------------
