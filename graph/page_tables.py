@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .communities import depth, partition
+from .global_match import HAN
 from .model import Community, Entity, Evidence, GraphExport, Relation
 from .overview import ALONE, PALETTE, overview, titles_of
 from .page_texts import Texts, kept_places, readable
@@ -249,6 +250,7 @@ def _first(
     flat = FLAT_PART if part.centre or part.question else FLAT
     return {
         "title": title,
+        "is_chinese": 2 * sum(_is_chinese(one.name) for one in rows.entities) > len(rows.entities),
         "about": part.about,
         "centre": rows.entity.get(part.centre, -1),
         "strong": sorted(rows.entity[one] for one in part.strong if one in rows.entity),
@@ -284,6 +286,10 @@ def _first(
             "kept": relations.kept,
         },
     }
+
+
+def _is_chinese(name: str) -> bool:
+    return HAN.search(name) is not None
 
 
 def _ragged(name: str, lists: Sequence[Sequence[int]]) -> Table:

@@ -28,7 +28,7 @@ from .overview import ALONE
 from .page_tables import PageTables, page_tables
 from .subgraph import Part
 
-SCRIPTS = ("tables", "pack", "scenes", "stage", "panel", "finder", "start")
+SCRIPTS = ("words", "tables", "pack", "scenes", "stage", "panel", "finder", "start")
 """The page's own script is these files of `page/`, in this order, in one scope."""
 
 MAX_NODES = 50_000

@@ -52,12 +52,12 @@ async function listResults() {
       id: `result-${at}`, role: "option", onclick: () => choose(row), onmousedown: (event) => event.preventDefault(),
     }, dot(tables.colourOf(row)), make("span", { className: "name", dir: "auto", textContent: tables.names[row] }),
     alias ? make("span", { className: "meta", dir: "auto", textContent: alias }) : null,
-    make("span", { className: "meta kind", textContent: tables.types[tables.type[row]].toLowerCase() }));
+    make("span", { className: "meta kind", textContent: kindName(tables.types[tables.type[row]]) }));
   }));
   results.childNodes.forEach((item, at) => { item.entity = found[at]; });
-  if (!exact.length) results.prepend(make("li", { className: "none", textContent: found.length ? "Nothing of that name; near it:" : "Nothing of that name." }));
+  if (!exact.length) results.prepend(make("li", { className: "none", textContent: found.length ? t("Nothing of that name; near it:") : t("Nothing of that name.") }));
   results.hidden = !query.trim();
-  if (!results.hidden) say(exact.length ? `${exact.length} found` : "nothing found");
+  if (!results.hidden) say(exact.length ? t("{some} found", { some: exact.length }) : t("nothing found"));
   markActive();
 }
 const options = () => [...results.querySelectorAll("[role=option]")];
@@ -98,7 +98,7 @@ const filterIs = { types: null, document: "", least: 0 };
 function fillFilters() {
   const { tables } = state;
   find("types").replaceChildren(...Object.entries(first.types).sort((a, b) => b[1] - a[1]).map(([name, held]) => make("label", {},
-    make("input", { type: "checkbox", checked: true, defaultChecked: true, value: name }), make("span", { textContent: ` ${name.toLowerCase()} ` }),
+    make("input", { type: "checkbox", checked: true, defaultChecked: true, value: name }), make("span", { textContent: ` ${kindName(name)} ` }),
     make("span", { className: "meta", textContent: figure(held) }))));
   find("documents").replaceChildren(...[...new Set(tables.documents.title)].slice(0, 500).map((title) => make("option", { value: title })));
   const select = find("filter-community");
@@ -136,7 +136,7 @@ async function applyFilters() {
   const held = state.matching ? state.matching.reduce((sum, one) => sum + one, 0) : state.tables.size;
   find("filter-mark").hidden = !state.matching;
   find("filter-mark").textContent = figure(held);
-  find("filter-result").textContent = `${figure(held)} of ${entityCount(state.tables.size)} match`;
+  find("filter-result").textContent = t("{some} of {entities} match", { some: figure(held), entities: entityCount(state.tables.size) });
   go(state.trail.at(-1), { keeping: true });
 }
 filters.addEventListener("input", (event) => { if (event.target.id !== "filter-community") applyFilters(); });

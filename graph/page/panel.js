@@ -27,8 +27,10 @@ function show(...children) {
 }
 const heading = (text) => make("h2", { dir: "auto", tabIndex: -1, textContent: text });
 
+const furtherWords = (some, more, left) => t("Show {some} {more} ({left} left)", { some: figure(some), more, left: figure(left) });
+
 // Long lists come in pages.
-function list(values, row, { page = PAGE, more = "more" } = {}) {
+function list(values, row, { page = PAGE } = {}) {
   const holder = make("ul", { className: "list" }), box = make("div", {}, holder);
   let shown = 0;
   const button = make("button", { type: "button", className: "more", onclick: () => extend(true) });
@@ -36,7 +38,7 @@ function list(values, row, { page = PAGE, more = "more" } = {}) {
     const next = values.slice(shown, shown + page).map((value) => make("li", {}, row(value)));
     holder.append(...next);
     shown += next.length;
-    button.textContent = `Show ${figure(Math.min(page, values.length - shown))} ${more} (${figure(values.length - shown)} left)`;
+    button.textContent = furtherWords(Math.min(page, values.length - shown), t("more"), values.length - shown);
     if (shown < values.length) box.append(button);
     else button.remove();
     if (focusing) next[0]?.querySelector("button")?.focus();
@@ -54,7 +56,7 @@ function entityRow(row) {
   const { tables } = state;
   return make("button", { type: "button", className: "row entity", onclick: () => goEntity(row) },
     dot(tables.colourOf(row)), make("span", { className: "name", dir: "auto", textContent: tables.names[row] }),
-    make("span", { className: "meta", textContent: tables.types[tables.type[row]].toLowerCase() }));
+    make("span", { className: "meta", textContent: kindName(tables.types[tables.type[row]]) }));
 }
 const entityLink = (row) => make("button", {
   type: "button", className: "link", dir: "auto", textContent: state.tables.names[row], onclick: () => goEntity(row),
@@ -78,11 +80,11 @@ function marked(text, names) {
 function quote([text, document_, page], names) {
   const { title, id } = state.tables.documents;
   return make("blockquote", { dir: "auto" }, ...marked(text, names), document_ < 0 ? null : make("cite", {
-    dir: "auto", title: id[document_], textContent: page ? `${title[document_]}, p. ${page}` : title[document_],
+    dir: "auto", title: id[document_], textContent: page ? t("{title}, p. {page}", { title: title[document_], page }) : title[document_],
   }));
 }
 const leftOut = (value) => (value > 0
-  ? make("p", { className: "meta", textContent: `${count(value, "more sentence says", "more sentences say")} so that this page does not hold.` }) : null);
+  ? make("p", { className: "meta", textContent: t("{sentences} so that this page does not hold.", { sentences: count(value, "more sentence says", "more sentences say") }) }) : null);
 
 // ── of a place ─────────────────────────────────────────────────────────────────────────────────
 function overviewPanel(scene, extra = []) {
@@ -92,15 +94,15 @@ function overviewPanel(scene, extra = []) {
   show(
     ...answerParts(),
     ...extra,
-    make("h2", { className: first.question ? "small" : "", tabIndex: -1, textContent: first.about || (bubbles.length ? "Communities" : "Entities") }),
+    make("h2", { className: first.question ? "small" : "", tabIndex: -1, textContent: aboutWords(first.about) || (bubbles.length ? t("Communities") : t("Entities")) }),
     make("p", { className: "meta", textContent: tables.size
-      ? "Open a community for its report, an entity for what is said of it." : "There are no entities to draw yet." }),
+      ? t("Open a community for its report, an entity for what is said of it.") : t("There are no entities to draw yet.") }),
     ...(bubbles.length
       ? [list(isWhole ? grouped : bubbles.map((item) => item.id), (id) => communityRow(id, isWhole ? null : heldOf(bubbles, id)))]
       : [list(scene.rows, entityRow)]),
     isWhole && tables.alone.length && bubbles.length ? make("button", {
       type: "button", className: "row", onclick: () => go({ kind: "alone" }),
-    }, dot(first.alone_colour), make("span", { className: "name", textContent: "In no community" }),
+    }, dot(first.alone_colour), make("span", { className: "name", textContent: t("In no community") }),
     make("span", { className: "meta", textContent: figure(tables.alone.length) })) : null,
   );
 }
@@ -108,10 +110,10 @@ const heldOf = (bubbles, id) => bubbles.find((item) => item.id === id)?.held;
 function answerParts() {
   if (!first.question) return [];
   return [
-    make("p", { className: "meta", textContent: "Question" }),
+    make("p", { className: "meta", textContent: t("Question") }),
     make("h2", { dir: "auto", tabIndex: -1, textContent: first.question }),
     words("p", first.answer, { className: "answer" }),
-    first.quotes.length ? make("h3", { textContent: "Sources" }) : null,
+    first.quotes.length ? make("h3", { textContent: t("Sources") }) : null,
     ...first.quotes.map(([number, title, text]) => make("div", { className: "fact source" },
       make("blockquote", { dir: "auto" }, `[${number}] ${text}`, make("cite", { dir: "auto", textContent: title })))),
   ];
@@ -129,15 +131,15 @@ async function communityPanel(id, { isOpen, scene }) {
   show(
     heading(communities.title[id]),
     make("p", { className: "meta" }, dot(tables.colourOfRoot(tables.way(id)[0])), ` ${entityCount(communities.size[id])}`
-      + (parts.length ? ` in ${count(parts.length, "part", "parts")}` : "") + (rating ? ` · weight ${rating.toFixed(1)} of 10` : "")
-      + (state.matching ? ` · ${figure(members.filter((row) => state.matching[row]).length)} match the filter` : "")),
-    isOpen ? null : make("button", { type: "button", className: "primary", textContent: "Open", onclick: () => go({ kind: "community", id }) }),
+      + (parts.length ? t(" in {parts}", { parts: count(parts.length, "part", "parts") }) : "") + (rating ? t(" · weight {rating} of 10", { rating: rating.toFixed(1) }) : "")
+      + (state.matching ? t(" · {some} match the filter", { some: figure(members.filter((row) => state.matching[row]).length) }) : "")),
+    isOpen ? null : make("button", { type: "button", className: "primary", textContent: t("Open"), onclick: () => go({ kind: "community", id }) }),
     summary && !repeats ? words("p", summary, { className: "summary" }) : null,
-    said.length ? make("h3", { textContent: "What the documents say" }) : null,
+    said.length ? make("h3", { textContent: t("What the documents say") }) : null,
     said.length ? list(said, (one) => findingBox(one, texts, names), { page: 6 }) : null,
-    parts.length ? make("h3", { textContent: "Parts" }) : null,
+    parts.length ? make("h3", { textContent: t("Parts") }) : null,
     parts.length ? list(parts, (part) => communityRow(part), { page: 12 }) : null,
-    make("h3", { textContent: "Entities" }),
+    make("h3", { textContent: t("Entities") }),
     list(state.matching ? members.filter((row) => state.matching[row]) : members, entityRow, { page: 20 }),
   );
 }
@@ -152,10 +154,14 @@ function findingBox({ text, quotes }, texts, names) {
   return make("div", { className: "fact" }, isQuote ? null : words("p", said), ...(isQuote || !said ? found.slice(0, 1) : found).map((one) => quote(one, names)));
 }
 function alonePanel(scene) {
-  show(heading("In no community"),
-    make("p", { className: "meta", textContent: `${entityCount(scene.rows.length)}: too little is said of them to belong together.` }),
+  show(heading(t("In no community")),
+    make("p", { className: "meta", textContent: t("{entities}: too little is said of them to belong together.", { entities: entityCount(scene.rows.length) }) }),
     list(scene.rows, entityRow));
 }
+
+const mentionWords = (mentions, documents) => t("{mentions} in {documents}", {
+  mentions: count(mentions, "mention", "mentions"), documents: count(documents, "document", "documents"),
+});
 
 // ── of an entity ───────────────────────────────────────────────────────────────────────────────
 async function entityPanel(row) {
@@ -171,14 +177,14 @@ async function entityPanel(row) {
   const box = make("div");
   show(
     heading(tables.names[row]),
-    make("p", {}, make("span", { className: "chip", textContent: tables.types[tables.type[row]].toLowerCase() }),
-      make("span", { className: "meta", textContent: `${count(tables.mentions[row], "mention", "mentions")} in ${count(tables.documentCount[row], "document", "documents")}` })),
+    make("p", {}, make("span", { className: "chip", textContent: kindName(tables.types[tables.type[row]]) }),
+      make("span", { className: "meta", textContent: mentionWords(tables.mentions[row], tables.documentCount[row]) })),
     words("p", texts.get(tables.description[row])[0], { className: "summary" }),
-    aliases.length ? make("p", { className: "meta", dir: "auto", textContent: `Also: ${aliases.join(" · ")}` }) : null,
-    relations.length ? make("button", { type: "button", className: "primary", textContent: "Show what is around it", onclick: () => go({ kind: "near", id: row }) }) : null,
+    aliases.length ? make("p", { className: "meta", dir: "auto", textContent: t("Also: {names}", { names: aliases.join(" · ") }) }) : null,
+    relations.length ? make("button", { type: "button", className: "primary", textContent: t("Show what is around it"), onclick: () => go({ kind: "near", id: row }) }) : null,
     home.length ? make("ul", { className: "list" }, make("li", {}, communityRow(home.at(-1)))) : null,
-    make("h3", { textContent: "What the documents say" }),
-    relations.length || places.length ? null : make("p", { className: "meta", textContent: "No sentence links it with another entity." }),
+    make("h3", { textContent: t("What the documents say") }),
+    relations.length || places.length ? null : make("p", { className: "meta", textContent: t("No sentence links it with another entity.") }),
     ...places.map((number) => texts.get(number)).filter(([text]) => text).map((one) => make("div", { className: "fact" }, quote(one, names))),
     box,
     leftOut(left),
@@ -197,7 +203,7 @@ function relationList(box, relations, { row, names, texts }) {
     const facts = next.map((relation) => relationBox(relation, { row, names, texts: found }));
     box.append(...facts);
     if (shown < relations.length) {
-      button.textContent = `Show ${figure(Math.min(RELATIONS, relations.length - shown))} more links (${figure(relations.length - shown)} left)`;
+      button.textContent = furtherWords(Math.min(RELATIONS, relations.length - shown), t("more links"), relations.length - shown);
       box.append(button);
     }
     if (!known) facts[0]?.querySelector("button")?.focus();
@@ -212,9 +218,9 @@ function relationBox(relation, { row, names, texts }) {
   const marks = [...names, state.tables.names[other]];
   const rest = places.slice(QUOTES).map((one) => quote(one, marks));
   return make("div", { className: "fact" },
-    make("span", { className: "way", dir: "auto", textContent: isLoose ? "with " : outward ? `${predicate} → ` : "← " }),
+    make("span", { className: "way", dir: "auto", textContent: isLoose ? `${t("with")} ` : outward ? `${predicate} → ` : "← " }),
     entityLink(other),
-    !isLoose && !outward ? make("span", { className: "way", dir: "auto", textContent: ` ${predicate} this` }) : null,
+    !isLoose && !outward ? make("span", { className: "way", dir: "auto", textContent: t(" {predicate} this", { predicate }) }) : null,
     relations.evidences[relation] > 1 ? make("span", { className: "meta", textContent: `  ${figure(relations.evidences[relation])}×` }) : null,
     words("p", texts.get(relations.description[relation])?.[0] ?? ""),
     ...places.slice(0, QUOTES).map((one) => quote(one, marks)),

@@ -70,7 +70,7 @@ function outsider(items, held) {
       const angle = 0.6 + turn * Math.PI / 18;
       const x = distance * 1.35 * Math.cos(angle), y = distance * Math.sin(angle);
       if (items.every((item) => Math.hypot(item.x - x, item.y - y) > item.radius + radius + 12)) {
-        return { kind: "alone", id: -1, title: "In no community", held, radius, x, y, colour: first.alone_colour };
+        return { kind: "alone", id: -1, title: t("In no community"), held, radius, x, y, colour: first.alone_colour };
       }
     }
   }

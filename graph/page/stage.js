@@ -347,7 +347,7 @@ canvasBox.addEventListener("mousemove", (event) => {
   if (at < 0) return;
   const item = stage.scene.items[at], box = canvasBox.getBoundingClientRect();
   tip.textContent = item.kind === "entity" && state.tables
-    ? `${item.title} · ${state.tables.types[state.tables.type[item.id]].toLowerCase()}` : `${item.title} · ${entityCount(item.held ?? 1)}`;
+    ? `${item.title} · ${kindName(state.tables.types[state.tables.type[item.id]])}` : `${item.title} · ${entityCount(item.held ?? 1)}`;
   const x = event.clientX - box.x, y = event.clientY - box.y;
   tip.style.left = `${Math.min(x, Math.max(0, box.width - tip.offsetWidth - 24))}px`;
   tip.style.top = `${y > box.height - 60 ? y - 52 : y}px`;

@@ -12,8 +12,8 @@ function trailOf(place) {
 const isSame = (one, other) => one.kind === other.kind && one.id === other.id;
 function nameOf(place) {
   if (place.kind === "community") return state.tables.communities.title[place.id];
-  if (place.kind === "near") return `Around ${state.tables.names[place.id]}`;
-  return place.kind === "alone" ? "In no community" : first.about || "All communities";
+  if (place.kind === "near") return t("Around {name}", { name: state.tables.names[place.id] });
+  return place.kind === "alone" ? t("In no community") : aboutWords(first.about) || t("All communities");
 }
 async function go(place, { pin = -1, keeping = false } = {}) {
   await state.ready;
@@ -32,7 +32,7 @@ async function go(place, { pin = -1, keeping = false } = {}) {
 }
 function describe(scene) {
   const bubbles = scene.items.filter((item) => item.kind === "bubble").length, dots = scene.items.filter((item) => item.kind === "entity").length;
-  return [bubbles ? count(bubbles, "community", "communities") : "", dots ? entityCount(dots) : ""].filter(Boolean).join(" and ") || "nothing matches";
+  return [bubbles ? count(bubbles, "community", "communities") : "", dots ? entityCount(dots) : ""].filter(Boolean).join(` ${t("and")} `) || t("nothing matches");
 }
 async function placePanel(place, scene) {
   if (place.kind === "community") await communityPanel(place.id, { isOpen: true, scene });
@@ -100,9 +100,9 @@ function drawTrail() {
 }
 function drawNote(scene) {
   const parts = [], { totals } = first;
-  if (scene.left > 0) parts.push(`${figure(scene.left)} lighter ones are not drawn: search and list have them all.`);
-  if (scene.weaker > 0) parts.push(`${count(scene.weaker, "weaker link is", "weaker links are")} not drawn.`);
-  if (totals.held < totals.entities) parts.push(`This page holds the ${figure(totals.held)} heaviest of ${entityCount(totals.entities)}.`);
+  if (scene.left > 0) parts.push(t("{some} lighter ones are not drawn: search and list have them all.", { some: figure(scene.left) }));
+  if (scene.weaker > 0) parts.push(t("{links} not drawn.", { links: count(scene.weaker, "weaker link is", "weaker links are") }));
+  if (totals.held < totals.entities) parts.push(t("This page holds the {held} heaviest of {entities}.", { held: figure(totals.held), entities: entityCount(totals.entities) }));
   find("note").hidden = !parts.length;
   find("note").textContent = parts.join(" ");
 }
@@ -160,7 +160,7 @@ find("zoom-fit").onclick = () => fit(true);
 find("theme").onclick = () => {
   document.documentElement.dataset.theme = stage.dark ? "light" : "dark";
   retheme();
-  say(stage.dark ? "dark" : "light");
+  say(stage.dark ? t("dark") : t("light"));
 };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", retheme);
 matchMedia("print").addEventListener("change", retheme);
@@ -213,8 +213,8 @@ state.ready.then(async () => {
   document.documentElement.dataset.ready = "true";
   performance.mark("graph-ready");
 }).catch((error) => {
-  show(heading("This page cannot be opened here"), make("p", {
-    textContent: `Its data could not be unpacked (${error.message}). A browser of 2023 or later can do it; if this one is newer, the file is damaged.`,
+  show(heading(t("This page cannot be opened here")), make("p", {
+    textContent: t("Its data could not be unpacked ({reason}). A browser of 2023 or later can do it; if this one is newer, the file is damaged.", { reason: error.message }),
   }));
 });
 // What is drawn, for tests and for whoever scripts the page: names, and places in window pixels.

@@ -6,7 +6,8 @@ const state = { tables: null, ready: null, trail: [{ kind: "all" }], matching: n
 const find = (id) => document.getElementById(id);
 const first = JSON.parse(find("first").textContent);
 const figure = (value) => value.toLocaleString("en");
-const count = (value, one, many) => `${figure(value)} ${value === 1 ? one : many}`;
+const count = (value, one, many) => `${figure(value)} ${t(value === 1 && !chinese ? one : many)}`;
+const kindName = (type) => t(type.toLowerCase());
 const entityCount = (value) => count(value, "entity", "entities");
 
 async function unpacked(id) {

@@ -316,7 +316,7 @@ def test_everything_that_can_be_used_has_a_name_and_can_be_reached_by_tab(large:
     for _ in range(12):
         large.keyboard.press("Tab")
         seen.append(large.evaluate("document.activeElement.id || document.activeElement.className"))
-    assert seen[:5] == ["skip", "search", "filter-button", "theme", "mynetwork"]
+    assert seen[:6] == ["skip", "search", "filter-button", "language", "theme", "mynetwork"]
     assert "row community" in seen
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert large.evaluate(outline) != "none"
@@ -575,3 +575,20 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
         wait_open(page, "community")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.locator("#stage").bounding_box()["height"] > 250
+
+
+def test_the_page_speaks_chinese_to_who_reads_chinese_and_turns_to_english_when_asked(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    with opened(browser, files["hostile"], locale="zh-CN") as page:
+        assert page.locator("html").get_attribute("lang") == "zh"
+        assert "个实体" in page.locator("#counts").inner_text()
+        shown = page.locator("header, #legend summary, #panel h2, #panel > p").all_inner_texts()
+        assert not [text for text in shown if "Filter" in text or "Legend" in text]
+    page = browser.new_page(locale="zh-CN")
+    page.goto(files["hostile"].as_uri())
+    page.get_by_role("button", name="English").click()
+    page.wait_for_url("**?lang=en")
+    page.get_by_role("button", name="Filter").wait_for()
+    assert page.locator("html").get_attribute("lang") == "en"
+    page.close()
