@@ -32,6 +32,8 @@ all walks would end at "France" and "United"."""
 BACK_WEIGHT = 0.5
 NAME_WEIGHT = 0.5
 OWN_NAME_FACTOR = 2.0
+MOST_LIKELY_HOMES = 8
+"""Passages that introduce what a name may be short for are its homes where they are no more."""
 HOME_PULL = 5.0
 """How much more of what goes to a name's homes the best-scored of them gets."""
 
@@ -41,10 +43,10 @@ class WalkGraph:
     """Passages 0 … n−1 and names n … with the shares of mass that go from each to each.
 
     A name's *homes* are the passages under it as a title or, where it is nobody's title, those
-    that introduce it. `links` (n + names, n + names) holds the shares whose target is fixed,
-    `mentions` (n + names, homed names) what goes to a name's homes, `homes_of` (homed names,
-    n + names) which these are: the question decides among them. Rows of `links` and `mentions`
-    together sum to one or are empty.
+    that introduce it or, where none does, those that introduce what it may be short for. `links`
+    (n + names, n + names) holds the shares whose target is fixed, `mentions` (n + names, homed
+    names) what goes to a name's homes, `homes_of` (homed names, n + names) which these are: the
+    question decides among them. Rows of `links` and `mentions` together sum to one or are empty.
     """
 
     links: sparse.csr_array
@@ -77,6 +79,7 @@ class WalkGraph:
         titles: Sequence[str],
         links: Sequence[Collection[str]],
         introduced: Sequence[Collection[str]] = (),
+        shortened: Sequence[Collection[str]] = (),
     ) -> WalkGraph:
         """The graph of n passages; the same whatever the order of labels within one passage.
 
@@ -84,14 +87,17 @@ class WalkGraph:
             titles: the label of each passage's title, "" for none or a generic one.
             links: labels of the names that stand in each, in any order, repeats meaning nothing.
             introduced: labels that each passage introduces besides its title; none by default.
+            shortened: labels that may be short for what it introduces; none by default.
 
         Raises:
             GraphInputError: not as many titles as link lists.
         """
-        if len(titles) != len(links) or (introduced and len(titles) != len(introduced)):
+        known = [links, *(some for some in (introduced, shortened) if some)]
+        if any(len(some) != len(titles) for some in known):
             raise GraphInputError(f"{len(titles)} titles for {len(links)} passages")
         labels = tuple(frozenset(some) - {""} for some in links)
         homes = _homes(titles, introduced)
+        homes |= _likely_homes(shortened, frozenset().union(*labels) - homes.keys())
         size, homed = len(titles), sorted(homes)
         mention, name = _mention_edges(labels, homes, homed), _name_edges(labels, homes, size)
         nodes = size + len(name.names)
@@ -157,6 +163,16 @@ def _homes(titles: Sequence[str], introduced: Sequence[Collection[str]]) -> dict
         for label in frozenset(some) - titled:
             others[label].append(row)
     return dict(homes) | others
+
+
+def _likely_homes(
+    shortened: Sequence[Collection[str]], homeless: frozenset[str]
+) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for row, some in enumerate(shortened):
+        for label in homeless & frozenset(some):
+            found[label].append(row)
+    return {label: rows for label, rows in found.items() if len(rows) <= MOST_LIKELY_HOMES}
 
 
 def _mention_edges(

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, and_, select
 
 from .algorithms import with_neighbours
 from .facts import batches
+from .fuller_names import shorter_names
 from .local_search import WalkGraph, WalkResult, explain, rank
 from .names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
 from .schema import chunks, entities, links, names
@@ -65,7 +66,8 @@ class NamedPlace:
 @dataclass(frozen=True)
 class GraphView:
     """Chunks by row, each with its document and the labels of its title ("" for none), of the names
-    in it, and of those that it introduces. A part shows only some rows of a library."""
+    in it, of those that it introduces, and of what may be short for one of these. A part shows only
+    some rows of a library."""
 
     chunk_ids: tuple[str, ...]
     documents: tuple[str, ...]
@@ -73,12 +75,13 @@ class GraphView:
     labels: tuple[tuple[str, ...], ...]
     display: dict[str, str]
     introduced: tuple[tuple[str, ...], ...] = ()
+    shortened: tuple[tuple[str, ...], ...] = ()
     is_part: bool = False
 
     @cached_property
     def walk_graph(self) -> WalkGraph:
         """The graph of the walk, built when first used."""
-        return WalkGraph.build(self.titles, self.labels, self.introduced)
+        return WalkGraph.build(self.titles, self.labels, self.introduced, self.shortened)
 
     @cached_property
     def adjacent(self) -> npt.NDArray[np.bool_]:
@@ -101,6 +104,7 @@ class GraphView:
             labels=tuple(self.labels[row] for row in rows),
             display=self.display,
             introduced=tuple(self.introduced[row] for row in rows if self.introduced),
+            shortened=tuple(self.shortened[row] for row in rows if self.shortened),
             is_part=True,
         )
 
@@ -246,19 +250,28 @@ def read_view(connection: Connection) -> GraphView:
     label_of = {key: label for key, label in connection.execute(known) if label in display}
     found: dict[str, set[str]] = defaultdict(set)
     opening: dict[str, set[str]] = defaultdict(set)
+    standing: set[str] = set()
+    introduced: list[tuple[str, str]] = []
     for chunk_id, key, opens in connection.execute(
         select(links.c.chunk_id, links.c.key, links.c.opens)
     ):
         label = label_of.get(key)
         if label is not None:
+            standing.add(key)
             found[chunk_id].add(label)
             if opens:
                 opening[chunk_id].add(label)
+                introduced.append((chunk_id, key))
     ordered = connection.execute(
         select(chunks.c.id, chunks.c.document_id, chunks.c.title_key).order_by(
             chunks.c.document_id, chunks.c.position, chunks.c.id
         )
     ).all()
+    introduced += [(chunk_id, title) for chunk_id, _, title in ordered if title in label_of]
+    short = {
+        chunk_id: {label_of[key] for key in keys}
+        for chunk_id, keys in shorter_names(standing, introduced).items()
+    }
     return GraphView(
         chunk_ids=tuple(chunk_id for chunk_id, _, _ in ordered),
         documents=tuple(document_id for _, document_id, _ in ordered),
@@ -266,6 +279,7 @@ def read_view(connection: Connection) -> GraphView:
         labels=tuple(tuple(sorted(found.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
         display=display,
         introduced=tuple(tuple(sorted(opening.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
+        shortened=tuple(tuple(sorted(short.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
     )
 
 

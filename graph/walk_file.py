@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sqlalchemy import Connection, func, select
 
-from . import algorithms, local_search, search_view
+from . import algorithms, fuller_names, local_search, search_view
 from .errors import GraphInputError
 from .facts import derived_stamp
 from .local_search import WalkGraph
@@ -33,7 +33,7 @@ _LISTS: Mapping[str, Callable[[Iterable[str]], Collection[str]]] = {
     "tuples": tuple,
     "frozensets": frozenset,
 }
-_BUILT_BY = (algorithms, local_search, search_view)
+_BUILT_BY = (algorithms, fuller_names, local_search, search_view)
 
 
 def view_stamp(connection: Connection) -> str:

@@ -149,6 +149,31 @@ def test_what_a_chunk_opens_with_it_introduces_even_under_a_title() -> None:
         assert read_view(connection).walk_graph.homes == {"e-ada": (0,)}
 
 
+def test_a_chunk_that_introduces_a_full_name_is_the_likely_home_of_a_shorter_one() -> None:
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        texts = {"c1": "Ada King Byron (1815) …", "c2": "Ada Byron wrote it.", "c3": "Ada Byron …"}
+        put_chunks(
+            connection,
+            [Chunk(id=c, document_id=c, title="", text=text) for c, text in texts.items()],
+        )
+        for key, name in {"ada king byron": "Ada King Byron", "ada byron": "Ada Byron"}.items():
+            row = {"key": key, "entity_id": f"e-{key}", "reason": "", "kind": "name"}
+            connection.execute(insert(names).values(**row, dirty=False))
+            entity = {"id": f"e-{key}", "name": name, "type": "NAME", "aliases": "[]"}
+            counts = {"mention_count": 1, "document_count": 1}
+            connection.execute(insert(entities).values(**entity, **counts, dirty=False))
+        for chunk_id, key in {"c1": "ada king byron", "c2": "ada byron", "c3": "ada byron"}.items():
+            row = {"chunk_id": chunk_id, "key": key, "opens": chunk_id == "c1"}
+            connection.execute(insert(links).values(**row))
+        view = read_view(connection)
+    assert view.shortened == (("e-ada byron",), (), ())
+    assert view.walk_graph.homes == {"e-ada king byron": (0,), "e-ada byron": (0,)}
+    assert view.only([0]).walk_graph.homes == {"e-ada king byron": (0,)}
+    assert view.path(0, [1]) == ("seed an untitled passage", "mentions", "'Ada King Byron'")
+
+
 def test_only_chunks_of_long_documents_have_neighbours() -> None:
     documents = (*("x",) * (LONG_DOCUMENT - 1), *("y",) * LONG_DOCUMENT, "z")
     count = len(documents)

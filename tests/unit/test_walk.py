@@ -74,6 +74,20 @@ def test_a_name_that_is_a_title_is_at_home_there_alone() -> None:
     assert built.homes == {"ada": (0,)}
 
 
+def test_a_name_that_nobody_introduces_is_at_home_where_a_fuller_one_is_introduced() -> None:
+    links = [["ada k. byron"], ["ada byron"], ["ada byron"]]
+    fuller = [["ada byron"], [], []]
+    built = WalkGraph.build(["", "", ""], links, [["ada k. byron"], [], []], fuller)
+    assert built.homes == {"ada k. byron": (0,), "ada byron": (0,)}
+    assert rank(built, np.array([0.0, 1.0, 0.0])).order.tolist() == [1, 0, 2]
+    known = WalkGraph.build(["", "", ""], links, [["ada k. byron"], [], ["ada byron"]], fuller)
+    assert known.homes["ada byron"] == (2,)
+    unsaid = WalkGraph.build(["", ""], [["ada k. byron"], []], [], [["ada byron"], []])
+    assert unsaid.homes == {}
+    many = WalkGraph.build([""] * 9, [["ada byron"]] * 9, [], [["ada byron"]] * 9)
+    assert many.homes == {}
+
+
 def test_a_title_of_many_passages_does_not_fill_the_seeds() -> None:
     long_document = WalkGraph.build(["a"] * 30 + ["b"], [[]] * 31)
     scores = np.full(31, 0.1)
@@ -116,6 +130,8 @@ def test_scores_of_another_length_are_refused() -> None:
         WalkGraph.build(["a"], [])
     with pytest.raises(GraphInputError, match="titles"):
         WalkGraph.build(["a"], [[]], [[], []])
+    with pytest.raises(GraphInputError, match="titles"):
+        WalkGraph.build(["a"], [[]], [], [[], []])
 
 
 def test_a_path_tells_how_a_passage_was_reached() -> None:

@@ -41,6 +41,7 @@ def _view(passages: list[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> Graph
         labels=tuple(some for _, some, _ in passages),
         display={"e2": "Ada Brine", "e1": "Gull Quay", "刘备": "刘备"},
         introduced=tuple(some for _, _, some in passages),
+        shortened=tuple(some[:1] for _, _, some in reversed(passages)),
     )
 
 
