@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .communities import depth, partition
 from .global_match import HAN
-from .model import Community, Entity, Evidence, GraphExport, Relation
+from .model import Claim, Community, Entity, Evidence, GraphExport, Relation
 from .overview import ALONE, PALETTE, overview, titles_of
 from .page_texts import Texts, kept_places, readable
 from .sentences import sentence_spans
@@ -60,6 +60,7 @@ def page_tables(part: Part, *, title: str, max_nodes: int) -> PageTables:
         "entities": entities,
         "communities": communities,
         "relations": relations.table,
+        "claims": _claims(export, rows=rows, texts=texts),
         "documents": {
             "title": [title for _, title in texts.documents],
             "id": [key for key, _ in texts.documents],
@@ -214,6 +215,28 @@ def _relations(export: GraphExport, *, rows: _Rows, texts: Texts) -> _Relations:
         evidences=sum(len(one.evidences) for one in inside),
         kept=sum(len(found) for found in places.values()),
     )
+
+
+def _claims(export: GraphExport, *, rows: _Rows, texts: Texts) -> Table:
+    """What models read as claims, each with its sentence; −1 where it is about nothing further."""
+    found = [one for one in export.claims if one.subject_id in rows.entity]
+    places = [
+        Evidence(chunk_id=one.chunk_id, start=one.claim.start, end=one.claim.end) for one in found
+    ]
+    return {
+        "subject": [rows.entity[one.subject_id] for one in found],
+        "object": [rows.entity.get(one.object_id, -1) for one in found],
+        "type": [one.claim.type for one in found],
+        "status": [one.claim.status for one in found],
+        "dates": [_dates(one.claim) for one in found],
+        "said": [texts.said(one.claim.text) for one in found],
+        "place": [texts.sentence(place) for place in places],
+    }
+
+
+def _dates(claim: Claim) -> str:
+    """From when to when; one date where both are the same or one is not known."""
+    return " – ".join(dict.fromkeys(filter(None, (claim.start_date, claim.end_date))))
 
 
 def _communities(export: GraphExport, *, rows: _Rows, texts: Texts) -> Table:

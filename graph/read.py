@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -211,18 +211,20 @@ def _written(report: Report, row: Row[Any] | None) -> Report:
 def read_claims(connection: Connection) -> list[PlacedClaim]:
     """Every claim about a known entity, by chunk and place."""
     entity_of = {merge.key: merge.entity_id for merge in read_merges(connection)}
-    columns = [claims.c[one.name] for one in fields(Claim)]
-    found = [
-        PlacedClaim(
-            chunk_id=row.chunk_id,
-            claim=Claim(**{column.name: getattr(row, column.name) for column in columns}),
-            subject_id=entity_of[row.subject],
-            object_id=entity_of.get(row.object, ""),
-        )
-        for row in connection.execute(select(claims))
-        if row.subject in entity_of
-    ]
-    return sorted(found)
+    return sorted(placed_claims(connection.execute(select(claims)), entity_of))
+
+
+def placed_claims(rows: Iterable[Row[Any]], entity_of: Mapping[str, str]) -> Iterator[PlacedClaim]:
+    """Rows of claims as values, of those whose subject (a name key) is a known entity's."""
+    names_of_fields = [one.name for one in fields(Claim)]
+    for row in rows:
+        if row.subject in entity_of:
+            yield PlacedClaim(
+                chunk_id=row.chunk_id,
+                claim=Claim(**{name: getattr(row, name) for name in names_of_fields}),
+                subject_id=entity_of[row.subject],
+                object_id=entity_of.get(row.object, ""),
+            )
 
 
 def read_export(connection: Connection) -> GraphExport:

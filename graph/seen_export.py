@@ -1,8 +1,8 @@
 """The graph as some documents have it, as values: what an export may hold for who sees only those.
 
 Nothing of other documents is in it: names, kinds and counts are those that the seen documents give,
-relations weigh what they say of them, and reports are their own sentences (see `seen`). Claims are
-left out. Reads; knows nothing of who sees.
+relations weigh what they say of them, and reports are their own sentences (see `seen`). It reads;
+who sees, it does not know.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from sqlalchemy import Connection, select
 from .descriptions import combined
 from .explore_communities import SeenCommunities
 from .facts import batches, chunk_of
-from .model import Chunk, Community, Entity, GraphExport, Relation, Report
+from .model import Chunk, Community, Entity, GraphExport, PlacedClaim, Relation, Report
 from .quotes import Said, description_of, said_of_relations
-from .schema import chunks, descriptions, links
+from .read import placed_claims
+from .schema import chunks, claims, descriptions, links
 from .seen import SeenGraph
 
 
@@ -33,6 +34,7 @@ def seen_export(
         relations=_relations(connection, seen),
         communities=_communities(seen, communities),
         reports=_reports(communities),
+        claims=_claims(connection, seen, held),
         chunks=held,
         appearances=_appearances(connection, seen, held),
     )
@@ -114,6 +116,17 @@ def _reports(communities: SeenCommunities) -> tuple[Report, ...]:
         )
         for one in sorted(communities.listed.values(), key=lambda one: (one.level, one.id))
     )
+
+
+def _claims(
+    connection: Connection, seen: SeenGraph, held: Collection[str]
+) -> tuple[PlacedClaim, ...]:
+    entity_of = {key: seen.entities[number].id for key, number in seen.node_of.items()}
+    found: list[PlacedClaim] = []
+    for batch in batches(held):
+        rows = connection.execute(select(claims).where(claims.c.chunk_id.in_(batch)))
+        found += placed_claims(rows, entity_of)
+    return tuple(sorted(found))
 
 
 def _appearances(

@@ -167,8 +167,10 @@ const mentionWords = (mentions, documents) => t("{mentions} in {documents}", {
 async function entityPanel(row) {
   const { tables } = state, mine = state.turn;
   const relations = tables.relationsOf(row), early = relations.slice(0, RELATIONS);
-  const places = tables.placesOf(row);
-  const texts = await tables.texts([tables.description[row], ...places, ...early.flatMap(textsOfRelation)]);
+  const places = tables.placesOf(row), claims = tables.claimsOf(row);
+  const texts = await tables.texts([
+    tables.description[row], ...places, ...early.flatMap(textsOfRelation), ...claims.flatMap((one) => [tables.claims.said[one], tables.claims.place[one]]),
+  ]);
   if (mine !== state.turn) return;
   const aliases = tables.aliases[row] ? tables.aliases[row].split("\n") : [];
   const home = tables.home[row] >= 0 ? tables.way(tables.home[row]) : [];
@@ -183,6 +185,8 @@ async function entityPanel(row) {
     aliases.length ? make("p", { className: "meta", dir: "auto", textContent: t("Also: {names}", { names: aliases.join(" · ") }) }) : null,
     relations.length ? make("button", { type: "button", className: "primary", textContent: t("Show what is around it"), onclick: () => go({ kind: "near", id: row }) }) : null,
     home.length ? make("ul", { className: "list" }, make("li", {}, communityRow(home.at(-1)))) : null,
+    claims.length ? make("h3", { textContent: t("Claims") }) : null,
+    claims.length ? list(claims, (one) => claimBox(one, { row, names, texts }), { page: 6 }) : null,
     make("h3", { textContent: t("What the documents say") }),
     relations.length || places.length ? null : make("p", { className: "meta", textContent: t("No sentence links it with another entity.") }),
     ...places.map((number) => texts.get(number)).filter(([text]) => text).map((one) => make("div", { className: "fact" }, quote(one, names))),
@@ -190,6 +194,16 @@ async function entityPanel(row) {
     leftOut(left),
   );
   relationList(box, relations, { row, names, texts });
+}
+function claimBox(claim, { row, names, texts }) {
+  const { claims } = state.tables, [sentence] = texts.get(claims.place[claim]);
+  const others = [claims.subject[claim], claims.object[claim]].filter((one) => one >= 0 && one !== row);
+  const facts = [claims.type[claim].toLowerCase(), t(claims.status[claim].toLowerCase()), claims.dates[claim]].filter(Boolean);
+  return make("div", { className: "fact claim" },
+    make("p", { className: "meta", dir: "auto", textContent: facts.join(" · ") }),
+    words("p", texts.get(claims.said[claim])[0]),
+    sentence ? quote(texts.get(claims.place[claim]), names) : null,
+    ...others.map(entityLink));
 }
 const textsOfRelation = (relation) => [state.tables.relations.description[relation], ...state.tables.relations.places(relation)];
 function relationList(box, relations, { row, names, texts }) {

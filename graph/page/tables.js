@@ -50,6 +50,8 @@ class Tables {
       evidences: Int32Array.from(relations.evidences), description: Int32Array.from(relations.description),
       predicates: relations.predicates, places: ragged(relations, "places"),
     };
+    this.claims = columns.claims;
+    this.claimsOf = (row) => [...this.claims.subject.keys()].filter((at) => this.claims.subject[at] === row || this.claims.object[at] === row);
     this.textStarts = columns.text_starts;
     this.textBlocks = new Map();
     this.#link();

@@ -21,10 +21,12 @@ from generated_graph import generated
 from graph.communities import communities
 from graph.model import (
     Chunk,
+    Claim,
     Entity,
     Evidence,
     Finding,
     GraphExport,
+    PlacedClaim,
     Relation,
     Report,
     content_id,
@@ -96,11 +98,27 @@ def hostile_export() -> GraphExport:
         )
         for one in found
     ]
+    (place,) = relations[0].evidences
+    claim = Claim(
+        start=place.start,
+        end=place.end,
+        subject=PEOPLE[0],
+        object=PEOPLE[1],
+        type="DEBT",
+        status="SUSPECTED",
+        start_date="2019-02",
+        end_date="",
+        text=f"She owed him a boat {HOSTILE[0]}",
+    )
+    placed = PlacedClaim(
+        chunk_id=place.chunk_id, claim=claim, subject_id=ids[PEOPLE[0]], object_id=ids[PEOPLE[1]]
+    )
     return GraphExport(
         entities=tuple(entities),
         relations=tuple(relations),
         communities=tuple(found),
         reports=tuple(reports),
+        claims=(placed,),
         chunks=chunks,
     )
 
@@ -454,6 +472,18 @@ def test_filters_by_type_document_and_weight_leave_what_matches(large: Any) -> N
 
 
 # --- what must not happen -----------------------------------------------------------------------
+
+
+def test_a_claim_is_shown_with_its_sentence_at_both_whom_it_is_about(page: Any) -> None:
+    for one, other in (PEOPLE[:2], PEOPLE[1::-1]):
+        page.locator("#search").fill(one)
+        page.keyboard.press("Enter")
+        wait_heading(page, one)
+        claim = page.locator(".claim").inner_text()
+        assert "debt · suspected · 2019-02" in claim
+        assert f"She owed him a boat {HOSTILE[0]}" in claim
+        assert "on day 0." in claim
+        assert page.locator(".claim .link").inner_text() == other
 
 
 def test_hostile_names_stay_text_wherever_they_are_shown(page: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -358,3 +359,25 @@ def test_limits_are_refused_in_words(alone: KnowledgeEngine, arguments: dict[str
         alone.graph.entities(**arguments)
     with pytest.raises(QuestionError):
         alone.graph.neighbourhood("Oslo", hops=7)
+
+
+def test_an_export_holds_the_claims_of_the_documents_that_are_seen_and_no_others(
+    tmp_path: Path, open_engine: object
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for space in ("north", "south"):
+            engine.add_text("Ada Brine owed Orrin Vale a boat.", document_id=space, namespace=space)
+        keys = [e.keys[0] for e in engine.graph.export().entities if e.name == "Ada Brine"]
+        with sqlite3.connect(tmp_path / "library" / "library.db") as database:
+            for row in database.execute("SELECT id, document_id FROM chunks").fetchall():
+                claim = (row[0], 0, 33, keys[0], "", "DEBT", "TRUE", "", "", f"said in {row[1]}")
+                database.execute("INSERT INTO claims VALUES (?,?,?,?,?,?,?,?,?,?)", claim)
+        database.close()
+        whole, north = engine.graph.export(), engine.graph.export(namespace="north")
+    assert {one.claim.text for one in whole.claims} == {
+        "said in north::north",
+        "said in south::south",
+    }
+    (only,) = north.claims
+    assert only.claim.text == "said in north::north"
+    assert only.subject_id in {entity.id for entity in north.entities}
