@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .documents import Documents, chosen, listed
+from .choice import chosen, listed
+from .documents import Documents
 from .estimate import Forecasts
 from .ingest.intake import Wish
 from .progress import Progress, silent

@@ -1,21 +1,22 @@
 """Documents in and out of one library: added, kept in step with their sources, removed.
 
-Says which sources are meant and reports what came of them; how they are read is `ingest`'s, how
-they are stored `index`'s.
+Reports what came of every source; which ones are meant is `choice`'s, how they are read `ingest`'s,
+how they are stored `index`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from .choice import Choice
 from .errors import SourceError
 from .index.indexer import Indexer, Work
 from .index.library import Library
 from .index.seen import Seen, look_at
-from .ingest.content import ReadOptions, storable
+from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
 from .ingest.named import Named
 from .ingest.sources import FileSource, Found, find_sources
@@ -23,66 +24,15 @@ from .ingest.workers.pool import ReaderPool
 from .models.budget import Budget
 from .models.fallback import ChosenEmbedding, refuse_mixture
 from .models.spending import spending
-from .namespaces import check_namespace
 from .progress import Progress
 from .settings import IngestSettings
-from .types import Estimate, IngestReport, MetaValue, SourceFailure, SourceText
+from .types import Estimate, IngestReport, SourceFailure, SourceText
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 Feed = Callable[[Intake], Iterable[SourceText]]
-T = TypeVar("T")
 NOTHING_NAMED = "names no source: give files, folders, web addresses or databases"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """Which of the sources are meant, and what their owner says of them.
-
-    `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
-    patterns of table names in databases. `metadata` None leaves what documents have.
-    """
-
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    tables: Sequence[str] = ()
-    namespace: str = ""
-    metadata: Mapping[str, MetaValue] | None = None
-
-
-def chosen(
-    include: Sequence[str],
-    exclude: Sequence[str],
-    tables: Sequence[str],
-    namespace: str,
-    metadata: Mapping[str, MetaValue] | None,
-) -> Choice:
-    """What a caller said, checked.
-
-    Raises:
-        SourceError: a namespace or metadata that cannot be.
-    """
-    check_namespace(namespace)
-    for key, value in (metadata or {}).items():
-        if not isinstance(value, (str, int, float, bool, tuple)):
-            raise SourceError(
-                f"metadata {key!r} is a {type(value).__name__}: "
-                "give text, a number, true or false, or a tuple of texts"
-            )
-        for text in (key, *(value if isinstance(value, tuple) else (value,))):
-            if isinstance(text, str) and storable(text) != text:
-                raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
-    return Choice(
-        include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
-    )
-
-
-def listed(sources: T | Sequence[T]) -> list[T]:
-    """One source or several as a list; a text is one."""
-    if isinstance(sources, Sequence) and not isinstance(sources, str):
-        return list(sources)
-    return [sources]
 
 
 class Documents:

@@ -112,7 +112,7 @@ def add(
     """Add documents; unchanged ones cost nothing."""
     metadata = metadata_of(tag, meta)
     if estimate:
-        from .draw import show_estimate
+        from .draw_adding import show_estimate
 
         with (
             library_or_none(library, planned=True) as place,
@@ -321,7 +321,7 @@ def usage(
     json_output: JsonOption = False,
 ) -> None:
     """What language models have cost, by day, stage and model."""
-    from .draw import show_usage
+    from .draw_adding import show_usage
 
     with opened(library, profile) as engine:
         rows = engine.usage()

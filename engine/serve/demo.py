@@ -25,7 +25,8 @@ def demo(
     page: Annotated[Path, typer.Option(help="Where the graph page goes.")] = Path("graph.html"),
 ) -> None:
     """Index the sample corpus, ask two questions, draw the graph."""
-    from .draw import show_answer, show_question, show_report
+    from .draw import show_answer, show_question
+    from .draw_adding import show_report
 
     if not corpus.exists():
         raise SourceError(

@@ -134,7 +134,7 @@ def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]
 
 def _library(path: Path, asked: Settings) -> list[Finding]:
     from ..facade import KnowledgeEngine
-    from .draw import by_reason
+    from .draw_adding import by_reason
 
     # Models have been looked at: a library is sound or not without them.
     settings = Settings(embedding=EmbeddingSettings(kind="none"))

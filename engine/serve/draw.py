@@ -9,9 +9,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
-import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -29,18 +27,14 @@ if TYPE_CHECKING:
     from ..types import (
         Answer,
         Citation,
-        Estimate,
-        IngestReport,
         Passage,
-        PendingChunk,
-        StageUsage,
         Usage,
     )
     from .doctor import Finding
 
 # Long lines are left to the terminal: a pipe gets them whole.
 _out = Console(soft_wrap=True)
-_err = Console(soft_wrap=True, stderr=True)
+ERRORS = Console(soft_wrap=True, stderr=True)
 
 STAGES = {
     "read": "Reading files",
@@ -57,10 +51,9 @@ STAGES = {
 }
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
-_OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 
 
-def _print(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
+def say(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
     """Print texts, each alone or with a style; on one line, or with the lines that they have."""
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
     to.print(Text.assemble(*((safe_text(text, lines=lines), style) for text, style in pairs)))
@@ -75,7 +68,7 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bars = Progress(*columns, TimeElapsedColumn(), console=_err)
+    bars = Progress(*columns, TimeElapsedColumn(), console=ERRORS)
     tasks: dict[str, TaskID] = {}
     before = ""
 
@@ -122,12 +115,12 @@ def _plain(value: object) -> object:
 
 def show_line(text: str) -> None:
     """One line on standard output."""
-    _print(text)
+    say(text)
 
 
 def show_error(message: str) -> None:
     """One line on standard error, whatever the message holds."""
-    _print((f"loregraph: {' '.join(message.split())}", "red"), to=_err)
+    say((f"loregraph: {' '.join(message.split())}", "red"), to=ERRORS)
 
 
 def show_failure(error: Exception, *, then: str = "") -> None:
@@ -141,35 +134,8 @@ def show_failure(error: Exception, *, then: str = "") -> None:
     show_error(f"{message} ({then})" if then else message)
 
 
-DONE = ("added", "changed", "unchanged", "removed")
-NAMES_OF_A_PLAN = 20
-
-
-def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -> None:
-    """What an `add`, `sync` or `remove` did, or would do; what failed goes to standard error."""
-    if as_json:
-        print_json(report)
-        return
-    words = (*DONE, "failed")
-    counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
-    if report.chunks:
-        counts.append(counted(report.chunks, "chunk"))
-    slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
-    times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
-    said = ", ".join(counts) or "nothing to do"
-    _print((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
-    if planned:
-        _show_plan(report)
-    for note in report.notes:
-        _print(f"  note: {note}")
-    if report.usage.calls:
-        _print(f"  {_usage_line(report.usage)}")
-    _show_pending(report)
-    for failure in report.failed:
-        _print("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=_err)
-
-
-def _usage_line(usage: Usage) -> str:
+def usage_line(usage: Usage) -> str:
+    """What language models did and cost, in one line."""
     cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
     return (
         f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in, "
@@ -182,123 +148,15 @@ def counted(number: int, word: str) -> str:
     return f"1 {word}" if number == 1 else f"{number:,} {word}s"
 
 
-def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:
-    """Why chunks are pending and how many for that, most first.
-
-    Reasons that differ in what a single call would have taken count as one.
-    """
-    groups: dict[str, list[str]] = {}
-    for each in pending:
-        groups.setdefault(_OF_ONE_CALL.sub("", each.reason), []).append(each.reason)
-    reasons = [(group[0], len(group)) for group in groups.values()]
-    return sorted(reasons, key=lambda pair: (-pair[1], pair[0]))
-
-
-def _show_pending(report: IngestReport) -> None:
-    """Why chunks were not read, one line a reason."""
-    for reason, count in by_reason(report.pending):
-        chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
-        _print(
-            "  ", ("pending", "yellow"), f" {chunks} not read by the model yet: {reason}", to=_err
-        )
-    if report.pending:
-        _print("  the next run of `loregraph add` goes on with them", to=_err)
-
-
-def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
-    """What adding would cost, by stage."""
-    if as_json:
-        print_json(estimate)
-        return
-    documents, chunks = counted(estimate.documents, "document"), counted(estimate.chunks, "chunk")
-    _print((f"{documents}, {chunks} to read", "bold"))
-    show_stages(estimate.stages)
-    cost = estimate.cost
-    total = (
-        ", cost not known: a model has no price" if cost is None else _cost(cost, estimate.currency)
-    )
-    if estimate.stages:
-        _print(f"  in all {_sum_line(estimate.stages)}{total}")
-    else:
-        _print("  no language model is asked: it costs nothing")
-    for note in estimate.notes:
-        _print(f"  note: {note}")
-
-
-def show_stages(stages: Sequence[StageUsage]) -> None:
-    """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
-    for each in stages:
-        name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
-        cost = "" if each.cost is None else _cost(each.cost, each.currency)
-        failed = f", {each.failed} failed" if each.failed else ""
-        basis = f" – {each.basis}" if each.basis else ""
-        _print(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
-
-
-def _cost(value: float, currency: str) -> str:
-    return f", cost {value:.4f} {currency}" if value else ", free"
-
-
-def _sum_line(stages: Sequence[StageUsage]) -> str:
-    calls = sum(each.calls for each in stages)
-    tokens_in = sum(each.prompt_tokens for each in stages)
-    tokens_out = sum(each.completion_tokens for each in stages)
-    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} out"
-
-
-def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:
-    """What language models have cost so far."""
-    if as_json:
-        print_json(list(rows))
-    elif rows:
-        show_stages(rows)
-        _print(f"  in all {_sum_line(rows)}")
-    else:
-        _print("no language model was asked yet")
-
-
-def _show_plan(report: IngestReport) -> None:
-    for word in ("added", "changed", "removed"):
-        found = getattr(report, word)
-        for name in found[:NAMES_OF_A_PLAN]:
-            _print(f"  {word} {name}")
-        if len(found) > NAMES_OF_A_PLAN:
-            _print(f"  {word} … and {len(found) - NAMES_OF_A_PLAN} more (--json lists all)")
-
-
-def report_by_source(report: IngestReport) -> str:
-    """What came of every source, as JSON: outcome and, where it is not there, the reason.
-
-    Outcomes: added, changed, unchanged, removed, empty, failed, passed over.
-    """
-    rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
-    rows += [
-        {
-            "source": failure.source,
-            "outcome": "empty" if failure.is_empty else "failed",
-            "reason": failure.reason,
-        }
-        for failure in report.failed
-    ]
-    rows += [
-        {"source": each.source, "outcome": "passed over", "reason": each.reason}
-        for each in report.passed_over
-    ]
-    rows.sort(key=lambda row: (row["source"], row["outcome"]))
-    counts = Counter(row["outcome"] for row in rows)
-    value = {"counts": dict(sorted(counts.items())), "notes": report.notes, "sources": rows}
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
 def show_watching(sources: Sequence[str]) -> None:
     """That the command goes on."""
-    _print((f"watching {', '.join(sources)} (Ctrl-C ends)", "dim"), to=_err)
+    say((f"watching {', '.join(sources)} (Ctrl-C ends)", "dim"), to=ERRORS)
 
 
 def show_question(question: str) -> None:
     """A question that was not typed by who reads the answer."""
-    _print("")
-    _print((f"? {question}", "bold"))
+    say("")
+    say((f"? {question}", "bold"))
 
 
 def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
@@ -307,17 +165,17 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
         print_json(answer)
         return
     if answer.short is not None and answer.short.is_likely:
-        _print((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
-    _print(answer.text, lines=True)
+        say((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
+    say(answer.text, lines=True)
     if answer.citations:
         _heading("Sources")
     for citation in answer.citations:
-        _print(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+        say(f"  [{citation.number}] {citation.title} ({_place(citation)})")
     if answer.unchecked:
-        _print((f"not checked as asked for: {answer.unchecked}", "yellow"))
-    _print((_route(answer), "dim"))
+        say((f"not checked as asked for: {answer.unchecked}", "yellow"))
+    say((_route(answer), "dim"))
     if answer.usage.calls:
-        _print((_usage_line(answer.usage), "dim"))
+        say((usage_line(answer.usage), "dim"))
     if explain:
         _show_trace(answer)
         if answer.passages:
@@ -326,8 +184,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
 
 
 def _heading(text: str) -> None:
-    _print("")
-    _print((text, "bold"))
+    say("")
+    say((text, "bold"))
 
 
 def _place(source: Citation | Passage) -> str:
@@ -344,7 +202,7 @@ def _route(answer: Answer) -> str:
 def _show_trace(answer: Answer) -> None:
     _heading("How it was found")
     for line in trace_lines(answer.trace, width=_out.width):
-        _print((line.text, "dim" if line.quiet else ""))
+        say((line.text, "dim" if line.quiet else ""))
 
 
 def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) -> None:
@@ -353,17 +211,17 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
         print_json(list(passages))
         return
     if not passages:
-        _print("nothing found")
+        say("nothing found")
     for number, passage in enumerate(passages, 1):
         title, place = f"{number}. {passage.title}", f" ({_place(passage)})"
-        _print((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
+        say((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
         excerpt = " ".join(passage.text.split())
         cut = "…" if len(excerpt) > EXCERPT_CHARACTERS else ""
-        _print(f"   {excerpt[:EXCERPT_CHARACTERS]}{cut}")
+        say(f"   {excerpt[:EXCERPT_CHARACTERS]}{cut}")
         if explain:
             lists = ", ".join(f"{name} {value:.3f}" for name, value in passage.scores.items())
-            _print((f"   {lists}", "dim"))
-            _print((f"   {' '.join(passage.path)}", "dim"))
+            say((f"   {lists}", "dim"))
+            say((f"   {' '.join(passage.path)}", "dim"))
 
 
 RARE = ("claims", "pending", "written_reports")
@@ -388,9 +246,9 @@ def show_stats(
         "up_to_date": "yes" if stats["up_to_date"] else NOT_UP_TO_DATE,
     }
     for name, value in shown.items():
-        _print(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
+        say(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
     for document in documents or ():
-        _print(f"  {document.id}", (f"  {document.title}", "dim"))
+        say(f"  {document.id}", (f"  {document.title}", "dim"))
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
@@ -402,4 +260,4 @@ def show_findings(findings: Sequence[Finding]) -> None:
             mark = ("!", "yellow")
         if finding.is_problem:
             mark = (problem, "red")
-        _print(mark, f" {finding.text}")
+        say(mark, f" {finding.text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -33,21 +34,13 @@ def mcp(
     profile: ProfileOption = None,
 ) -> None:
     """Serve the library to an agent by the Model Context Protocol."""
-    from ..errors import SettingsError
-    from ..namespaces import check_namespace
-
     settings = settings_of(profile)
-    if http:
-        wanted = {} if host is None else {"host": host}
-        settings = settings.serving(port=port, **wanted)
-    if namespace is not None:
-        check_namespace(namespace)
-    for folder in allow or ():
-        if not folder.is_dir():
-            raise SettingsError(f"--allow {str(folder)!r} is no folder")
+    _check(namespace, allow or ())
     if http:
         from .listening import check_tokens
 
+        wanted = {} if host is None else {"host": host}
+        settings = settings.serving(port=port, **wanted)
         check_tokens(library, settings)  # before the library is opened: it shows at once
     if not read_only and not library.exists():
         typer.echo(f"a new, empty library at {str(library)!r}", err=True)
@@ -73,3 +66,15 @@ def mcp(
             )
         else:
             serve_stdio(offer)
+
+
+def _check(namespace: str | None, folders: Sequence[Path]) -> None:
+    """Whether there can be such a namespace, and whether there are such folders."""
+    from ..errors import SettingsError
+    from ..namespaces import check_namespace
+
+    if namespace is not None:
+        check_namespace(namespace)
+    for folder in folders:
+        if not folder.is_dir():
+            raise SettingsError(f"--allow {str(folder)!r} is no folder")

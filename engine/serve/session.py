@@ -39,7 +39,7 @@ def conclude(
 
 def show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:
     """Show what was done, and write it of every source where a file is named."""
-    from .draw import report_by_source, show_report
+    from .draw_adding import report_by_source, show_report
 
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from reading_model import read_like_a_model
 
 from engine import KnowledgeEngine, Settings
 from engine.serve.doctor import Finding, examine
-from engine.serve.draw import by_reason
+from engine.serve.draw_adding import by_reason
 from engine.types import PendingChunk
 
 

@@ -110,15 +110,20 @@ def extractive_answer(
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
         return abstain(asked.language, detail=detail, evidence=strength, figures=found)
-    text, citations = _present(read.sentences, passages)
-    short = _short(read, citations)
+    return _told(read, figures=found)
+
+
+def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
+    """What was chosen, in words."""
+    text, citations = _present(read.sentences, read.passages)
+    strength, of = figures["evidence"], len(read.weighed)
     return Draft(
         text=text,
         citations=citations,
         evidence=strength,
-        short=short,
-        detail=f"{len(citations)} sentence(s) of {len(sentences)}, evidence {strength:.2f}",
-        figures=found,
+        short=_short(read, citations),
+        detail=f"{len(citations)} sentence(s) of {of}, evidence {strength:.2f}",
+        figures=figures,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel
@@ -18,6 +19,7 @@ from ...explore import (
     EntityDetail,
     EntityList,
     EntityPath,
+    Exploration,
     Neighbourhood,
     SeenCommunity,
     SeenEntity,
@@ -25,11 +27,13 @@ from ...explore import (
 from ...facade import KnowledgeEngine
 from . import cursors
 from .cursors import Cursor, Limit, Page
+from .lanes import Lane
 from .problems import Problem
 from .service import Caller, ServiceHere
 from .shapes import Namespace, Where
 
 router = APIRouter(prefix="/v1/graph", tags=["graph"])
+Found = TypeVar("Found")
 Name = Annotated[str, Query(min_length=1, max_length=1_000, description="A name, or an id.")]
 _PAGE_POLICY = (
     "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; "
@@ -39,22 +43,36 @@ _PAGE_POLICY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Which documents the graph may rest on, for this request."""
+class View:
+    """The graph as this request may see it: what only other documents say is not there."""
 
+    engine: KnowledgeEngine
+    lane: Lane
     namespace: str | frozenset[str] | None
     filters: list[str] | None
 
+    @property
+    def graph(self) -> Exploration:
+        """The ways to look at it."""
+        return self.engine.graph
 
-def _seen(
+    async def seen(self, look: Callable[..., Found], *about: object, **how: object) -> Found:
+        """What is found by a way to look, such as `graph.entity`, in a thread of its own."""
+        return await self.lane.run(
+            partial(look, *about, **how, filters=self.filters, namespace=self.namespace)
+        )
+
+
+def _view(
+    service: ServiceHere,
     caller: Caller,
     namespace: Namespace = None,
     where: Where = [],  # noqa: B006  # never changed; FastAPI reads it
-) -> Seen:
-    return Seen(namespace=caller.within(namespace), filters=where or None)
+) -> View:
+    return View(service.engine, service.looking, caller.within(namespace), where or None)
 
 
-Within = Annotated[Seen, Depends(_seen)]
+ViewHere = Annotated[View, Depends(_view)]
 
 
 class EntityPaths(BaseModel):
@@ -65,8 +83,7 @@ class EntityPaths(BaseModel):
 
 @router.get("/entities", summary="List entities")
 async def list_entities(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     query: Annotated[str, Query(max_length=200, description="Part of a name.")] = "",
     type: Annotated[str | None, Query(max_length=100, examples=["PERSON"])] = None,  # noqa: A002
     limit: Limit = 50,
@@ -74,128 +91,68 @@ async def list_entities(
 ) -> Page[SeenEntity]:
     """Entities by any of their names, the most mentioned first."""
     after, begin = cursors.place_and_end_in("entities", cursor)
-    found = await service.looking.run(
-        partial(
-            service.engine.graph.entities,
-            query,
-            type=type,
-            limit=limit,
-            offset=begin,
-            after=after,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
+    found = await view.seen(
+        view.graph.entities, query, type=type, limit=limit, offset=begin, after=after
     )
     return Page(items=found.items, total=found.total, next=_following("entities", found))
 
 
 @router.get("/entities/{id:path}", summary="One entity")
 async def get_entity(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     id: str,  # noqa: A002  # the parameter's public name
     evidences: Annotated[int, Query(ge=1, le=50)] = 5,
     limit: Limit = 50,
 ) -> EntityDetail:
     """All that is known of an entity, by its id or a name, with the sentences that say so."""
-    return await service.looking.run(
-        partial(
-            service.engine.graph.entity,
-            id,
-            evidences=evidences,
-            limit=limit,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
-    )
+    return await view.seen(view.graph.entity, id, evidences=evidences, limit=limit)
 
 
 @router.get("/neighbourhood", summary="What lies about an entity")
 async def neighbourhood(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     entity: Name,
     hops: Annotated[int, Query(ge=1, le=6)] = 1,
     limit: Limit = 100,
 ) -> Neighbourhood:
     """Nodes, the nearest and strongest first, and the relations among them."""
-    return await service.looking.run(
-        partial(
-            service.engine.graph.neighbourhood,
-            entity,
-            hops=hops,
-            limit=limit,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
-    )
+    return await view.seen(view.graph.neighbourhood, entity, hops=hops, limit=limit)
 
 
 @router.get("/paths", summary="How two entities are joined")
 async def paths(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     origin: Annotated[str, Query(alias="from", min_length=1, max_length=1_000)],
     target: Annotated[str, Query(alias="to", min_length=1, max_length=1_000)],
     max_hops: Annotated[int, Query(ge=1, le=6)] = 4,
     limit: Annotated[int, Query(ge=1, le=20)] = 5,
 ) -> EntityPaths:
     """Ways from one to the other, the shortest and of these the strongest first."""
-    found = await service.looking.run(
-        partial(
-            service.engine.graph.paths,
-            origin,
-            target,
-            max_hops=max_hops,
-            limit=limit,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
-    )
+    found = await view.seen(view.graph.paths, origin, target, max_hops=max_hops, limit=limit)
     return EntityPaths(paths=list(found))
 
 
 @router.get("/communities", summary="List communities")
 async def list_communities(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     level: Annotated[int | None, Query(ge=0, le=100, description="0 is the coarsest.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[SeenCommunity]:
     """Communities of one level or of all, the weightiest of each first."""
     after, begin = cursors.place_and_end_in("communities", cursor)
-    found = await service.looking.run(
-        partial(
-            service.engine.graph.communities,
-            level,
-            limit=limit,
-            offset=begin,
-            after=after,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
-    )
+    found = await view.seen(view.graph.communities, level, limit=limit, offset=begin, after=after)
     return Page(items=found.items, total=found.total, next=_following("communities", found))
 
 
 @router.get("/communities/{id:path}", summary="One community")
 async def get_community(
-    service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     id: str,  # noqa: A002
     limit: Limit = 50,
 ) -> CommunityDetail:
     """A community with its report, what that rests on, and its entities, the strongest first."""
-    return await service.looking.run(
-        partial(
-            service.engine.graph.community,
-            id,
-            limit=limit,
-            filters=within.filters,
-            namespace=within.namespace,
-        )
-    )
+    return await view.seen(view.graph.community, id, limit=limit)
 
 
 @router.get(
@@ -206,7 +163,7 @@ async def get_community(
 )
 async def page(
     service: ServiceHere,
-    within: Within,
+    view: ViewHere,
     focus: Annotated[str, Query(max_length=1_000, description="An entity to begin at.")] = "",
     hops: Annotated[int, Query(ge=1, le=6)] = 1,
     community: Annotated[str | None, Query(max_length=1_000)] = None,
@@ -216,24 +173,14 @@ async def page(
 
     It holds what the token may see, and nothing of other documents.
     """
-    html = await service.asking.run(
-        partial(
-            _page,
-            service.engine,
-            within,
-            focus=focus,
-            hops=hops,
-            community=community,
-            question=question,
-        )
-    )
+    draw = partial(_page, view, focus=focus, hops=hops, community=community, question=question)
+    html = await service.asking.run(draw)
     headers = {"Content-Security-Policy": _PAGE_POLICY}
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def _page(
-    engine: KnowledgeEngine,
-    within: Seen,
+    view: View,
     *,
     focus: str,
     hops: int,
@@ -243,14 +190,14 @@ def _page(
     with tempfile.TemporaryDirectory(prefix="loregraph-") as folder:
         target = Path(folder) / "graph.html"
         try:
-            engine.export_graph(
+            view.engine.export_graph(
                 target,
                 focus=focus,
                 hops=hops,
                 community=community or None,
                 question=question,
-                filters=within.filters,
-                namespace=within.namespace,
+                filters=view.filters,
+                namespace=view.namespace,
             )
         except (GraphStageError, SettingsError) as error:
             raise Problem(422, "part-of-the-graph", str(error)) from error

@@ -1,0 +1,63 @@
+"""Which sources of those named are meant, and what their owner says of them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .errors import SourceError
+from .ingest.content import storable
+from .namespaces import check_namespace
+from .types import MetaValue
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of the sources are meant, and what their owner says of them.
+
+    `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
+    patterns of table names in databases. `metadata` None leaves what documents have.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    tables: Sequence[str] = ()
+    namespace: str = ""
+    metadata: Mapping[str, MetaValue] | None = None
+
+
+def chosen(
+    include: Sequence[str],
+    exclude: Sequence[str],
+    tables: Sequence[str],
+    namespace: str,
+    metadata: Mapping[str, MetaValue] | None,
+) -> Choice:
+    """What a caller said, checked.
+
+    Raises:
+        SourceError: a namespace or metadata that cannot be.
+    """
+    check_namespace(namespace)
+    for key, value in (metadata or {}).items():
+        if not isinstance(value, (str, int, float, bool, tuple)):
+            raise SourceError(
+                f"metadata {key!r} is a {type(value).__name__}: "
+                "give text, a number, true or false, or a tuple of texts"
+            )
+        for text in (key, *(value if isinstance(value, tuple) else (value,))):
+            if isinstance(text, str) and storable(text) != text:
+                raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
+    return Choice(
+        include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
+    )
+
+
+def listed(sources: T | Sequence[T]) -> list[T]:
+    """One source or several as a list; a text is one."""
+    if isinstance(sources, Sequence) and not isinstance(sources, str):
+        return list(sources)
+    return [sources]

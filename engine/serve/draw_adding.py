@@ -1,0 +1,150 @@
+"""What the command line shows of documents that come and go: what was done, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .draw import ERRORS, counted, print_json, say, usage_line
+
+if TYPE_CHECKING:
+    from ..types import Estimate, IngestReport, PendingChunk, StageUsage
+
+_OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
+DONE = ("added", "changed", "unchanged", "removed")
+NAMES_OF_A_PLAN = 20
+
+
+def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -> None:
+    """What an `add`, `sync` or `remove` did, or would do; what failed goes to standard error."""
+    if as_json:
+        print_json(report)
+        return
+    words = (*DONE, "failed")
+    counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
+    if report.chunks:
+        counts.append(counted(report.chunks, "chunk"))
+    slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
+    times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
+    said = ", ".join(counts) or "nothing to do"
+    say((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
+    if planned:
+        _show_plan(report)
+    for note in report.notes:
+        say(f"  note: {note}")
+    if report.usage.calls:
+        say(f"  {usage_line(report.usage)}")
+    _show_pending(report)
+    for failure in report.failed:
+        say("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
+
+
+def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:
+    """Why chunks are pending and how many for that, most first.
+
+    Reasons that differ in what a single call would have taken count as one.
+    """
+    groups: dict[str, list[str]] = {}
+    for each in pending:
+        groups.setdefault(_OF_ONE_CALL.sub("", each.reason), []).append(each.reason)
+    reasons = [(group[0], len(group)) for group in groups.values()]
+    return sorted(reasons, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _show_pending(report: IngestReport) -> None:
+    """Why chunks were not read, one line a reason."""
+    for reason, count in by_reason(report.pending):
+        chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
+        say(
+            "  ", ("pending", "yellow"), f" {chunks} not read by the model yet: {reason}", to=ERRORS
+        )
+    if report.pending:
+        say("  the next run of `loregraph add` goes on with them", to=ERRORS)
+
+
+def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
+    """What adding would cost, by stage."""
+    if as_json:
+        print_json(estimate)
+        return
+    documents, chunks = counted(estimate.documents, "document"), counted(estimate.chunks, "chunk")
+    say((f"{documents}, {chunks} to read", "bold"))
+    show_stages(estimate.stages)
+    cost = estimate.cost
+    total = (
+        ", cost not known: a model has no price" if cost is None else _cost(cost, estimate.currency)
+    )
+    if estimate.stages:
+        say(f"  in all {_sum_line(estimate.stages)}{total}")
+    else:
+        say("  no language model is asked: it costs nothing")
+    for note in estimate.notes:
+        say(f"  note: {note}")
+
+
+def show_stages(stages: Sequence[StageUsage]) -> None:
+    """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
+    for each in stages:
+        name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
+        cost = "" if each.cost is None else _cost(each.cost, each.currency)
+        failed = f", {each.failed} failed" if each.failed else ""
+        basis = f" – {each.basis}" if each.basis else ""
+        say(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
+
+
+def _cost(value: float, currency: str) -> str:
+    return f", cost {value:.4f} {currency}" if value else ", free"
+
+
+def _sum_line(stages: Sequence[StageUsage]) -> str:
+    calls = sum(each.calls for each in stages)
+    tokens_in = sum(each.prompt_tokens for each in stages)
+    tokens_out = sum(each.completion_tokens for each in stages)
+    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} out"
+
+
+def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:
+    """What language models have cost so far."""
+    if as_json:
+        print_json(list(rows))
+    elif rows:
+        show_stages(rows)
+        say(f"  in all {_sum_line(rows)}")
+    else:
+        say("no language model was asked yet")
+
+
+def _show_plan(report: IngestReport) -> None:
+    for word in ("added", "changed", "removed"):
+        found = getattr(report, word)
+        for name in found[:NAMES_OF_A_PLAN]:
+            say(f"  {word} {name}")
+        if len(found) > NAMES_OF_A_PLAN:
+            say(f"  {word} … and {len(found) - NAMES_OF_A_PLAN} more (--json lists all)")
+
+
+def report_by_source(report: IngestReport) -> str:
+    """What came of every source, as JSON: outcome and, where it is not there, the reason.
+
+    Outcomes: added, changed, unchanged, removed, empty, failed, passed over.
+    """
+    rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
+    rows += [
+        {
+            "source": failure.source,
+            "outcome": "empty" if failure.is_empty else "failed",
+            "reason": failure.reason,
+        }
+        for failure in report.failed
+    ]
+    rows += [
+        {"source": each.source, "outcome": "passed over", "reason": each.reason}
+        for each in report.passed_over
+    ]
+    rows.sort(key=lambda row: (row["source"], row["outcome"]))
+    counts = Counter(row["outcome"] for row in rows)
+    value = {"counts": dict(sorted(counts.items())), "notes": report.notes, "sources": rows}
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
