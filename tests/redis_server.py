@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-_READY_SECONDS = 20
+_READY_SECONDS = 120
 
 
 class RedisServer:

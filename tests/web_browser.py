@@ -25,7 +25,7 @@ HARM = "window.harm"
 
 
 def _missing(what: str) -> None:
-    message = f"{what} is not installed: the web page was not tested in a browser"
+    message = f"{what} is not installed: this was not tested in a browser"
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)

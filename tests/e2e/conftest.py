@@ -6,16 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
+from api_server import ApiServer
+from warm_process import forked
+from web_browser import Tab, opened, started_browser
 
 REPOSITORY = Path(__file__).parents[2]
 WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
 """Quick to start; what is tested with it does not depend on vectors or entity types."""
 
 Finished = subprocess.CompletedProcess[str]
+LONGEST_SECONDS = 240
 
 
 def environment(*, models: bool = False, **more: str) -> dict[str, str]:
@@ -31,7 +37,11 @@ def command(*arguments: str | Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def loregraph() -> Callable[..., Finished]:
-    """`loregraph(folder, "ask", "…", models=False, env={…})`: run it there, and what came of it."""
+    """`loregraph(folder, "ask", "…", models=False, env={…})`: run it there, and what came of it.
+
+    It begins where all is imported (`warm_process`) unless its beginning is what is looked at: its
+    help, the interpreter's own settings, limits, and the default profile.
+    """
 
     def run(
         folder: Path,
@@ -40,18 +50,35 @@ def loregraph() -> Callable[..., Finished]:
         env: Mapping[str, str] | None = None,
         before: Callable[[], None] | None = None,
     ) -> Finished:
-        return subprocess.run(
-            command(*arguments),
-            cwd=folder,
-            env=environment(models=models, **(env or {})),
-            preexec_fn=before,
-            capture_output=True,
-            encoding="utf8",
-            timeout=240,
-            check=False,
-        )
+        there = environment(models=models, **(env or {}))
+        of_python = any(name.startswith("PYTHON") for name in env or ())
+        if models or before is not None or of_python or "--help" in arguments:
+            return subprocess.run(
+                command(*arguments),
+                cwd=folder,
+                env=there,
+                preexec_fn=before,
+                capture_output=True,
+                encoding="utf8",
+                timeout=LONGEST_SECONDS,
+                check=False,
+            )
+        with TemporaryFile() as out, TemporaryFile() as errors:
+            asked = [str(argument) for argument in arguments]
+            process = forked(asked, cwd=folder, env=there, stdout=out, stderr=errors)
+            try:
+                code = process.wait(timeout=LONGEST_SECONDS)
+            finally:
+                process.kill()
+            said, failed = (_text_of(stream) for stream in (out, errors))
+        return Finished(asked, code, said, failed)
 
     return run
+
+
+def _text_of(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode("utf8")
 
 
 def listen_to_interrupts() -> None:
@@ -73,6 +100,27 @@ def start() -> Callable[..., subprocess.Popen[bytes]]:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless browser; not for the session, for it keeps an event loop running."""
+    with started_browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_tab(browser: Any, server: ApiServer) -> Iterator[Tab]:
+    """A tab at the module's `server`."""
+    with opened(browser, server.url) as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(shared_tab: Tab) -> Iterator[Tab]:
+    """It, for one test, at whose end all that it asked for and that failed counts."""
+    with shared_tab.watched():
+        yield shared_tab
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,10 @@
 """The graph page in a real browser: it draws, it finds, it quotes, and nothing in it does harm.
 
-Needs the Debian package `chromium` (or a Chrome) and `playwright`. On a build server their absence
-is a failure, elsewhere these tests are skipped with a word on what to install.
+It needs what `web_browser` names.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -121,32 +118,6 @@ def hostile_export() -> GraphExport:
         claims=(placed,),
         chunks=chunks,
     )
-
-
-def missing(what: str) -> None:
-    message = f"{what} is not installed: the graph page was not tested in a browser"
-    if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    if path is None:
-        missing("a browser (Debian package 'chromium')")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        missing("the Python package 'playwright'")
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield running
-        running.close()
 
 
 @contextmanager

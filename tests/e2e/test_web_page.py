@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from api_server import ApiServer
-from web_browser import Tab, opened, started_browser, watched
+from web_browser import Tab, watched
 
 LAMP = (
     "# The lamp 🗼 at Gull Quay 🐋🐋\n\nCaptain Ada Brine lit the lamp at Gull Quay in 1901. 🕯 "
@@ -44,24 +44,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         running.add_text(LONG, document_id="log.txt", title="The log")
         running.add_text(CHINESE, document_id="灯塔.md", title="鸥港灯塔")
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Any, server: ApiServer) -> Iterator[Tab]:
-    with opened(browser, server.url) as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(shared: Tab) -> Iterator[Tab]:
-    with shared.watched():
-        yield shared
 
 
 LIT = "Who lit the lamp at Gull Quay, and when?"

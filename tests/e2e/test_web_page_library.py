@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from api_server import ApiServer
-from web_browser import Tab, opened, started_browser
+from web_browser import Tab
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 FILES = (
@@ -36,24 +36,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         running.finished(sent.json()["job"])
         running.add_text("The horn sounds at noon.", document_id="horn", namespace="north")
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Any, server: ApiServer) -> Iterator[Tab]:
-    with opened(browser, server.url) as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(shared: Tab) -> Iterator[Tab]:
-    with shared.watched():
-        yield shared
 
 
 # --- documents -----------------------------------------------------------------------------------

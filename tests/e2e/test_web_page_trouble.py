@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from api_server import ApiServer
 from openai_server import OpenAIServer, Reply
-from web_browser import Tab, opened, started_browser, watched
+from web_browser import Tab, watched
 
 LAMP = "Captain Ada Brine lit the lamp at Gull Quay in 1901. Orrin Vale repaired it in 1907.\n"
 ANSWER = (
@@ -19,12 +19,6 @@ ANSWER = (
 )
 LIT = "Who lit the lamp at Gull Quay?"
 OFFLINE = ("net::ERR_",)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with started_browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +52,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with ApiServer(tmp_path_factory.mktemp("alone")) as running:
         running.add_text(LAMP, document_id="lamp.md", title="The lamp", namespace="north")
         yield running
-
-
-@pytest.fixture(scope="module")
-def shared(browser: Any, server: ApiServer) -> Iterator[Tab]:
-    with opened(browser, server.url) as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(shared: Tab) -> Iterator[Tab]:
-    with shared.watched():
-        yield shared
 
 
 def test_an_empty_library_says_what_to_do(browser: Any, empty: ApiServer) -> None:

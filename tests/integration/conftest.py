@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from two_owners import NORTH, SOUTH, fill
 
 from engine import KnowledgeEngine, Settings
 from engine.retrieve.corrective import WebSearch
@@ -64,6 +65,27 @@ def open_engine() -> OpenEngine:
         )
 
     return open_
+
+
+@pytest.fixture(scope="module")
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine
+) -> Iterator[KnowledgeEngine]:
+    """A library of two owners, that no test may change."""
+    with open_engine(tmp_path_factory.mktemp("shared") / "library") as engine:
+        fill(engine, NORTH, "north")
+        fill(engine, SOUTH, "south")
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def alone(
+    tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine
+) -> Iterator[KnowledgeEngine]:
+    """What one of them has, in a library of its own."""
+    with open_engine(tmp_path_factory.mktemp("alone") / "library") as engine:
+        fill(engine, NORTH, "north")
+        yield engine
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,38 +52,15 @@ GRANT SELECT ON lamps TO guest;
 """
 
 
-def _module() -> Any:
-    """`tests/postgres_server.py`: tests are no package, so it is loaded by its path."""
-    name = "postgres_server"
-    if name not in sys.modules:
-        place = Path(__file__).parents[1] / f"{name}.py"
-        spec = importlib.util.spec_from_file_location(name, place)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    pytest.importorskip("psycopg", reason="no PostgreSQL driver: pip install 'psycopg[binary]'")
-    module = _module()
-    if module.programs() is None:
-        pytest.skip("no PostgreSQL is installed: apt-get install postgresql")
-    with module.PostgresServer() as running:
-        yield running
-
-
 @pytest.fixture
-def lights(server: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+def lights(postgres_server: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a new database of lighthouses."""
     name = "lights_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:8]
-    administer(server.url(), f"CREATE DATABASE {name}")
-    url = server.url(name)
+    administer(postgres_server.url(), f"CREATE DATABASE {name}")
+    url = postgres_server.url(name)
     administer(url, SCHEMA)
     yield url
-    administer(server.url(), f"DROP DATABASE {name} WITH (FORCE)", "DROP ROLE guest")
+    administer(postgres_server.url(), f"DROP DATABASE {name} WITH (FORCE)", "DROP ROLE guest")
 
 
 def administer(url: str, *statements: str) -> None:
@@ -193,9 +167,11 @@ def test_nothing_can_be_written(lights: str, statement: str) -> None:
         connection.execute(text(statement))
 
 
-def test_what_this_user_may_not_read_is_a_failure_with_what_to_do(server: Any, lights: str) -> None:
+def test_what_this_user_may_not_read_is_a_failure_with_what_to_do(
+    postgres_server: Any, lights: str
+) -> None:
     name = make_url(lights).database
-    guest = server.url(name, user="guest", password="guest-word")  # noqa: S106
+    guest = postgres_server.url(name, user="guest", password="guest-word")  # noqa: S106
     found = items(guest)
     failures = {item.source: item.reason for item in found if isinstance(item, SourceFailure)}
     source = database_source(guest)
@@ -208,17 +184,17 @@ def test_what_this_user_may_not_read_is_a_failure_with_what_to_do(server: Any, l
     assert notes[0].startswith("what lamps.keeper points to is not named: it may not be read")
 
 
-def test_a_refused_login_is_one_line_without_the_password(server: Any) -> None:
+def test_a_refused_login_is_one_line_without_the_password(postgres_server: Any) -> None:
     with pytest.raises(SourceError) as caught:
-        items(server.url(password="hunter2-wrong"))  # noqa: S106
+        items(postgres_server.url(password="hunter2-wrong"))  # noqa: S106
     assert "refused the login of 'owner': check user and password" in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_database_that_is_not_there_is_named(server: Any) -> None:
+def test_a_database_that_is_not_there_is_named(postgres_server: Any) -> None:
     with pytest.raises(SourceError, match=r'does not have what was asked for.*"nowhere"'):
-        items(server.url("nowhere"))
+        items(postgres_server.url("nowhere"))
 
 
 def test_a_slow_query_ends_with_a_reason(lights: str) -> None:

@@ -13,60 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from two_owners import NORTH, SECRETS, SOUTH, fill
 
 from engine import KnowledgeEngine
 from engine.errors import QuestionError, UnknownName
-
-NORTH = {
-    "north/a": (
-        "The harbour",
-        "Maeve Tolland built the pier of Port Ellery. "
-        "Anders Vik paid Maeve Tolland for the pier. Anders Vik met Ida Brandt in Oslo.",
-    ),
-    "north/b": (
-        "The crew",
-        "Ida Brandt, also known as Greywing, sailed from Oslo to Port Ellery. "
-        "They say Greywing sang. Anders Vik and Ida Brandt own the Gannet. "
-        "The Gannet left Oslo with Maeve Tolland.",
-    ),
-}
-SOUTH = {
-    "south/a": (
-        "The Zanzara file",
-        "Anders Vik, also known as Quillfeather, owes Xenia Morrow in Zanzara. "
-        "Quillfeather met Xenia Morrow. Maeve Aurelia Tolland hired Quillfeather in Zanzara.",
-    ),
-    "south/b": (
-        "The second Zanzara file",
-        "Ida Brandt pays Xenia Morrow. Port Ellery belongs to Xenia Morrow of Zanzara. "
-        "Oslo trusts Quillfeather.",
-    ),
-}
-SECRETS = ("zanzara", "quillfeather", "xenia", "morrow", "aurelia", "south/", "owes", "hired")
-
-
-def fill(engine: KnowledgeEngine, documents: dict[str, tuple[str, str]], namespace: str) -> None:
-    for name, (title, text) in sorted(documents.items()):
-        engine.add_text(text, document_id=name, title=title, namespace=namespace)
-
-
-@pytest.fixture(scope="module")
-def shared(
-    tmp_path_factory: pytest.TempPathFactory, open_engine: object
-) -> Iterator[KnowledgeEngine]:
-    with open_engine(tmp_path_factory.mktemp("shared") / "library") as engine:
-        fill(engine, NORTH, "north")
-        fill(engine, SOUTH, "south")
-        yield engine
-
-
-@pytest.fixture(scope="module")
-def alone(
-    tmp_path_factory: pytest.TempPathFactory, open_engine: object
-) -> Iterator[KnowledgeEngine]:
-    with open_engine(tmp_path_factory.mktemp("alone") / "library") as engine:
-        fill(engine, NORTH, "north")
-        yield engine
 
 
 @pytest.fixture(scope="module")

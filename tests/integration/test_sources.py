@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -331,30 +329,6 @@ def test_a_database_that_cannot_be_is_a_failure_beside_the_others(
     assert "hunter2" not in repr(report)
 
 
-def _postgres() -> Any:
-    """`tests/postgres_server.py`: tests are no package, so it is loaded by its path."""
-    name = "postgres_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            name, Path(__file__).parents[1] / f"{name}.py"
-        )
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Any]:
-    pytest.importorskip("psycopg", reason="no PostgreSQL driver: pip install 'psycopg[binary]'")
-    module = _postgres()
-    if module.programs() is None:
-        pytest.skip("no PostgreSQL is installed: apt-get install postgresql")
-    with module.PostgresServer() as running:
-        yield running
-
-
 def administer(url: str, *statements: str) -> None:
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
@@ -366,17 +340,17 @@ def administer(url: str, *statements: str) -> None:
 
 
 def test_a_table_that_may_no_longer_be_read_keeps_its_rows_and_no_other_does(
-    engine: KnowledgeEngine, postgres: Any
+    engine: KnowledgeEngine, postgres_server: Any
 ) -> None:
-    administer(postgres.url(), "CREATE DATABASE fleet")
-    owner = postgres.url("fleet")
+    administer(postgres_server.url(), "CREATE DATABASE fleet")
+    owner = postgres_server.url("fleet")
     administer(
         owner,
         *SHIPS,
         "CREATE ROLE guest LOGIN PASSWORD 'hunter2'",
         "GRANT SELECT ON ship, ships_lost TO guest",
     )
-    url = postgres.url("fleet", user="guest", password="hunter2")  # noqa: S106
+    url = postgres_server.url("fleet", user="guest", password="hunter2")  # noqa: S106
     first = engine.add(url)
     source = first.added[0]
     assert first.added[1:] == tuple(
@@ -395,7 +369,7 @@ def test_a_table_that_may_no_longer_be_read_keeps_its_rows_and_no_other_does(
     assert {f"{source}/ship/1", f"{source}/ship/2"} <= set(ids(engine))
     everything = repr((first, report, engine.documents(), engine.document_text(source)))
     assert "hunter2" not in everything
-    assert postgres.password not in everything
+    assert postgres_server.password not in everything
 
 
 # --- mail, and all kinds at once ----------------------------------------------------------------
