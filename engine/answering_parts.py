@@ -16,7 +16,7 @@ from .answer.routing.selector import ScopeSelector
 from .finding_parts import Finding
 from .index.library import Library
 from .model_parts import ModelReading, build_ask_many, build_consult, build_route_asking
-from .models.build import identity_of
+from .models.naming import identity_of
 from .models.stages import Models
 from .models.tokeniser import Tokeniser
 from .retrieve.corrective import WebSearch

@@ -53,7 +53,8 @@ class Asking:
                 `answer.understood` and the trace show; nothing of it is a source.
 
         Raises:
-            QuestionError: an empty question, one that is too long, or an unknown mode.
+            QuestionError: an empty question, one that is too long, an unknown mode, or a filter
+                that is no condition.
             ModelError: the language model could not do its part.
         """
         return self._asker(question, mode, filters, namespace, history)(nobody)

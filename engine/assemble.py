@@ -32,7 +32,7 @@ from .model_parts import (
     completion,
     forecast_models,
 )
-from .models.build import identity_of
+from .models.naming import identity_of
 from .models.stages import Models
 from .models.tokeniser import Tokeniser, load_tokeniser
 from .retrieve.corrective import WebSearch

@@ -16,7 +16,7 @@ from .index.store_dense import ExternalDense
 from .index.stores import open_store
 from .index.vector import WindowedVectorIndex
 from .model_parts import build_expander, build_judge
-from .models.build import identity_of
+from .models.naming import identity_of
 from .models.readability import readability
 from .models.stages import Models
 from .models.tfidf import TfidfEmbedding

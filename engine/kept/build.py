@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from ..index.library import Library
-from ..models.build import identity_of
+from ..models.naming import identity_of
 from ..models.stages import Models
 from ..settings import CacheSettings, Settings
 from .answers import KeptAnswers

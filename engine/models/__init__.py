@@ -8,9 +8,10 @@ and none of LlamaIndex.
 from __future__ import annotations
 
 from .budget import Budget
-from .build import build_embedding, build_llm, identity_of
+from .build import build_embedding, build_llm
 from .gateway import Gateway, Reply
 from .gateways import build_budget, build_gateways, build_llms
+from .naming import identity_of
 from .tokeniser import Tokeniser, load_tokeniser, windows
 
 __all__ = [

@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..settings import EmbeddingSettings, LlmSettings
-from .naming import identity_of
-
-__all__ = ["build_chain", "build_embedding", "build_llm", "identity_of"]
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding

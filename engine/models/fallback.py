@@ -19,7 +19,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
 from ..errors import ModelError, ModelUnavailable
-from .build import identity_of
+from .naming import identity_of
 from .wrapped_embedding import WrappedEmbedding
 
 REST_SECONDS = 30.0

@@ -11,7 +11,7 @@ import asyncio
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
-from .build import identity_of
+from .naming import identity_of
 
 
 class WrappedEmbedding(BaseEmbedding):

@@ -44,7 +44,8 @@ def _python() -> Finding:
 
 def _models(settings: Settings) -> list[Finding]:
     from ..index.door import LanguageExtractor
-    from ..models.build import build_embedding, identity_of
+    from ..models.build import build_embedding
+    from ..models.naming import identity_of
 
     findings = []
     try:

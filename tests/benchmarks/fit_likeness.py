@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
 from engine.answer.routing import likeness  # noqa: E402
-from engine.models.build import build_chain, identity_of  # noqa: E402
+from engine.models.build import build_chain  # noqa: E402
+from engine.models.naming import identity_of  # noqa: E402
 
 LANGUAGE = "en"
 """The bundled model reads no other of the two."""

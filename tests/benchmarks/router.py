@@ -30,7 +30,8 @@ sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
 from engine.answer.routing.selector import ScopeSelector  # noqa: E402
-from engine.models.build import build_chain, identity_of  # noqa: E402
+from engine.models.build import build_chain  # noqa: E402
+from engine.models.naming import identity_of  # noqa: E402
 from engine.models.tokeniser import load_tokeniser  # noqa: E402
 
 OWN = Path(__file__).with_name("router_questions.jsonl")
