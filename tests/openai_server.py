@@ -1,6 +1,6 @@
 """A real OpenAI-compatible server on 127.0.0.1, scripted by the test that uses it.
 
-It answers as Ollama does too, at `/api/chat`.
+It answers as Ollama does too, at `/api/chat`, and whole as Anthropic does, at `/v1/messages`.
 
     server.script(Reply(status=429, headers={"Retry-After": "0.05"}), Reply("fine"))
     server.answer_with(lambda request: Reply(f"you said {request.question}"))
@@ -32,6 +32,8 @@ DEFAULT_TEXT = "This is the default answer."
 _STALL_SECONDS = 20.0
 _JSON = "application/json"
 _OLLAMA_PATH = "/api/chat"
+_ANTHROPIC_PATH = "/v1/messages"
+_PATHS = ("/v1/chat/completions", "/v1/embeddings", _OLLAMA_PATH, _ANTHROPIC_PATH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,8 @@ class Reply:
     `wait_seconds` passes before anything is sent; with `drip_seconds` so much passes after each
     byte (of a stream: each event), and with `drip_headers` it does from the first header on.
     `code` is what an error says of itself beside its message; `tokens` are the counts of prompt and
-    answer, words where they are not given.
+    answer, words where they are not given, `cached` how many of the prompt's had been kept,
+    `written` how many are from now on.
     """
 
     text: str = DEFAULT_TEXT
@@ -77,6 +80,8 @@ class Reply:
     drip_headers: bool = False
     code: str | int | None = None
     tokens: tuple[int, int] | None = None
+    cached: int | None = None
+    written: int = 0
 
 
 TOO_LONG = Reply(
@@ -197,7 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in self.headers.items()},
             at=time.monotonic(),
         )
-        if self.path not in ("/v1/chat/completions", "/v1/embeddings", _OLLAMA_PATH):
+        if self.path not in _PATHS:
             self._send_json({"error": {"message": "no such path"}}, status=404)
             return
         with self.server.owner.counted() as self._answered:
@@ -220,6 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == _OLLAMA_PATH:
             lines = [json.dumps(line, ensure_ascii=False) for line in _ollama(reply, request)]
             self._send("\n".join(lines).encode(), headers=reply.headers, cut=reply.cut)
+        elif self.path == _ANTHROPIC_PATH:
+            self._send_json(_anthropic(reply, request))
         elif self.path == "/v1/embeddings":
             self._send_json(_embeddings(request.body), cut=reply.cut)
         elif request.body.get("stream"):
@@ -315,6 +322,27 @@ def _ollama(reply: Reply, request: Request) -> list[dict[str, object]]:
     return lines
 
 
+def _anthropic(reply: Reply, request: Request) -> dict[str, object]:
+    """A whole answer; what was kept is counted beside the prompt, as that vendor does."""
+    usage = _usage(reply, request)
+    kept = reply.cached or 0
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request.body["model"],
+        "content": [{"type": "text", "text": reply.text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": usage["prompt_tokens"] - kept,
+            "output_tokens": usage["completion_tokens"],
+            "cache_creation_input_tokens": reply.written,
+            "cache_read_input_tokens": kept,
+        },
+    }
+
+
 def _completion(reply: Reply, request: Request) -> dict[str, object]:
     message = {"role": "assistant", "content": reply.text}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
@@ -347,15 +375,18 @@ def _chunks(reply: Reply, request: Request) -> list[dict[str, object] | str]:
     return [*events, "[DONE]"]
 
 
-def _usage(reply: Reply, request: Request) -> dict[str, int]:
+def _usage(reply: Reply, request: Request) -> dict[str, Any]:
     """Words unless the reply counts: a test can tell the server's count from a tokeniser's."""
     words = sum(len(str(message["content"]).split()) for message in request.body["messages"])
     prompt, answer = reply.tokens or (words, len(reply.text.split()))
-    return {
+    counts: dict[str, Any] = {
         "prompt_tokens": prompt,
         "completion_tokens": answer,
         "total_tokens": prompt + answer,
     }
+    if reply.cached is not None:
+        counts["prompt_tokens_details"] = {"cached_tokens": reply.cached}
+    return counts
 
 
 def _embeddings(body: Mapping[str, Any]) -> dict[str, object]:

@@ -16,6 +16,7 @@ from ..types import Usage
 from .budget import Budget, Reservation, utc_day
 from .learned import Learned
 from .prices import Price
+from .response import Reported
 from .retrying import nature_of
 from .spending import note
 
@@ -125,18 +126,21 @@ class Bill:
                 self.settle(reservation, usage, stage=stage, failed=1)
             raise
 
-    def usage(self, prompt_tokens: int, completion_tokens: int) -> Usage:
-        """One call, with its cost."""
+    def usage(
+        self, prompt_tokens: int, completion_tokens: int, *, cached: int = 0, written: int = 0
+    ) -> Usage:
+        """One call, with its cost; `cached` and `written` are among the prompt's tokens."""
         price = self._price or Price()
         return Usage(
             calls=1,
             prompt_tokens=prompt_tokens,
+            cached_tokens=cached,
             completion_tokens=completion_tokens,
-            cost=price.of(prompt_tokens, completion_tokens),
+            cost=price.of(prompt_tokens, completion_tokens, cached=cached, written=written),
             currency=price.currency,
         )
 
-    def usage_of_answer(self, text: str, *, counted: int, reported: Usage | None) -> Usage:
+    def usage_of_answer(self, text: str, *, counted: int, reported: Reported | None) -> Usage:
         """What a call cost that was answered by this text, in the server's count if there is one.
 
         The model learns nothing of this, but the next reservation does.
@@ -144,7 +148,12 @@ class Bill:
         if reported is None:
             return self.usage(counted, self.count(text))
         self._learned.reported(reported.prompt_tokens, counted=counted)
-        return self.usage(reported.prompt_tokens, reported.completion_tokens)
+        return self.usage(
+            reported.prompt_tokens,
+            reported.completion_tokens,
+            cached=reported.cached,
+            written=reported.written,
+        )
 
     def settle(
         self, reservation: Reservation, usage: Usage, *, stage: str, failed: int = 0

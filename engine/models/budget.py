@@ -150,7 +150,7 @@ class Budget:
             BudgetExceeded: the call could lead beyond a limit.
         """
         tokens = prompt_tokens + max_completion
-        cost = price.of(prompt_tokens, max_completion) if price is not None else 0.0
+        cost = price.at_most(prompt_tokens, max_completion) if price is not None else 0.0
         with self._changed:
             asked = Reservation(self, self._here, tokens=tokens, cost=cost, waits=waits)
             while True:

@@ -19,11 +19,13 @@ class Manner:
 
     `level`: how answers are held to a schema. `newer_limit`: the longest answer is called
     `max_completion_tokens`. `own_temperature`: the model takes no temperature but its own.
+    `marks_instructions`: where a vendor keeps what is marked for that, instructions are.
     """
 
     level: Level
     newer_limit: bool = False
     own_temperature: bool = False
+    marks_instructions: bool = True
 
 
 class Learned:
@@ -58,6 +60,8 @@ class Learned:
             return replace(manner, newer_limit=True)
         if "temperature" in said and not manner.own_temperature:
             return replace(manner, own_temperature=True)
+        if "cache_control" in said and manner.marks_instructions:
+            return replace(manner, marks_instructions=False)
         below = NEXT_LEVEL.get(manner.level)
         if with_schema and self._goes_down and below is not None and refuses_format(said):
             return replace(manner, level=below)

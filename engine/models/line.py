@@ -24,9 +24,14 @@ from .connections import Connections
 from .failures import status_of, translated
 from .learned import Learned, Manner
 from .rate import Pace
-from .response import CUT_SHORT, UNFINISHED, finish_of, name_of, reported_usage
+from .response import CUT_SHORT, UNFINISHED, Reported, finish_of, name_of, reported_usage
 from .retrying import patience
-from .structured import format_arguments, silent_window, with_longest_answer
+from .structured import (
+    format_arguments,
+    marked_instructions,
+    silent_window,
+    with_longest_answer,
+)
 from .thinking import stream_without_thoughts, without_thoughts
 
 if TYPE_CHECKING:
@@ -175,6 +180,8 @@ class Line:
         self._refuse_too_long(request)
         arguments = format_arguments(llm, request.schema, level=manner.level)
         arguments |= {"temperature": 1.0} if manner.own_temperature else {}
+        if manner.marks_instructions:
+            arguments |= marked_instructions(llm, request.messages)
         with self._pace.slot(), _reserve(request, bill, waits=True) as reservation:
             self._pace.wait()
             with self._billed(request, reservation, bill):
@@ -273,7 +280,7 @@ class Line:
     def _pieces(self, request: Request, ending: _Ending, bill: Bill) -> Generator[str]:
         opened: _Opened = self._patience.copy()(self._open, request, bill)
         pieces: list[str] = []
-        reported: Usage | None = None
+        reported: Reported | None = None
         finish: str | None = None
         size, response, began, done = 0, opened.first, time.monotonic(), False
         try:

@@ -29,15 +29,32 @@ _VERSION_WORDS = ("latest", "preview", "exp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a million tokens cost, in `currency`; that is empty where they cost nothing."""
+    """What a million tokens cost, in `currency`; that is empty where they cost nothing.
+
+    `cached` is for those of a prompt that the provider had kept, `written` for those that it keeps
+    from now on; None is the price of any other.
+    """
 
     prompt: float = 0.0
     completion: float = 0.0
+    cached: float | None = None
+    written: float | None = None
     currency: str = ""
 
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What a call of so many tokens costs."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+    def of(
+        self, prompt_tokens: int, completion_tokens: int, *, cached: int = 0, written: int = 0
+    ) -> float:
+        """What a call of so many tokens costs; `cached` and `written` are among the prompt's."""
+        at_cached = self.prompt if self.cached is None else self.cached
+        at_written = self.prompt if self.written is None else self.written
+        prompt = (prompt_tokens - cached - written) * self.prompt
+        kept = cached * at_cached + written * at_written
+        return (prompt + kept + completion_tokens * self.completion) / 1_000_000
+
+    def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What it costs if the provider keeps the whole prompt, where it takes more for that."""
+        written = prompt_tokens if self.written is not None and self.written > self.prompt else 0
+        return self.of(prompt_tokens, completion_tokens, written=written)
 
 
 FREE = Price()
@@ -48,6 +65,8 @@ class _Row(BaseModel):
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     completion: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(None, ge=0, allow_inf_nan=False)
+    written: float | None = Field(None, ge=0, allow_inf_nan=False)
 
 
 class _Table(BaseModel):
@@ -116,7 +135,7 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
             f" set budget.currency to {table.currency}, or give a table of prices in {currency}"
         )
     prices = {
-        name: Price(prompt=row.prompt, completion=row.completion, currency=currency)
+        name: Price(**row.model_dump(), currency=currency)
         for name, row in sorted(table.models.items())
     }
     return PriceTable(prices=prices, own=bool(path))

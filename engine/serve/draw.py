@@ -137,8 +137,9 @@ def show_failure(error: Exception, *, then: str = "") -> None:
 def usage_line(usage: Usage) -> str:
     """What language models did and cost, in one line."""
     cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
+    kept = f" ({usage.cached_tokens:,} of them kept by the provider)" if usage.cached_tokens else ""
     return (
-        f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in, "
+        f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in{kept}, "
         f"{usage.completion_tokens:,} out{cost}"
     )
 

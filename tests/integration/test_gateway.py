@@ -630,6 +630,19 @@ def test_a_day_counts_what_was_spent_before_the_library_was_opened(
     assert budget.spent == Usage(calls=3, prompt_tokens=9, completion_tokens=15)
 
 
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_what_the_provider_had_kept_is_counted_and_priced(
+    make: Make, openai_server: OpenAIServer, streams: bool
+) -> None:
+    openai_server.script(Reply("fine", tokens=(1_000, 10), cached=800))
+    gateway = make(price=Price(prompt=10.0, completion=0.0, cached=1.0))
+    told: list[str] = []
+    reply = gateway.ask(_prompt(), stage="map", tell=told.append if streams else None)
+    assert (reply.usage.prompt_tokens, reply.usage.cached_tokens) == (1_000, 800)
+    assert reply.usage.cost == pytest.approx((200 * 10 + 800 * 1) / 1_000_000)
+    assert gateway.total == reply.usage
+
+
 def test_a_limit_of_cost_without_a_price_is_refused_before_any_call(make: Make) -> None:
     with pytest.raises(SettingsError, match="test-model"):
         make(budget=Budget(max_cost=1.0))

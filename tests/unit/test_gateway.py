@@ -39,8 +39,14 @@ from engine.models.learned import Learned, Manner
 from engine.models.naming import answering_identity, identity_of
 from engine.models.prices import FREE, Price, PriceTable, is_local, load_prices, price_of
 from engine.models.rate import Pace
+from engine.models.response import Reported, reported_usage
 from engine.models.retrying import nature_of, patience
-from engine.models.structured import format_arguments, is_strict, with_longest_answer
+from engine.models.structured import (
+    format_arguments,
+    is_strict,
+    marked_instructions,
+    with_longest_answer,
+)
 from engine.models.thinking import stream_without_thoughts, without_thoughts
 from engine.settings import LlmSettings
 from engine.types import StageUsage, Usage
@@ -924,3 +930,79 @@ def test_what_was_answered_before_can_be_deleted_with_the_documents(
 
 def test_an_error_that_is_not_ours_is_not_taken_for_an_answer() -> None:
     assert isinstance(_as_ours(TypeError("choices")), ModelOutputError)
+
+
+# --- what a provider keeps of prompts -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("usage", "reported"),
+    [
+        pytest.param(
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 1,
+                "prompt_tokens_details": {"cached_tokens": 4},
+            },
+            Reported(prompt_tokens=9, completion_tokens=1, cached=4),
+            id="OpenAI",
+        ),
+        pytest.param(
+            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4},
+            Reported(prompt_tokens=9, completion_tokens=1, cached=4),
+            id="DeepSeek",
+        ),
+        pytest.param(
+            {
+                "input_tokens": 2,
+                "output_tokens": 1,
+                "cache_read_input_tokens": 4,
+                "cache_creation_input_tokens": 3,
+            },
+            Reported(prompt_tokens=9, completion_tokens=1, cached=4, written=3),
+            id="Anthropic, beside the prompt",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 1,
+                "prompt_tokens_details": {"cached_tokens": 99},
+            },
+            Reported(prompt_tokens=9, completion_tokens=1, cached=9),
+            id="more than there were",
+        ),
+        pytest.param(
+            {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None},
+            Reported(prompt_tokens=9, completion_tokens=1),
+            id="none",
+        ),
+    ],
+)
+def test_what_a_provider_had_kept_is_read_from_its_usage(
+    usage: dict[str, Any], reported: Reported
+) -> None:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+
+    response = ChatResponse(message=ChatMessage(content="x"), raw={"usage": usage})
+    assert reported_usage(response) == reported
+
+
+def test_kept_tokens_have_prices_of_their_own_where_there_are_any() -> None:
+    price = Price(prompt=4.0, completion=2.0, cached=0.4, written=5.0)
+    assert price.of(1_000_000, 0, cached=250_000, written=250_000) == 2.0 + 0.1 + 1.25
+    assert price.at_most(1_000_000, 0) == 5.0
+    assert Price(prompt=4.0).of(1_000_000, 0, cached=500_000) == 4.0
+
+
+def test_only_anthropics_models_are_told_to_keep_instructions() -> None:
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.llms import MockLLM
+
+    class Anthropic(MockLLM):
+        """Named as LlamaIndex's is."""
+
+    messages = [ChatMessage(role="system", content="Be brief."), ChatMessage(content="Who?")]
+    kept = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    assert marked_instructions(Anthropic(), messages) == {"extra_body": {"system": [kept]}}
+    assert marked_instructions(Anthropic(), messages[1:]) == {}
+    assert marked_instructions(MockLLM(), messages) == {}

@@ -189,12 +189,13 @@ def with_sources(text: str, citations: Sequence[Citation]) -> str:
     return "\n".join([text, "", "Sources", *lines]) if lines else text
 
 
-def usage_of(usage: Usage) -> dict[str, int]:
+def usage_of(usage: Usage) -> dict[str, object]:
     """Token counts by OpenAI's names."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
     }
 
 
