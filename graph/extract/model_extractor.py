@@ -18,11 +18,15 @@ from .model_packs import Pack, packs
 from .model_prompt import Correction, Gleaning, estimated_tokens, prompt_of
 from .model_records import Said
 from .model_reply import CUT_OFF, DAMAGED, ParsedReply, parse_reply
-from .model_schema import ExtractionSchema
+from .model_schema import DEFAULT_TYPES, ExtractionSchema
+from .plain_names import plain_names
 from .protocol import Extractor
 
 MIN_INVENTED = 2
 """So many names, none of which stands in the text: the answer is not about this text."""
+PLAIN_NAMES = 2
+NAMELESS = "it names nothing, and the text has names"
+"""Empty lists are an answer where rules find fewer names, or where other types are asked for."""
 logger = logging.getLogger("loregraph.graph.extract")
 
 
@@ -87,9 +91,19 @@ def _result(parsed: ParsedReply, pack: Pack, schema: ExtractionSchema) -> PackRe
         dropped.update(held.dropped)
         if held.named >= MIN_INVENTED and not held.placed:
             unusable[key] = f"none of the {held.named} names that it gives stands in the text"
+        elif not held.placed and _names_are_asked_for(schema) and _has_names(text):
+            unusable[key] = NAMELESS
         else:
             found[key] = held.extraction
     return PackResult(found=found, unusable=unusable, dropped=dropped)
+
+
+def _names_are_asked_for(schema: ExtractionSchema) -> bool:
+    return {*DEFAULT_TYPES} <= {*schema.entity_types}
+
+
+def _has_names(text: str) -> bool:
+    return len(plain_names(text)) >= PLAIN_NAMES
 
 
 def _size(result: PackResult) -> int:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extract.model_extractor import PackResult, read_reply
+from graph.extract.model_extractor import NAMELESS, PackResult, read_reply
 from graph.extract.model_json import find_json
 from graph.extract.model_packs import Pack
 from graph.extract.model_reply import CUT_OFF, LEFT_OUT, parse_reply
@@ -143,10 +143,28 @@ def test_a_reply_that_cannot_be_used_says_why(reply: str, reason: str | None) ->
     assert result.unusable == ({} if reason is None else {"a": reason})
 
 
-def test_empty_lists_are_an_answer() -> None:
-    result = read_reply('{"chunks":[{"n":1,"entities":[],"relations":[]}]}', PACK, SCHEMA)
-    assert result.found == {"a": Extraction()}
-    assert result.unusable == {"b": LEFT_OUT}
+@pytest.mark.parametrize(
+    ("text", "types", "reason"),
+    [
+        pytest.param("The sea was calm, and nothing at all happened.", (), None, id="no names"),
+        pytest.param("# Ada Brine\n\n- Tom Reed\n- Port Avel", (), None, id="headings and lists"),
+        pytest.param("The lamp was lit by Ada Brine that same night.", (), None, id="a name"),
+        pytest.param(
+            "The lamp of Port Avel was lit by Ada Brine.", ("DISEASE",), None, id="other types"
+        ),
+        pytest.param(
+            "The lamp of Port Avel was lit by Ada Brine.", (), NAMELESS, id="names in a sentence"
+        ),
+        pytest.param("林若溪于一九六一年在岛上创建了海燕站。", (), NAMELESS, id="Chinese names"),
+    ],
+)
+def test_empty_lists_are_an_answer_unless_the_text_plainly_has_names(
+    text: str, types: tuple[str, ...], reason: str | None
+) -> None:
+    reply = '{"chunks":[{"n":1,"entities":[],"relations":[]}]}'
+    result = read_reply(reply, Pack(keys=("a",), texts=(text,)), ExtractionSchema.of(types))
+    assert result.found == ({"a": Extraction()} if reason is None else {})
+    assert result.unusable == ({} if reason is None else {"a": reason})
 
 
 def test_of_a_reply_that_was_cut_off_the_whole_chunks_are_kept() -> None:
