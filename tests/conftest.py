@@ -11,11 +11,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from openai_server import OpenAIServer
 from postgres_server import PostgresServer, programs
 from redis_server import RedisServer
 
 _GLOBALS_MODULE = "llama_index.core.settings"
+
+# What holds of every value holds on a busy machine, too.
+settings.register_profile(
+    "loregraph", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("loregraph")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.ingestion import IngestionPipeline
@@ -138,7 +138,7 @@ LANGUAGES = st.sampled_from(["", "python", "javascript", "c", "cobol"])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @example("# A heading\n\n" * 5, "markdown", "", 16, 0)
 @example("a" * 3000 + "\r\n" + "海" * 3000, "text", "", 32, 16)
 @example("Ann: " + "no end " * 900, "transcript", "", 40, 8)
@@ -169,7 +169,7 @@ def test_chunks_slice_back_cover_all_and_keep_order_and_limit(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8)
 @given(TEXTS, SHAPES, LANGUAGES)
 def test_the_same_text_gives_the_same_nodes(
     strategy: Strategy, text: str, shape: str, language: str

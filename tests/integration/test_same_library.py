@@ -74,7 +74,6 @@ def apply(engine: KnowledgeEngine, taken: Sequence[Step]) -> dict[str, int]:
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )

@@ -48,7 +48,7 @@ def as_networkx(edges: Edges) -> networkx.Graph:
 
 
 @given(graphs, ends)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_distances_are_those_of_networkx(edges: Edges, node: int) -> None:
     known = networkx.single_source_shortest_path_length(as_networkx(edges), node, cutoff=3)
     found = build(edges).distances(node, most=3)
@@ -56,7 +56,7 @@ def test_distances_are_those_of_networkx(edges: Edges, node: int) -> None:
 
 
 @given(graphs, ends, ends)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_paths_are_all_simple_paths_shortest_and_then_strongest_first(
     edges: Edges, start: int, end: int
 ) -> None:
@@ -76,7 +76,7 @@ def test_paths_are_all_simple_paths_shortest_and_then_strongest_first(
 
 
 @given(graphs, st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_order_of_relations_changes_no_path(edges: Edges, random: object) -> None:
     mixed = list(edges)
     random.shuffle(mixed)  # type: ignore[attr-defined]

@@ -177,7 +177,7 @@ FRAGMENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(FRAGMENTS, max_size=40).map("".join),
     st.lists(st.one_of(st.text(max_size=20), st.lists(st.integers(-2, 30)).map(json.dumps))),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
@@ -125,7 +125,7 @@ steps = st.tuples(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20)
 @given(taken=st.lists(st.lists(steps, min_size=1, max_size=3), min_size=1, max_size=4))
 def test_what_is_derived_step_by_step_is_what_is_derived_at_once(
     taken: list[list[tuple[str, int, str]]],

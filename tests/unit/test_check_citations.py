@@ -217,7 +217,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=6)), max_size=14),
     st.sampled_from(["keep", "flag", "drop"]),
@@ -242,7 +242,7 @@ def test_whatever_a_model_says_marks_and_quotes_and_claims_hold(
     assert checked("".join(pieces), policy) == found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([p for p in PIECES if "`" not in p and p not in "[]"]), max_size=12)
 )

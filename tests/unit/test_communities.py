@@ -40,7 +40,7 @@ def cliques(count: int, size: int) -> list[Edge]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edges=graphs, max_size=st.integers(1, 12), neighbours=st.integers(1, 4))
 def test_every_entity_is_in_exactly_one_community_of_every_level(
     edges: list[Edge], max_size: int, neighbours: int
@@ -52,7 +52,7 @@ def test_every_entity_is_in_exactly_one_community_of_every_level(
         assert sorted(members) == ids
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edges=graphs, max_size=st.integers(1, 12))
 def test_children_refine_their_parents(edges: list[Edge], max_size: int) -> None:
     found = communities(entities_of(edges), edges, max_size=max_size, seed=1)
@@ -71,7 +71,7 @@ def test_children_refine_their_parents(edges: list[Edge], max_size: int) -> None
         assert sorted(members) == list(by_id[parent_id].entity_ids)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edges=graphs, order=st.randoms(use_true_random=False))
 def test_the_order_and_direction_of_edges_do_not_matter(
     edges: list[Edge], order: random.Random
@@ -85,7 +85,7 @@ def test_the_order_and_direction_of_edges_do_not_matter(
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edges=graphs)
 def test_no_community_reaches_over_two_components(edges: list[Edge]) -> None:
     graph = networkx.Graph()
@@ -100,7 +100,7 @@ def test_no_community_reaches_over_two_components(edges: list[Edge]) -> None:
         assert len({component[one] for one in community.entity_ids}) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(edges=graphs)
 def test_a_change_in_one_component_leaves_the_others_as_they_are(edges: list[Edge]) -> None:
     elsewhere = [(f"x{a}", f"x{b}", weight) for a, b, weight in cliques(4, 6)]

@@ -112,7 +112,7 @@ _CURATIONS = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(_CURATIONS, st.randoms(use_true_random=False))
 def test_decisions_act_in_the_order_of_their_numbers(
     curations: list[Curation], random: object

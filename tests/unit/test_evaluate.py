@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
@@ -42,7 +42,6 @@ def _judge(ranking: list[str], gold: list[str]) -> list[frozenset[int]]:
     return [frozenset({gold.index(name)} if name in gold else ()) for name in ranking]
 
 
-@settings(deadline=None)  # the other implementation is slow to begin
 @given(rankings, golds)
 def test_figures_are_those_of_another_implementation(ranking: list[str], gold: set[str]) -> None:
     measures = pytest.importorskip("ir_measures")

@@ -314,7 +314,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.one_of(st.lists(_PIECES, max_size=25).map("".join), st.text(max_size=80)))
 def test_offsets_slice_back_to_the_surface(text: str) -> None:
     assert_well_formed(text, _SHARED.extract([text])[0])
@@ -323,7 +323,7 @@ def test_offsets_slice_back_to_the_surface(text: str) -> None:
 _SHARED = LanguageExtractor()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=200))
 def test_a_shadow_is_as_long_as_its_text(text: str) -> None:
     assert len(shadow_of(text)) == len(text)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 
@@ -107,7 +107,6 @@ def test_the_identity_changes_with_all_that_decides_results() -> None:
 # --- packs -------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 120))
 def test_packs_hold_every_chunk_once_in_order_within_their_limits(
     sizes: list[int], target: int

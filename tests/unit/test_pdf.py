@@ -144,7 +144,7 @@ def test_pages_are_joined_and_their_starts_known() -> None:
     assert found.metadata["pages"] == "3"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(["", "One line", "Another (line)", "x"]), min_size=1, max_size=5))
 def test_each_page_starts_where_its_text_does(lines: list[str]) -> None:
     if not any(lines):
@@ -198,7 +198,7 @@ def test_what_crosses_the_columns_parts_them() -> None:
 
 
 @given(st.permutations(range(12)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_order_of_drawing_does_not_matter(order: list[int]) -> None:
     pieces = [
         Piece(

@@ -323,7 +323,7 @@ _NAMES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(_NAMES, max_size=14), st.randoms(use_true_random=False))
 def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], random: object) -> None:
     aliases = list(zip([n.key for n in names[::2]], [n.key for n in names[1::2]], strict=False))
@@ -334,7 +334,7 @@ def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], rando
     assert resolve(shuffled, mixed) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(_NAMES, max_size=14))
 def test_entities_partition_the_keys(names: list[Name]) -> None:
     entities, merges = resolve(names)
@@ -344,7 +344,7 @@ def test_entities_partition_the_keys(names: list[Name]) -> None:
     assert len({e.id for e in entities}) == len(entities)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(_NAMES, max_size=12))
 def test_an_unrelated_name_changes_no_other_entity(names: list[Name]) -> None:
     stranger = name("zanzibar zeppelin works", "ORGANISATION", documents="elsewhere")

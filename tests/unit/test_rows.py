@@ -87,7 +87,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_table_holds_exactly_the_rows_and_counts_what_changed(
     connection: Connection, table: Table, rows: st.SearchStrategy
 ) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(first=rows, second=rows)
     def check(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> None:
         replace_rows(connection, table, first)

@@ -98,7 +98,7 @@ _pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pieces=st.lists(_pieces, max_size=8), separator=st.sampled_from([" ", "", ", "]))
 def test_looking_up_what_may_be_a_name_finds_what_matching_all_names_finds(
     view: GraphView, connection: Connection, pieces: list[str], separator: str

@@ -269,7 +269,7 @@ _NAMES = st.builds(
 _BESIDE = st.dictionaries(_KEYS, st.frozensets(_KEYS, max_size=4), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(_NAMES, max_size=10), _BESIDE, st.randoms(use_true_random=False))
 def test_order_changes_nothing(
     names: list[Name], beside: dict[str, frozenset[str]], random: object
@@ -284,7 +284,7 @@ def test_order_changes_nothing(
 _DOCUMENTS = st.lists(st.lists(_KEYS, min_size=1, max_size=3, unique=True), min_size=2, max_size=3)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(_DOCUMENTS)
 def test_removing_a_document_is_never_having_added_it(documents: list[list[str]]) -> None:
     held, fresh = _library(documents), _library(documents[1:], first=1)

@@ -153,7 +153,7 @@ DOCUMENTS = st.lists(FRAGMENTS, max_size=30).map("".join)
         pytest.param(sentence_window(size=32, window=3), id="sentence window"),
     ],
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=DOCUMENTS)
 def test_chunks_cover_the_text_and_lie_in_what_is_read(parser: SpanNodeParser, text: str) -> None:
     measure = Measure(text, TOKENISER)

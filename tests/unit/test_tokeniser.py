@@ -57,7 +57,7 @@ def _both() -> list[Tokeniser]:
 
 
 @given(text=ANY_TEXT)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) -> None:
     for tokeniser in _both():
         spans = tokeniser.spans(text)
@@ -67,7 +67,7 @@ def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) ->
 
 
 @given(text=ANY_TEXT, prefix=st.sampled_from(["", "Title. ", "Title"]), limit=st.integers(4, 40))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_windows_join_to_the_text_and_keep_the_limit(text: str, prefix: str, limit: int) -> None:
     for tokeniser in _both():
         pieces = windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
@@ -82,7 +82,7 @@ def test_windows_join_to_the_text_and_keep_the_limit(text: str, prefix: str, lim
 
 
 @given(words=st.lists(st.sampled_from(["tide", "海", "Å", "x" * 120, "…", "naïve"]), max_size=900))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_counting_by_blocks_changes_no_token(words: list[str]) -> None:
     text = " ".join(words * 3)
     for tokeniser in _both():
@@ -124,7 +124,7 @@ def test_coverage_and_readability_of_scripts(
 
 
 @given(text=ANY_TEXT)
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_shares_stay_between_nought_and_one(text: str) -> None:
     for tokeniser in _both():
         assert 0.0 <= tokeniser.coverage(text) <= 1.0

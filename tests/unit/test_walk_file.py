@@ -58,9 +58,7 @@ def _plain(value: object) -> object:
     return value
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows)
 def test_what_was_kept_is_what_was_built(tmp_path: Path, passages) -> None:
     folder = tmp_path / "kept"

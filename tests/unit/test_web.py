@@ -304,7 +304,7 @@ MARKUP = re.compile(r"\S+").findall(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(MARKUP), max_size=40))
 def test_any_markup_gives_the_same_text_twice(parts: list[str]) -> None:
     html = f"<html><body>{' '.join(parts)} end</body></html>".encode()
