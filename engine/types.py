@@ -206,11 +206,15 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a question goes and why. `confidence` is 0.5 (undecided) to 1."""
+    """Where a question goes and why, in its language. `confidence` is 0.5 (undecided) to 1.
+
+    `signs` is what the rules went by: what they found, with its weight, above 0 for the whole.
+    """
 
     mode: Mode
     reason: str
     confidence: float
+    signs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

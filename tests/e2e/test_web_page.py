@@ -292,6 +292,11 @@ def test_the_page_speaks_chinese_and_keeps_to_it(browser: Any, server: ApiServer
         box.fill("谁点亮了鸥港灯塔？")
         box.press("Enter")
         page.get_by_role("button", name="来源 1：").wait_for()
+        assert "问的是具体的事：" in page.locator(".answer .route").inner_text()
+        page.get_by_text("查找过程").click()
+        stages = page.locator(".making th[scope=row]").all_inner_texts()
+        assert "选择方式" in stages
+        assert not [one for one in stages if re.search("[A-Za-z]", one)]
         page.get_by_role("button", name="Switch to English").click()
         page.get_by_role("link", name="Documents").wait_for()
         assert page.get_by_role("article", name="谁点亮了鸥港灯塔？").is_visible()

@@ -70,7 +70,7 @@ def test_a_question_in_doubt_goes_both_ways_and_says_so(engine) -> None:
     assert answer.mode == "both"
     assert answer.route is not None
     assert answer.route.mode == "both"
-    assert answer.route.reason.startswith("both, in doubt: local")
+    assert answer.route.reason.endswith("both are answered")
     assert answer.text == engine.ask(QUESTION, mode="both").text
 
 
@@ -122,7 +122,7 @@ def test_the_model_is_asked_for_the_way_once_and_that_is_booked(written, openai_
 
     assert (answer.mode, answer.text) == ("local", "Ada Brine lit the lamp. [1]")
     assert answer.route is not None
-    assert answer.route.reason == "local: the model: one lamp"
+    assert answer.route.reason == "the model says: one lamp"
     assert answer.usage.calls == 2
     assert again.usage.calls == 0
     assert [row.calls for row in written.usage() if row.stage == "route"] == [1]

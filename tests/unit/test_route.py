@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from llama_index.core.tools.types import ToolMetadata
 
 from engine.answer.language import Language, language_of
 from engine.answer.routing.by_model import read_route, route_prompt
-from engine.answer.routing.cues import names_in
+from engine.answer.routing.cues import CUES, names_in
 from engine.answer.routing.likeness import learn, shipped
 from engine.answer.routing.prototypes import (
     GLOBAL_QUESTIONS_ZH,
     LOCAL_QUESTIONS_ZH,
     typical_questions,
 )
+from engine.answer.routing.reasons import LIKENESS, because
 from engine.answer.routing.scope import decide
 from engine.answer.routing.selector import ScopeSelector
 from engine.answer.routing.two_questions import goes_both_ways
@@ -176,7 +178,7 @@ def test_the_selector_chooses_by_name_and_says_why() -> None:
     result = ScopeSelector().select(TOOLS, "What are the main themes across these documents?")
 
     assert result.ind == 0
-    assert result.reason.startswith("global: ")
+    assert result.reason.startswith("the whole is asked for: it ")
     assert ScopeSelector().select(TOOLS[::-1], "Who founded it?").ind == 0
 
 
@@ -222,7 +224,11 @@ def test_what_stays_in_doubt_goes_both_ways_local_first() -> None:
     result = selector().select(TOOLS, IN_DOUBT)
 
     assert [TOOLS[index].name for index in result.inds] == ["local", "global"]
-    assert all(reason.startswith("both, in doubt: global") for reason in result.reasons)
+    (reason,) = set(result.reasons)
+    assert (
+        reason
+        == "可能问具体的事（提到 2 个名称），也可能问整体（与典型的整体问题相似，询问主题或趋势）：两方面都作答"
+    )
 
 
 def test_without_both_what_stays_in_doubt_goes_the_likelier_way() -> None:
@@ -239,7 +245,7 @@ def test_a_model_is_asked_only_in_doubt() -> None:
     assert selector(ask=ask).route("谁创立了这家公司？").mode == "local"
     assert asked == []
     route = selector(ask=ask).route(IN_DOUBT)
-    assert (route.mode, route.reason) == ("local", "local: the model: two people")
+    assert (route.mode, route.reason) == ("local", "模型判断：two people")
     assert len(asked) == 1
 
 
@@ -250,7 +256,7 @@ def test_a_model_that_fails_leaves_the_rules_and_says_why() -> None:
     for options, mode in (({}, "both"), ({"both": False}, "global")):
         route = selector(ask=fail, **options).route(IN_DOUBT)
         assert route.mode == mode
-        assert route.reason.endswith("the model was no help: nobody answers")
+        assert route.reason.endswith("模型未能判断：nobody answers")
 
 
 def test_the_instructions_of_a_route_never_vary_and_the_question_is_fenced() -> None:
@@ -350,7 +356,7 @@ def test_a_question_that_is_two_goes_both_ways(question: str) -> None:
     route = ScopeSelector().route(question)
 
     assert route.mode == "both"
-    assert route.reason.startswith("both: one thing is asked for (")
+    assert route.reason.startswith(("it asks for one thing (“", "既问具体的事（“"))
     assert ScopeSelector(both=False).route(question).mode != "both"
 
 
@@ -367,3 +373,46 @@ def test_a_question_that_is_two_goes_both_ways(question: str) -> None:
 )
 def test_two_halves_of_one_kind_go_one_way(question: str) -> None:
     assert goes_both_ways(question, decide) is None
+
+
+# --- reasons --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        pytest.param(
+            "Who founded Gull Quay in 1901?",
+            "one thing is asked for: it holds a number, names something and asks who, when"
+            " or where",
+            id="one thing",
+        ),
+        pytest.param(
+            "谁在1901年创立了这家公司？",
+            "问的是具体的事：与典型的具体问题相似，询问人物、时间或地点，含有数字",
+            id="one thing, in Chinese",
+        ),
+        pytest.param("Hm", "nothing in the question points to the whole library", id="no sign"),
+    ],
+)
+def test_a_reason_is_said_as_a_person_would(question: str, reason: str) -> None:
+    assert decide(question).reason == reason
+
+
+@pytest.mark.parametrize(
+    "sign", [*(cue.name for cue in CUES), "holds 1 name(s)", "states many conditions", LIKENESS]
+)
+def test_every_sign_has_words_in_both_languages(sign: str) -> None:
+    for said in (
+        because({sign: 1.0}, "global", "en"),
+        because({sign: -1.0}, "local", "en"),
+    ):
+        assert not re.search(r"[\u4e00-\u9fff]|Chinese|\(s\)", said)
+    for said in (because({sign: 1.0}, "global", "zh"), because({sign: -1.0}, "local", "zh")):
+        assert not re.search(r"[A-Za-z]", said)
+
+
+def test_what_the_rules_went_by_is_told_with_its_weights() -> None:
+    signs = decide("What are the main themes of the archive?").signs
+    assert signs["asks for the main matters"] > 0
+    assert signs["names the collection"] > 0

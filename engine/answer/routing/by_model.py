@@ -14,8 +14,9 @@ from typing import Any, get_args
 from ...errors import ModelError
 from ...index.door import Prompt, find_json
 from ...types import Mode, Route
-from ..language import ABSTENTION, language_of
+from ..language import ABSTENTION, Language, language_of
 from ..prompts import fence, fill, load
+from .reasons import by_word_of_model
 
 Ask = Callable[[Prompt], str]
 """A model's reply to a prompt; raises `ModelError`."""
@@ -34,18 +35,24 @@ CONFIDENCE = 0.85
 _MAX_OUTPUT_TOKENS = 256
 _MAX_REASON = 160
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_NO_HELP: dict[Language, str] = {
+    "en": "the model was no help: {error}",
+    "zh": "模型未能判断：{error}",
+}
+_NO_WAY: dict[Language, str] = {"en": "the model named no way", "zh": "模型没有说明方式"}
 _SAID = re.compile(r"(?<![\w-])(local|global|both)(?![\w-])", re.IGNORECASE)
 
 
 def route_by_model(question: str, ask: Ask) -> tuple[Route | None, str]:
     """The model's word, or None and in one line why there is none. Model errors are such a line."""
+    language = language_of(question)
     try:
         reply = ask(route_prompt(question))
     except ModelError as error:
-        return None, f"the model was no help: {error}"
-    read = read_route(reply)
+        return None, _NO_HELP[language].format(error=error)
+    read = read_route(reply, language)
     if read is None:
-        return None, "the model named no way"
+        return None, _NO_WAY[language]
     return read, ""
 
 
@@ -61,16 +68,16 @@ def route_prompt(question: str) -> Prompt:
     )
 
 
-def read_route(reply: str) -> Route | None:
+def read_route(reply: str, language: Language = "en") -> Route | None:
     """The way that a reply names; None where it names none, or more than one."""
     for value in find_json(reply).values:
         if isinstance(value, dict):
             fields = {str(key).strip().casefold(): field for key, field in value.items()}
             mode = _mode(str(fields.get("mode", "")))
             if mode is not None:
-                return _route(mode, str(fields.get("reason") or ""))
+                return _route(mode, str(fields.get("reason") or ""), language)
     mode = _mode(_THINKING.sub(" ", reply))
-    return _route(mode, "") if mode is not None else None
+    return _route(mode, "", language) if mode is not None else None
 
 
 def _mode(text: str) -> Mode | None:
@@ -79,8 +86,6 @@ def _mode(text: str) -> Mode | None:
     return modes[0] if len(modes) == 1 else None
 
 
-def _route(mode: Mode, reason: str) -> Route:
+def _route(mode: Mode, reason: str, language: Language) -> Route:
     said = " ".join(reason.split())[:_MAX_REASON]
-    return Route(
-        mode=mode, reason=f"{mode}: the model{f': {said}' if said else ''}", confidence=CONFIDENCE
-    )
+    return Route(mode=mode, reason=by_word_of_model(said, language), confidence=CONFIDENCE)

@@ -78,8 +78,15 @@ class NarrowedQuestion(QueryBundle):
         """The router's decision."""
         self.route = route
         self.tell(RouteEvent(route=route))
-        gave = f"{route.mode}, confidence {route.confidence:.2f}"
-        self.steps.lap("route", route.reason, gave, self.query_str, confidence=route.confidence)
+        signs = {name: round(weight, 2) for name, weight in route.signs.items()}
+        self.steps.lap(
+            "route",
+            f"{route.mode}: {route.reason}",
+            f"{route.mode}, confidence {route.confidence:.2f}",
+            self.query_str,
+            confidence=route.confidence,
+            **signs,
+        )
 
 
 class AnswerEngine(BaseQueryEngine):

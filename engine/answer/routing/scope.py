@@ -8,15 +8,13 @@ corpus (`global`); how far it is from 0 is the confidence. Knows nothing of mode
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...types import Mode, Route
 from ..language import language_of
 from .cues import cues_of
 from .likeness import word_likeness
-
-_TYPICAL = "likeness to typical questions"
+from .reasons import LIKENESS, because
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +52,14 @@ def decide(
     language = language_of(question)
     weights = _BY_WORDS[language] if vector_likeness is None else _BY_VECTORS
     found = word_likeness(question, language) if vector_likeness is None else vector_likeness
-    parts = [(_TYPICAL, weights.likeness * found)]
-    parts += [
-        (name, weights.cues * weight) for name, weight in cues_of(question, known_names=known_names)
-    ]
-    total = weights.prior + sum(weight for _, weight in parts)
+    signs = {LIKENESS: weights.likeness * found} | {
+        name: weights.cues * weight for name, weight in cues_of(question, known_names=known_names)
+    }
+    total = weights.prior + sum(signs.values())
     mode: Mode = "global" if total > 0 else "local"
     return Route(
-        mode=mode, reason=_reason(parts, mode), confidence=1.0 / (1.0 + math.exp(-abs(total)))
+        mode=mode,
+        reason=because(signs, mode, language),
+        confidence=1.0 / (1.0 + math.exp(-abs(total))),
+        signs=signs,
     )
-
-
-def _reason(parts: Sequence[tuple[str, float]], mode: Mode) -> str:
-    sign = 1 if mode == "global" else -1
-    speaking = sorted(
-        (part for part in parts if part[1] * sign >= 0.05), key=lambda part: -part[1] * sign
-    )
-    if not speaking:
-        return f"{mode}: nothing in the question points to the whole corpus"
-    named = "; ".join(f"{name} ({weight:+.1f})" for name, weight in speaking[:3])
-    return f"{mode}: {named}"

@@ -20,10 +20,11 @@ from llama_index.core.tools.types import ToolMetadata
 
 from ...errors import QuestionError
 from ...index.filters import DocumentFilter
-from ...types import Route
+from ...types import Mode, Route
 from ..language import Language, language_of
 from .by_model import Ask, route_by_model
 from .likeness import VectorLikeness, learn, shipped
+from .reasons import as_two, in_doubt
 from .router import NarrowedQuestion
 from .scope import decide
 from .two_questions import SURE as SURE_OF_HALVES
@@ -115,7 +116,8 @@ class ScopeSelector(BaseSelector):
         """
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
-            return _as_two(*two)
+            reason = as_two(*two, language_of(question))
+            return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES)
         ruled = self.rule(question, within)
         if ruled.confidence >= self._sure:
             return ruled
@@ -124,10 +126,9 @@ class ScopeSelector(BaseSelector):
             said, why = route_by_model(question, self._ask)
             if said is not None:
                 return said if self._both or said.mode != "both" else ruled
-        reason = f"{ruled.reason}; {why}" if why else ruled.reason
-        if self._both:
-            return replace(ruled, mode="both", reason=f"both, in doubt: {reason}")
-        return replace(ruled, reason=reason)
+        mode: Mode = "both" if self._both else ruled.mode
+        reason = in_doubt(ruled.signs, language_of(question)) if self._both else ruled.reason
+        return replace(ruled, mode=mode, reason=f"{reason}; {why}" if why else reason)
 
     def rule(self, question: str, within: DocumentFilter | None = None) -> Route:
         """Local or global, by words, names and likeness alone."""
@@ -159,11 +160,6 @@ class ScopeSelector(BaseSelector):
 def _within(query: QueryBundle) -> DocumentFilter | None:
     """Which documents a question may see."""
     return query.within if isinstance(query, NarrowedQuestion) else None
-
-
-def _as_two(specific: str, whole: str) -> Route:
-    reason = f"both: one thing is asked for ({specific!r}), and the whole ({whole!r})"
-    return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES)
 
 
 def _told(route: Route, query: QueryBundle) -> Route:

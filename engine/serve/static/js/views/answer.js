@@ -8,6 +8,7 @@ import { plain } from "../plain.js";
 import { prose } from "../prose.js";
 import { openSource } from "../source.js";
 import { failure } from "../states.js";
+import { languageOf, stepName } from "../steps.js";
 import { making } from "./making.js";
 
 const FIRST_SOURCES = 8;
@@ -68,10 +69,6 @@ function announce(entry, what) {
   else say(t(`answer.${entry.state}`));
 }
 
-/** A route's reason without its weights, which stand in its title. */
-const inWords = (reason, mode) =>
-  reason.replace(`${mode}: `, "").replaceAll(/ \([+-]\d+(\.\d+)?\)/g, "");
-
 function routeLine(entry) {
   const mode = entry.route?.mode ?? entry.mode;
   if (!mode) return null;
@@ -84,10 +81,7 @@ function routeLine(entry) {
       "span",
       {},
       entry.route
-        ? quoted(inWords(entry.route.reason, mode), "span", {
-            lang: "en",
-            title: entry.route.reason,
-          })
+        ? quoted(entry.route.reason, "span", { lang: languageOf(entry.route.reason) })
         : t("answer.asAsked"),
     ),
     sure &&
@@ -106,7 +100,7 @@ function stepList(entry) {
     el(
       "li",
       {},
-      el("span", { class: "step-name" }, step.stage),
+      el("span", { class: "step-name" }, stepName(step.stage)),
       " ",
       quoted(step.detail, "span", { class: "soft" }),
     ),

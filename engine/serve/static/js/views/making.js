@@ -5,6 +5,7 @@ import { duration, number, pageName, shortName, usageLine } from "../format.js";
 import { t } from "../i18n.js";
 import { plain } from "../plain.js";
 import { openSource } from "../source.js";
+import { languageOf, stepName } from "../steps.js";
 
 /** A disclosure with stages and passages, or null where nothing is known of either. */
 export function making(entry) {
@@ -24,11 +25,11 @@ function stages(steps) {
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, step.stage),
+      el("th", { scope: "row" }, stepName(step.stage)),
       el(
         "td",
-        { dir: "auto", lang: "en" },
-        step.detail,
+        { dir: "auto" },
+        el("span", { lang: languageOf(step.detail) }, step.detail),
         el(
           "span",
           { class: "figures" },
