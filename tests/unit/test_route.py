@@ -225,10 +225,8 @@ def test_what_stays_in_doubt_goes_both_ways_local_first() -> None:
 
     assert [TOOLS[index].name for index in result.inds] == ["local", "global"]
     (reason,) = set(result.reasons)
-    assert (
-        reason
-        == "可能问具体的事（提到 2 个名称），也可能问整体（与典型的整体问题相似，询问主题或趋势）：两方面都作答"
-    )
+    assert reason.startswith("可能问具体的事（提到 2 个名称），也可能问整体（")
+    assert reason.endswith("，询问主题或趋势）：两方面都作答")
 
 
 def test_without_both_what_stays_in_doubt_goes_the_likelier_way() -> None:
