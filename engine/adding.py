@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Adding:
-    """What can be added to a library and removed from it.
+    """What can be added to a library, said of what it holds, and removed from it.
 
     Args:
         documents: who writes.
@@ -168,4 +168,25 @@ class Adding:
         wish = Wish(namespace=namespace)
         return self._documents.remove(
             [wish.id_of(name) for name in wanted], progress=progress or silent
+        )
+
+    def describe(
+        self,
+        document_id: str,
+        metadata: Mapping[str, MetaValue],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Say something else of a document: `metadata` replaces what you gave with it before.
+
+        What the document says of itself stays, under what you say. Nothing is read again.
+
+        Raises:
+            SourceError: a namespace or metadata that cannot be.
+        """
+        return self._documents.describe(
+            Wish(namespace=namespace).id_of(document_id),
+            chosen((), (), (), namespace, metadata),
+            progress=progress or silent,
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .choice import Choice
+from .describing import put_given
 from .errors import SourceError
 from .index.indexer import Indexer, Work
 from .index.library import Library
@@ -149,8 +150,7 @@ class Documents:
             for wanted in sorted(set(document_ids)):
                 names = [row.id for row in known.values() if wanted in (row.id, row.source)]
                 if not names:
-                    reason = "is not in the library: `loregraph stats --documents` lists the ids"
-                    failures.append(SourceFailure(source=wanted, reason=reason))
+                    failures.append(_not_held(wanted))
                 for name in names:
                     self._indexer.remove(name)
                     removed.add(name)
@@ -159,6 +159,21 @@ class Documents:
         self._changed()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(work.seconds)
+        )
+
+    def describe(self, name: str, choice: Choice, *, progress: Progress) -> IngestReport:
+        """Replace what the owner says of one document."""
+        work = Work()
+        with self._library.writer():
+            changed = put_given(self._library, name, choice.metadata or {})
+            self._indexer.derive(work=work, progress=progress)
+        if changed is None:
+            return IngestReport(failed=(_not_held(name),))
+        self._changed()
+        return IngestReport(
+            changed=(name,) if changed else (),
+            unchanged=() if changed else (name,),
+            seconds=dict(work.seconds),
         )
 
     # --- how --------------------------------------------------------------------------------
@@ -343,6 +358,11 @@ class Documents:
 
 
 _NOTHING_FOUND = Found([], [], [], [], [])
+
+
+def _not_held(name: str) -> SourceFailure:
+    reason = "is not in the library: `loregraph stats --documents` lists the ids"
+    return SourceFailure(source=name, reason=reason)
 
 
 def _by_source(failure: SourceFailure) -> tuple[str, str]:

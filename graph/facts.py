@@ -73,6 +73,11 @@ def generation(connection: Connection) -> int:
     return int(read_state(connection, "generation") or 0)
 
 
+def raise_generation(connection: Connection) -> None:
+    """What was made of the facts so far is of an older generation."""
+    write_state(connection, "generation", str(generation(connection) + 1))
+
+
 def derived_generation(connection: Connection) -> int:
     """The generation that the derived rows rest on; -1 before the first time."""
     return int(read_state(connection, "derived") or -1)
@@ -350,4 +355,4 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
         connection.execute(
             update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
         )
-    write_state(connection, "generation", str(generation(connection) + 1))
+    raise_generation(connection)

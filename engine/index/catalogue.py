@@ -30,8 +30,8 @@ _PENDING = "SELECT count(*) FROM pending JOIN chunks ON chunks.id = chunk_id WHE
 class DocumentInfo:
     """What is known of a document without its text.
 
-    `metadata` are what the source says of itself under what its owner gave; `pages` counts pages, 0
-    where the format has none; `characters` is the length of the text.
+    `metadata` are what the source says of itself under what its owner gave, which `given` holds
+    alone; `pages` counts pages, 0 where the format has none; `characters` is the text's length.
     """
 
     id: str
@@ -44,6 +44,7 @@ class DocumentInfo:
     pages: int
     characters: int
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+    given: Mapping[str, MetaValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,4 +235,5 @@ def _info(row: Row[Any]) -> DocumentInfo:
         pages=len(json.loads(row.pages)),
         characters=row.characters,
         metadata={**metadata_values(row.metadata), **metadata_values(row.given)},
+        given=metadata_values(row.given),
     )

@@ -70,6 +70,24 @@ def test_a_document_says_what_is_known_of_it(client: httpx.Client) -> None:
     assert {key: found[key] for key in listed["items"][0]} == listed["items"][0]
 
 
+def test_what_is_said_of_a_document_is_replaced_and_counts_at_once(
+    server: ApiServer, client: httpx.Client
+) -> None:
+    server.add_text("Ola Trent mended the buoy.", document_id="buoy", metadata={"tags": ["old"]})
+    said = {"tags": ["new"], "date": "2024-05-01"}
+    done = client.patch("/v1/documents/buoy", json={"metadata": said})
+    assert (done.status_code, done.json()["changed"]) == (200, ["buoy"])
+    assert client.get("/v1/documents/buoy").json()["given"] == said
+    for tag, names in (("old", []), ("new", ["buoy"])):
+        asked = {"question": "Who mended the buoy?", "filters": [f"tags={tag}"]}
+        found = client.post("/v1/retrieve", json=asked).json()["items"]
+        assert [each["document_id"] for each in found] == names
+    assert client.patch("/v1/documents/none", json={"metadata": {}}).status_code == 404
+    wrong = client.patch("/v1/documents/buoy", json={"metadata": {"tags": {"a": 1}}})
+    assert wrong.status_code == 422
+    assert client.delete("/v1/documents/buoy").status_code == 200
+
+
 def test_pages_of_documents_hold_while_others_come_and_go(
     server: ApiServer, client: httpx.Client
 ) -> None:

@@ -80,6 +80,7 @@ EVERYTHING = [
     ("GET", "/v1/namespaces"),
     ("GET", "/v1/documents"),
     ("GET", "/v1/documents/north::ship"),
+    ("PATCH", "/v1/documents/north::ship"),
     ("DELETE", "/v1/documents/north::ship"),
     ("GET", "/v1/document-text?id=north::ship"),
     ("GET", "/v1/jobs"),

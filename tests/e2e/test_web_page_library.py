@@ -105,6 +105,17 @@ def test_a_text_is_written_with_tags_and_found_by_them(tab: Tab) -> None:
     page.locator("#source .running").wait_for()
     page.get_by_text("About this document").click()
     assert "red, boats" in page.locator("#source dl").inner_text()
+    page.get_by_role("button", name="Edit tags and facts").click()
+    form = page.get_by_role("dialog", name="Edit tags and facts")
+    form.get_by_label("Tags").fill("blue")
+    form.get_by_label("Further facts").fill("year = 1901\nno value")
+    form.get_by_role("button", name="Save").click()
+    assert form.is_visible()  # a line without a value is not taken
+    form.get_by_label("Further facts").fill('year = 1901\nplace = "7"')
+    form.get_by_role("button", name="Save").click()
+    page.locator("#source dd", has_text="blue").wait_for()
+    facts = page.locator("#source dl").inner_text()
+    assert ("red" in facts, "1,901" in facts or "1901" in facts) == (False, True)
 
 
 def test_a_file_that_cannot_be_read_is_told_with_its_reason(tab: Tab) -> None:

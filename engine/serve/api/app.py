@@ -180,7 +180,7 @@ def _install_middleware(app: FastAPI, service: Service) -> None:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(serve.cors_origins),
-            allow_methods=["GET", "HEAD", "POST", "DELETE"],
+            allow_methods=["GET", "HEAD", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
             max_age=600,
         )

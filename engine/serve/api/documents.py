@@ -25,6 +25,7 @@ from .problems import Problem
 from .service import Caller, Service, ServiceHere
 from .shapes import (
     Accepted,
+    Description,
     JobStatus,
     Namespace,
     TextRequest,
@@ -56,6 +57,7 @@ class DocumentStatus(BaseModel):
     pages: int
     characters: int
     metadata: dict[str, MetaValue]
+    given: dict[str, MetaValue]
     status: Literal["indexed", "pending"]
     pending: int
 
@@ -183,6 +185,33 @@ async def get_document(service: ServiceHere, caller: Caller, id: str) -> Documen
     pending = await service.looking.run(partial(service.engine.catalogue.pending, id))
     status = "pending" if pending else "indexed"
     return DocumentStatus(**asdict(info), status=status, pending=pending)
+
+
+@router.patch(
+    "/documents/{id:path}",
+    summary="Describe a document",
+    responses={202: {"model": JobStatus, "description": "It is being written."}},
+)
+async def describe_document(
+    service: ServiceHere,
+    caller: Caller,
+    response: Response,
+    id: str,  # noqa: A002
+    wanted: Description,
+) -> IngestReport | JobStatus:
+    """Replace what was given with a document (`given`): tags, a date, anything to filter by."""
+    info = await _visible(service, caller, id)
+    caller.check_write(info.namespace)
+    given = metadata_in(wanted.metadata) or {}
+    job = Job(
+        id=_job_id(info.namespace, [("describe", id)], given),
+        kind="describe",
+        namespace=info.namespace,
+        sources=(id,),
+    )
+    describe = partial(service.engine.describe, id, given)
+    submitted = service.jobs.submit(job, lambda progress: describe(progress=progress))
+    return await _outcome(service, submitted, response)
 
 
 @router.delete(

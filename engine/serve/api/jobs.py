@@ -40,7 +40,7 @@ class Job:
     """
 
     id: str
-    kind: Literal["add", "remove"]
+    kind: Literal["add", "describe", "remove"]
     namespace: str
     sources: tuple[str, ...]
     state: State = "queued"

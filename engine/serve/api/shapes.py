@@ -113,11 +113,17 @@ class TextRequest(Wanted):
     namespace: str = Field("", max_length=64)
 
 
+class Description(Wanted):
+    """What the owner of a document says of it, in place of what was said before."""
+
+    metadata: dict[str, Any] = Field(examples=[{"tags": ["red"], "date": "2024-05-01"}])
+
+
 class JobStatus(BaseModel):
     """A piece of work that goes on beside requests."""
 
     id: str
-    kind: Literal["add", "remove"]
+    kind: Literal["add", "describe", "remove"]
     namespace: str
     sources: list[str] = Field(description="Ids of the documents that it is about.")
     state: State

@@ -2,9 +2,11 @@
 
 import { get } from "./api.js";
 import { address } from "./address.js";
-import { el, fill, quoted } from "./dom.js";
+import { describe } from "./describing.js";
+import { button, el, fill, quoted } from "./dom.js";
 import { number } from "./format.js";
 import { t } from "./i18n.js";
+import { mayWrite } from "./namespaces.js";
 
 const SHOWN_BY_NAME = ["type", "namespace", "source", "pages", "chunks", "characters", "sha256"];
 
@@ -13,21 +15,27 @@ export const documentPath = (id) =>
   `/v1/documents/${id.split("/").map(encodeURIComponent).join("/")}`;
 
 /** Fill `slot` with a disclosure of the document's facts; it stays empty where there are none. */
-export async function aboutDocument(slot, id) {
+export async function aboutDocument(slot, id, { isOpen = false } = {}) {
   try {
-    const answer = await get(documentPath(id));
-    const found = answer.document ?? answer;
+    const found = await get(documentPath(id));
+    const edit = button(t("document.describe"), { class: "quiet" }, async () => {
+      if (!(await describe(found))) return;
+      await aboutDocument(slot, id, { isOpen: true });
+      slot.querySelector("summary")?.focus();
+    });
+    const may = await mayWrite();
     fill(
       slot,
       el(
         "details",
-        { class: "about" },
+        { class: "about", open: isOpen },
         el("summary", {}, t("document.about")),
         el(
           "dl",
           {},
           pairs(found).map(([name, value]) => [el("dt", {}, name), quoted(value, "dd")]),
         ),
+        may && edit,
       ),
       el("a", { class: "ask-about", href: address("ask", { document: id }) }, t("document.ask")),
     );
@@ -53,6 +61,13 @@ export function asText(value) {
   if (value !== null && typeof value === "object") return JSON.stringify(value);
   return String(value ?? "");
 }
+
+/** Tags as they are typed, separated by commas. */
+export const tagsOf = (text) =>
+  text
+    .split(/[,，;；]/)
+    .map((tag) => tag.trim())
+    .filter(Boolean);
 
 /** The tags of a document as little labels. */
 export function tagLabels(metadata) {

@@ -184,6 +184,15 @@ export const MESSAGES = {
 
   "document.about": ["About this document", "关于此文档"],
   "document.ask": ["Ask this document", "就此文档提问"],
+  "document.describe": ["Edit tags and facts", "编辑标签与信息"],
+  "document.describeNote": [
+    "One a line, such as: date = 2024-05-01. Questions can be narrowed by them.",
+    "每行一项，例如：date = 2024-05-01。提问时可据此缩小范围。",
+  ],
+  "document.given": ["Further facts", "其他信息"],
+  "document.givenWrong": ["Write name = value on each line.", "每行请写“名称 = 值”。"],
+  "document.described": ["Saved.", "已保存。"],
+  "document.save": ["Save", "保存"],
   "document.title": ["Title", "标题"],
   "document.type": ["Type", "类型"],
   "document.namespace": ["Namespace", "命名空间"],
@@ -233,6 +242,7 @@ export const MESSAGES = {
   "jobs.title": ["In the background", "后台任务"],
   "jobs.name": ["Job {id}", "任务 {id}"],
   "jobs.remove": ["Remove {name}", "移除 {name}"],
+  "jobs.describe": ["Describe {name}", "编辑 {name}"],
   "jobs.queued": ["waiting", "等待中"],
   "jobs.running": ["at work", "进行中"],
   "stage.read": ["reading files", "读取文件"],

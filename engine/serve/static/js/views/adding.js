@@ -2,6 +2,7 @@
 
 import { call } from "../api.js";
 import { dialog, field } from "../dialogs.js";
+import { tagsOf } from "../document_facts.js";
 import { button, el, fill, quoted, say } from "../dom.js";
 import { bytes } from "../format.js";
 import { t } from "../i18n.js";
@@ -163,9 +164,3 @@ async function tell(told, ask, onAdded) {
     return false;
   }
 }
-
-const tagsOf = (text) =>
-  text
-    .split(/[,，;；]/)
-    .map((tag) => tag.trim())
-    .filter(Boolean);

@@ -103,8 +103,8 @@ function jobName(job) {
   const sources = (job.sources ?? []).map(shortName);
   const rest = sources.length - NAMED;
   const named = sources.slice(0, NAMED).join(", ") + (rest > 0 ? ` + ${rest}` : "");
-  return job.kind === "remove"
-    ? t("jobs.remove", { name: named })
+  return ["remove", "describe"].includes(job.kind)
+    ? t(`jobs.${job.kind}`, { name: named })
     : named || t("jobs.name", { id: job.id });
 }
 
