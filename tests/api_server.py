@@ -26,7 +26,7 @@ from warm_process import Forked, forked
 REPOSITORY = Path(__file__).parents[1]
 WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
 NO_RATE = {"LOREGRAPH_SERVE__REQUESTS_PER_MINUTE": "null"}
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 120.0
 _ADDRESS = re.compile(rb"listens at (https?://\S+)")
 
 
@@ -85,7 +85,7 @@ class ApiServer:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=_PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"the server did not end:\n{self.log()}") from None
@@ -94,7 +94,7 @@ class ApiServer:
         """End it as a power cut would."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=_PATIENCE_SECONDS)
 
     def log(self) -> str:
         """Everything that it wrote."""

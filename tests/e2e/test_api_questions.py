@@ -154,7 +154,7 @@ def test_an_error_on_the_way_is_the_last_event(written: ApiServer, model: OpenAI
     assert at_once.headers["content-type"] == "application/problem+json"
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline

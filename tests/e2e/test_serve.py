@@ -31,7 +31,7 @@ def test_it_says_where_it_listens_in_one_line_and_ends_cleanly_on_an_interrupt(
     assert server.log() == f"loregraph listens at {server.url} (Ctrl-C ends it)\n"
     assert server.process is not None
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(timeout=20) == 0
+    assert server.process.wait(timeout=60) == 0
     assert server.log().count("\n") == 1
 
 

@@ -84,7 +84,7 @@ def alive() -> list[str]:
 
 
 def wait_until(true: object) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it never came about"
         time.sleep(0.005)

@@ -196,7 +196,7 @@ def job(name: str, *sources: str) -> Job:
 
 
 def until_over(jobs: Jobs, job_id: str) -> Job:
-    jobs.close(seconds=5)
+    jobs.close(seconds=60)
     found = jobs.get(job_id)
     assert found is not None
     return found
@@ -208,7 +208,7 @@ def test_work_that_is_sent_twice_is_done_once_unless_something_came_between() ->
 
     def work(name: str) -> Any:
         def run(_progress: Any) -> IngestReport:
-            go.wait(5)
+            go.wait(60)
             done.append(name)
             return IngestReport()
 
@@ -244,7 +244,7 @@ def test_more_jobs_than_may_wait_are_refused() -> None:
     discarded: list[str] = []
 
     def wait(_progress: Any) -> IngestReport:
-        go.wait(5)
+        go.wait(60)
         return IngestReport()
 
     jobs.submit(job("a", "a"), wait)

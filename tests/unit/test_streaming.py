@@ -49,7 +49,7 @@ def test_the_work_waits_for_a_reader_when_the_room_is_full() -> None:
     stream = streamed(work, ahead=ROOM)
     next(stream)
     for _ in range(ROOM):
-        assert told.acquire(timeout=10)
+        assert told.acquire(timeout=60)
     assert len(list(stream)) == ROOM + 1
 
 
@@ -81,7 +81,7 @@ def test_who_stops_reading_gives_the_work_up(count: int) -> None:
     stream = streamed(work, ahead=ROOM)
     next(stream)
     stream.close()
-    assert over.wait(10)
+    assert over.wait(60)
     assert ended in (["done"], [WorkGivenUp])
 
 
@@ -115,10 +115,10 @@ def test_a_stream_ends_with_the_work_that_it_is_part_of() -> None:
 
     reader = threading.Thread(target=outer.bound(read))
     reader.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     outer.give_up()
-    assert over.wait(10)
-    reader.join(10)
+    assert over.wait(60)
+    reader.join(60)
     assert not reader.is_alive()
 
 
@@ -172,7 +172,7 @@ def test_what_is_awaited_is_returned_or_raised_and_given_up_when_cancelled() -> 
             await task
 
     asyncio.run(main())
-    assert over.wait(10)
+    assert over.wait(60)
 
 
 def test_a_loop_that_is_gone_gives_the_work_up() -> None:
@@ -181,7 +181,7 @@ def test_a_loop_that_is_gone_gives_the_work_up() -> None:
     begin = threading.Event()
 
     def work(tell: Listener) -> None:
-        begin.wait(10)
+        begin.wait(60)
         try:
             counting(1_000, ended)(tell)
         finally:
@@ -196,5 +196,5 @@ def test_a_loop_that_is_gone_gives_the_work_up() -> None:
         loop.run_until_complete(task)
     loop.close()
     begin.set()
-    assert over.wait(10)
+    assert over.wait(60)
     assert ended == [WorkGivenUp]
