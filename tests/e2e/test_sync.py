@@ -94,18 +94,18 @@ def test_names_of_every_kind_go_in_change_and_go(loregraph, place: Path) -> None
 
 
 def test_a_killed_sync_loses_nothing_and_goes_on(loregraph, start, place: Path) -> None:
-    for number in range(150):
+    for number in range(100):
         note(place, f"n{number:03}.md", f"Captain Ada Brine met Orrin Vale on day {number}. " * 40)
     process = start(place, "sync", "docs", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     until(lambda: stored(place) > 5, of=process)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=SECONDS)
-    assert 5 < stored(place) < 152
+    assert 5 < stored(place) < 102
     done = loregraph(place, "sync", "docs", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert len(report["added"]) + len(report["unchanged"]) + len(report["changed"]) == 152
-    assert len(held(loregraph, place)) == 152
+    assert len(report["added"]) + len(report["unchanged"]) + len(report["changed"]) == 102
+    assert len(held(loregraph, place)) == 102
     assert re.search(r"^up to date +yes$", loregraph(place, "stats").stdout, re.M)
 
 
