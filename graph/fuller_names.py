@@ -7,38 +7,36 @@ likely, since the question chooses among the passages that it leads to. Pure; kn
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable
-
-from .name_parts import parts_of
+from collections.abc import Collection, Iterable
 
 Words = tuple[str, ...]
+_SEPARATORS = re.compile(r"[.\-–—‐,\s]+")
 _JOINING = frozenset({"of", "in", "on", "at", "and", "the", "for", "to", "with", "from", "&"})
 """Where these stand, a longer name is another thing: "Beer in Hong Kong", "Bank of England"."""
 
 
 def shorter_names(
-    known: Iterable[str], introduced: Iterable[tuple[str, str]]
+    known: Collection[str], introduced: Iterable[tuple[str, str]]
 ) -> dict[str, set[str]]:
     """Place → those of the known names that may be short for one that is introduced there.
 
-    `introduced` are places and name keys, in any order. Looks only at names of two words and more
-    that end alike, so the cost is that of the names, not of their pairs.
+    `introduced` are places and name keys, in any order. Compared are only names of two words and
+    more whose last words are equal and whose first word, or initial, stands in the other.
     """
-    fuller: defaultdict[str, defaultdict[Words, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for place, key in introduced:
+    ends: defaultdict[tuple[str, str], list[tuple[Words, str]]] = defaultdict(list)
+    for key in known:
         words = _words(key)
         if words:
-            fuller[words[-1]][words].add(place)
+            ends[words[0], words[-1]].append((words, key))
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for key in known:
-        if key.rpartition(" ")[2] not in fuller:
-            continue
+    for place, key in introduced:
         words = _words(key)
-        for longer, places in fuller[words[-1]].items() if words else ():
-            if is_short_for(words, longer):
-                for place in places:
-                    found[place].add(key)
+        for first in {part for word in words[:-1] for part in (word, word[0])}:
+            for shorter, name in ends.get((first, words[-1]), ()):
+                if is_short_for(shorter, words):
+                    found[place].add(name)
     return dict(found)
 
 
@@ -60,9 +58,9 @@ def _alike(short: str, full: str) -> bool:
 
 
 def _words(key: str) -> Words:
-    """The words of a name that is made of words alone, two or more; else none."""
+    """The words of a name that is made of words alone, two or more; none of another."""
     if " " not in key:
         return ()
-    words = parts_of(key).words
-    whole = len(words) > 1 and len(words[-1]) > 1 and all(word.isalpha() for word in words)
+    words = tuple(filter(None, _SEPARATORS.split(key)))
+    whole = len(words) > 1 and len(words[-1]) > 1 and all(map(str.isalpha, words))
     return words if whole and not _JOINING.intersection(words) else ()
