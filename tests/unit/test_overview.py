@@ -6,7 +6,7 @@ import pytest
 
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
-from engine.answer.overviews.told import overview
+from engine.answer.overviews.told import MOST_FURTHER, overview
 from engine.answer.sentences import plain
 from graph.global_search import Point
 from graph.model import Chunk, Evidence
@@ -62,6 +62,36 @@ def test_points_are_grouped_by_theme_and_cited() -> None:
     )
     assert [citation.document_id for citation in draft.citations] == ["d1", "d2", "d1", "d3"]
     check_quotes(draft)
+
+
+WIDER = {"a": ["a", "harbour"], "b": ["b", "harbour"], "c": ["c", "quarry"]}
+
+
+def test_points_alone_in_their_communities_are_told_under_the_wider_one() -> None:
+    points = [point(0, "c1"), point(2, "c1", community="c"), point(1, "c3", community="b")]
+    titles = TITLES | {"harbour": "The harbour", "c": "The cut", "quarry": "The quarry"}
+    draft = overview(
+        "What are the main themes?", points, titles=titles, chunks=CHUNKS, line_of=WIDER.__getitem__
+    )
+
+    assert draft.text == (
+        "From 2 documents:\n\n"
+        "The harbour:\n- The cable broke in 2016. [1]\n- The choir sang for the widows. [2]\n\n"
+        "Further:\n- 海缆在2016年断裂。 [3]"
+    )
+    check_quotes(draft)
+
+
+def test_what_belongs_to_no_theme_is_a_short_list_of_the_best() -> None:
+    pairs = [point(0, "c1"), point(1, "c2")]
+    alone = [point(2, "c3", community=f"alone {number}") for number in range(MOST_FURTHER + 4)]
+    draft = overview("Themes?", [*pairs, *alone], titles=TITLES, chunks=CHUNKS)
+
+    assert draft.text.count("- ") == 2 + MOST_FURTHER
+    assert draft.figures["left_out"] == 4
+    only = overview("Themes?", alone, titles=TITLES, chunks=CHUNKS)
+    assert only.text.count("- ") == len(alone)
+    assert "Further" not in only.text
 
 
 def test_a_chinese_question_gets_a_chinese_lead() -> None:

@@ -166,7 +166,13 @@ def _told(scene: Scene, gathered: Gathered, tell: Listener) -> Draft:
         concepts=tokens,
         given=gathered.given,
     )
-    draft = overview(scene.question, points, titles=scene.titles, chunks=gathered.chunks)
+    draft = overview(
+        scene.question,
+        points,
+        titles=scene.titles,
+        chunks=gathered.chunks,
+        line_of=scene.shelf.tree.line,
+    )
     quoted = tuple(as_passage(citation) for citation in draft.citations)
     tell(PassagesEvent(passages=quoted))
     Spoken(tell, quoted).end(draft)

@@ -7,7 +7,7 @@ documents. Knows no graph: anything with a text, a score, evidences and a commun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,16 @@ from ..language import Language, language_of
 from ..sentences import plain
 
 CITATIONS_PER_POINT = 2
+MOST_FURTHER = 5
+"""So many points that belong to no theme stand behind the themes: a long list of them is no
+overview."""
+
+LineOf = Callable[[str], Sequence[str]]
+"""A community's id to itself and those that it is a part of, the nearest first."""
+
+
+def _alone(community_id: str) -> Sequence[str]:
+    return (community_id,)
 
 
 class EvidencePlace(Protocol):
@@ -64,36 +74,42 @@ def overview(
     *,
     titles: Mapping[str, str],
     chunks: Mapping[str, SourceChunk],
+    line_of: LineOf = _alone,
 ) -> Draft:
     """The points as an answer in the question's language, or an abstention where there are none.
 
-    `titles` maps community ids to what they are called, `chunks` chunk ids to chunks. Themes come
-    in the order of their first point, so `points` best first put the best theme first. A point
-    whose evidence is gone from `chunks` is not told: a claim without a source is none.
+    `titles` maps community ids to what they are called, `chunks` chunk ids to chunks; `line_of`
+    gives a community and those that it is a part of, the nearest first. Themes come in the order of
+    their first point, so `points` best first put the best theme first; behind them stand the best
+    of those that belong to none. A point whose evidence is gone from `chunks` is not told: a claim
+    without a source is none.
     """
     language = language_of(question)
     cited = _Citations(chunks)
-    groups: dict[str, list[str]] = {}
     told = [p for p in points if any(place.chunk_id in chunks for place in p.evidences)]
-    for point in _grouped(told, titles):
-        numbers = cited.numbers(point.evidences)
-        if numbers:
-            marks = "".join(f"[{number}]" for number in numbers)
-            groups.setdefault(point.community_id, []).append(f"- {plain(point.text)} {marks}")
-    if not groups:
+    themes, single = _by_theme(told, titles, line_of)
+    shown = single[:MOST_FURTHER] if themes else single
+    written = [
+        (title, [line for point in some if (line := cited.line(point))]) for title, some in themes
+    ]
+    further = [line for point in shown if (line := cited.line(point))]
+    if not any(lines for _, lines in written) and not further:
         return abstain(language, detail="no point bears on the question")
     citations = tuple(cited.found.values())
     documents = len({citation.document_id for citation in citations})
-    themes = [(titles.get(key, "").strip(), lines) for key, lines in groups.items()]
+    count = sum(len(lines) for _, lines in written) + len(further)
+    left_out = len(single) - len(shown)
     return Draft(
-        text=_write(themes, documents=documents, language=language),
+        text=_write(written, further, documents=documents, language=language),
         citations=citations,
-        detail=f"{sum(map(len, groups.values()))} point(s) of {len(groups)} theme(s)"
-        f" from {documents} document(s)",
+        detail=f"{count} point(s) of {len(themes) + len(further)} theme(s)"
+        f" from {documents} document(s)"
+        + (f", {left_out} of no theme left out" if left_out else ""),
         figures={
-            "points": float(sum(map(len, groups.values()))),
-            "themes": float(len(groups)),
+            "points": float(count),
+            "themes": float(len(themes) + len(further)),
             "documents": float(documents),
+            "left_out": float(left_out),
         },
     )
 
@@ -108,6 +124,12 @@ class _Citations:
     def __init__(self, chunks: Mapping[str, SourceChunk]) -> None:
         self.chunks = chunks
         self.found = {}
+
+    def line(self, point: OverviewPoint) -> str:
+        """The point as a line of a list with its marks; empty where nothing can be cited."""
+        numbers = self.numbers(point.evidences)
+        marks = "".join(f"[{number}]" for number in numbers)
+        return f"- {plain(point.text)} {marks}" if numbers else ""
 
     def numbers(self, evidences: Sequence[EvidencePlace]) -> list[int]:
         """The numbers of a few evidences, of different documents where there are any."""
@@ -140,33 +162,50 @@ class _Citations:
         return self.found[key].number
 
 
-def _grouped(points: Sequence[OverviewPoint], titles: Mapping[str, str]) -> list[OverviewPoint]:
-    """In the order of the text: themes of several points by their first, then single points."""
+def _by_theme(
+    points: Sequence[OverviewPoint], titles: Mapping[str, str], line_of: LineOf
+) -> tuple[list[tuple[str, list[OverviewPoint]]], list[OverviewPoint]]:
+    """Titles with their points, in the order of the first ones; and the points of no theme.
+
+    A theme is a community of several points. A point alone in its community makes one with those
+    of the nearest wider community that holds others; these are then told under its title.
+    """
     sizes = Counter(point.community_id for point in points)
-    order = {key: place for place, key in enumerate(sizes)}
-
-    def place(point: OverviewPoint) -> tuple[bool, int]:
-        key = point.community_id
-        return sizes[key] == 1 or not titles.get(key, "").strip(), order[key]
-
-    return sorted(points, key=place)
+    lines = {key: list(line_of(key)) or [key] for key in sizes}
+    inside = Counter(
+        wider for key, size in sizes.items() for wider in lines[key] for _ in range(size)
+    )
+    widened = {
+        next((wider for wider in lines[key] if inside[wider] > 1), key)
+        for key, size in sizes.items()
+        if size == 1
+    }
+    groups: dict[str, list[OverviewPoint]] = {}
+    for point in points:
+        line = lines[point.community_id]
+        theme = next((wider for wider in reversed(line) if wider in widened), line[0])
+        groups.setdefault(theme, []).append(point)
+    named = {key: titles.get(key, "").strip() for key in groups}
+    themes = [(named[key], some) for key, some in groups.items() if len(some) > 1 and named[key]]
+    single = [
+        one for key, some in groups.items() if len(some) == 1 or not named[key] for one in some
+    ]
+    return themes, single
 
 
 def _write(
-    themes: Sequence[tuple[str, Sequence[str]]], *, documents: int, language: Language
+    themes: Sequence[tuple[str, Sequence[str]]],
+    further: Sequence[str],
+    *,
+    documents: int,
+    language: Language,
 ) -> str:
     blocks = [_lead(documents=documents, language=language)]
     colon = "：" if language == "zh" else ":"
-    blocks.extend(
-        "\n".join((f"{title}{colon}", *lines))
-        for title, lines in themes
-        if title and len(lines) > 1
-    )
-    # A heading for a single point would take more room than it gives order.
-    single = [line for title, lines in themes if not title or len(lines) == 1 for line in lines]
-    if single and len(blocks) > 1:
-        single.insert(0, "此外：" if language == "zh" else "Further:")
-    blocks.extend(["\n".join(single)] if single else [])
+    blocks.extend("\n".join((f"{title}{colon}", *lines)) for title, lines in themes if lines)
+    if further:
+        heading = ["此外：" if language == "zh" else "Further:"] if len(blocks) > 1 else []
+        blocks.append("\n".join((*heading, *further)))
     return "\n\n".join(blocks)
 
 
