@@ -172,9 +172,7 @@ def _by_theme(
     """
     sizes = Counter(point.community_id for point in points)
     lines = {key: list(line_of(key)) or [key] for key in sizes}
-    inside = Counter(
-        wider for key, size in sizes.items() for wider in lines[key] for _ in range(size)
-    )
+    inside = Counter(wider for point in points for wider in lines[point.community_id])
     widened = {
         next((wider for wider in lines[key] if inside[wider] > 1), key)
         for key, size in sizes.items()
@@ -185,11 +183,14 @@ def _by_theme(
         line = lines[point.community_id]
         theme = next((wider for wider in reversed(line) if wider in widened), line[0])
         groups.setdefault(theme, []).append(point)
-    named = {key: titles.get(key, "").strip() for key in groups}
-    themes = [(named[key], some) for key, some in groups.items() if len(some) > 1 and named[key]]
-    single = [
-        one for key, some in groups.items() if len(some) == 1 or not named[key] for one in some
-    ]
+    themes: list[tuple[str, list[OverviewPoint]]] = []
+    single: list[OverviewPoint] = []
+    for key, some in groups.items():
+        title = titles.get(key, "").strip()
+        if title and len(some) > 1:
+            themes.append((title, some))
+        else:  # a heading for one point would take more room than it gives order
+            single += some
     return themes, single
 
 
