@@ -118,13 +118,14 @@ class Documents:
                 note = "web addresses and databases are left out: a dry run looks at files alone"
                 plan = replace(plan, notes=(*plan.notes, note))
             return plan
-        return self._put(
+        report = self._put(
             self._feed(named, found, choice, progress),
             choice=choice,
             found=found,
             progress=progress,
             gone=lambda held: self._gone(held, found, choice),
         )
+        return replace(report, notes=(*report.notes, *self._spared(self._held(), found, choice)))
 
     def estimate(
         self,
@@ -278,34 +279,46 @@ class Documents:
             removed=tuple(sorted(self._gone(held, found, choice))),
             failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
             passed_over=tuple(found.passed_over),
-            notes=tuple(found.notes),
+            notes=(*found.notes, *self._spared(held, found, choice)),
         )
 
     def _gone(self, held: Mapping[str, Held], found: Found, choice: Choice) -> set[str]:
-        """Documents of files that stood in these folders and do so no more.
+        """Documents of files that stood in these folders and do so no more."""
+        gone = set[str]()
+        for root, folder in found.folders:
+            if not _is_spared(root, folder, found):
+                gone |= self._missing_from(root, folder, held, found, choice)
+        return gone
 
-        A folder in which nothing is left to read is more likely away than emptied: it is spared,
-        and among the failures.
-        """
+    def _spared(self, held: Mapping[str, Held], found: Found, choice: Choice) -> Iterator[str]:
+        """A line for each folder in which nothing is left, and whose documents are kept."""
+        for root, folder in found.folders:
+            kept = self._missing_from(root, folder, held, found, choice)
+            if kept and _is_spared(root, folder, found):
+                number = "1 document is" if len(kept) == 1 else f"{len(kept):,} documents are"
+                yield (
+                    f"nothing can be read in {root or str(folder)!r} any more: of it {number} "
+                    "kept, since it may only be away; `loregraph remove` removes them by id"
+                )
+
+    def _missing_from(
+        self, root: str, folder: Path, held: Mapping[str, Held], found: Found, choice: Choice
+    ) -> set[str]:
         wish = Wish(namespace=choice.namespace)
         there = {wish.id_of(source.id) for source in found.sources}
         there |= {wish.id_of(failure.source) for failure in found.failures}
         paths = {row.id: row.path for row in self._library.documents().values()}
-        spared = {failure.source for failure in found.failures}
-        gone = set()
-        for root, folder in found.folders:
-            if root in spared or str(folder) in spared or not there:
+        inside = f"{wish.id_of(root)}/" if root else None
+        missing = set()
+        for name, known in held.items():
+            path = paths.get(name)
+            if path is None or known.source in there:
                 continue
-            inside = f"{wish.id_of(root)}/" if root else None
-            for name, known in held.items():
-                path = paths.get(name)
-                if path is None or known.source in there:
-                    continue
-                by_id = inside is not None and known.source.startswith(inside)
-                by_path = Path(path).is_relative_to(folder) and _same_namespace(name, wish)
-                if by_id or by_path:
-                    gone.add(name)
-        return gone
+            by_id = inside is not None and known.source.startswith(inside)
+            by_path = Path(path).is_relative_to(folder) and _same_namespace(name, wish)
+            if by_id or by_path:
+                missing.add(name)
+        return missing
 
     def _pool(self) -> ReaderPool:
         settings = self._settings
@@ -358,6 +371,12 @@ class Documents:
 
 
 _NOTHING_FOUND = Found([], [], [], [], [])
+
+
+def _is_spared(root: str, folder: Path, found: Found) -> bool:
+    """Whether a folder in which nothing is left to read is more likely away than emptied."""
+    failed = {failure.source for failure in found.failures}
+    return root in failed or str(folder) in failed or not (found.sources or found.failures)
 
 
 def _not_held(name: str) -> SourceFailure:

@@ -109,9 +109,12 @@ def test_a_folder_that_lost_everything_is_spared_and_said(
     engine.sync("docs")
     shutil.rmtree(docs)
     docs.mkdir()
+    planned = engine.sync("docs", dry_run=True)
     report = engine.sync("docs")
     assert report.removed == ()
     assert [failure.source for failure in report.failed] == ["docs"]
+    assert report.notes == planned.notes
+    assert "of it 2 documents are kept" in report.notes[-1]
     assert ids(engine) == ["docs/barn.md", "docs/tide.md"]
 
 
