@@ -23,6 +23,9 @@ from ..language import HAN, language_of
 from ..routing.scope import decide
 from .turns import is_refusal
 
+_MOST_WORDS_BEFORE = 5
+_SHORT_WORDS, _SHORT_HAN = 10, 14
+"""A longer question says itself what it is about."""
 MOST_NAMES = 4
 """So many names are put beside a question that names none."""
 _READ_OF_ANSWER = 600
@@ -73,7 +76,10 @@ _PERSON = re.compile(
 )
 _HE = re.compile(r"\b(?:he|him|his)\b|他", re.IGNORECASE)
 _SHE = re.compile(r"\b(?:she|hers?)\b|她", re.IGNORECASE)
-_THING = re.compile(r"\b(?:it|its)\b|它(?!们)|其(?![他它中实余次间后])", re.IGNORECASE)
+_THING = re.compile(
+    r"\b(?:it|its)\b|它(?!们)|(?:(?<=^)|(?<=[，,。？?那与和对在]))其(?![他它中实余次间后])",
+    re.IGNORECASE,
+)
 _SEVERAL = re.compile(r"\b(?:they|them|their|theirs)\b|[他她它]们", re.IGNORECASE)
 _EMPTY_IT = re.compile(
     r"\b(?:is|was) it (?:true|possible|likely|known|clear|said|certain|correct|right)\b"
@@ -94,6 +100,10 @@ class _Pronoun:
 
 
 def _first_pronoun(question: str) -> _Pronoun | None:
+    """The first pronoun, if it stands so near the front that nothing in the question can be meant.
+
+    One with a capital inside the question is part of a name ("It'll Be Me").
+    """
     empty = [match.span() for match in _EMPTY_IT.finditer(question)]
     tables: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ("several", _SEVERAL),
@@ -105,8 +115,12 @@ def _first_pronoun(question: str) -> _Pronoun | None:
         for kind, pattern in tables
         for match in pattern.finditer(question)
         if not any(start <= match.start() < end for start, end in empty)
+        and not (match.start() and match.group()[0].isupper())
     ]
-    return min(found, key=lambda each: each.start, default=None)
+    first = min(found, key=lambda each: each.start, default=None)
+    if first is None or len(question[: first.start].split()) > _MOST_WORDS_BEFORE:
+        return None
+    return first
 
 
 def _with_name(question: str, kind: Kind, topic: _Topic) -> str:
@@ -268,6 +282,7 @@ _LINKED = re.compile(
     r"|^(?:那|还|然后|后来|接着)|呢\W*$|(?<!应)该(?!不)|[这那](?:[个里儿位座家年时次本部]|之后|之前)|当时|后者|前者",
     re.IGNORECASE,
 )
+_KNOWN_THING = re.compile(r"\b(?:the|that|this)\s+([a-z][\w-]*)")
 _DROPPED = re.compile(
     r"^(?:是|在)?(?:什么时候|何时|哪一?年|哪里|哪儿|为什么|为何|怎么|如何|多少|几|谁)[^，。,]{0,5}$"
 )
@@ -276,18 +291,28 @@ _DROPPED = re.compile(
 
 def _linked(question: str, before: str, said: str, names: Names) -> str:
     """The question with the names of the previous turn beside it, where it is about the same."""
+    if len(question.split()) > _SHORT_WORDS or len(HAN.findall(question)) > _SHORT_HAN:
+        return question
     bare = re.sub(r"[\W吗呢]+$", "", question)
-    of_the_same = bool(_things(question) & _things(before))
+    definite = _definite(question)
+    of_the_same = bool(definite & _things(before))
     is_linked = (
         of_the_same
         or _LINKED.search(question) is not None
         or _DROPPED.match(bare) is not None
-        or bool(_things(question) & _things(_opening(said)))
+        or bool(definite & _things(_opening(said)))
     )
     if not is_linked or decide(question).mode == "global":
         return question
     asked = [before[name.start : name.end] for name in names(before)] if of_the_same else []
     return _beside(question, asked[:MOST_NAMES] or _Topic.of(before, said, names).names)
+
+
+def _definite(question: str) -> set[str]:
+    """What an English question speaks of as known ("the station"); of a Chinese one all things."""
+    if HAN.search(question):
+        return _things(question)
+    return set(tokens(" ".join(_KNOWN_THING.findall(question))))
 
 
 def _things(text: str) -> set[str]:
