@@ -239,6 +239,8 @@ class WindowedVectorIndex(VectorStoreIndex):
         **_insert_kwargs: Any,
     ) -> None:
         """Embed, then store all at once: a batch must not tear the windows of a chunk apart."""
+        if not nodes:  # LlamaIndex's way to begin, also over a library that cannot be written
+            return
         whole = [node for node in nodes if CHUNK_KEY not in node.metadata]
         pieces = self.windows(whole) + [node for node in nodes if CHUNK_KEY in node.metadata]
         self.embed(pieces)

@@ -419,7 +419,7 @@ def test_a_limit_on_file_sizes_is_met_like_a_full_disk(
 
 
 def test_a_read_only_library_answers_and_refuses_to_be_changed(
-    type_in, small_disk, sound: Path, tmp_path: Path
+    type_in, small_disk, sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = small_disk("size=2m") / "library # 1"
     shutil.copytree(sound, library)
@@ -429,9 +429,12 @@ def test_a_read_only_library_answers_and_refuses_to_be_changed(
     for arguments in (["add", "note.md"], ["remove", "docs/lamp.md"]):
         message = one_line(type_in(*arguments, "--library", str(library)))
         assert "is read-only: make its folder writable, or copy it" in message
-    said = type_in("ask", "Who lit the lamp at Gull Quay?", "--library", str(library))
-    assert (said.code, said.err) == (0, "")
-    assert "Ada Brine" in said.out
+    for embedding in ("none", "bundled"):
+        monkeypatch.setenv("LOREGRAPH_EMBEDDING__KIND", embedding)
+        said = type_in("ask", "Who lit the lamp at Gull Quay?", "--library", str(library))
+        assert (said.code, said.err) == (0, "")
+        assert "Ada Brine" in said.out
+    monkeypatch.setenv("LOREGRAPH_EMBEDDING__KIND", "none")
     assert type_in("stats", "--library", str(library)).code == 0
     assert contents(library) == before
     small_disk("rw")
