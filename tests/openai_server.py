@@ -29,7 +29,7 @@ from typing import Any
 
 DIMENSION = 256
 DEFAULT_TEXT = "This is the default answer."
-_STALL_SECONDS = 20.0
+_STALL_SECONDS = 300.0
 _JSON = "application/json"
 _OLLAMA_PATH = "/api/chat"
 _ANTHROPIC_PATH = "/v1/messages"

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ LAMP = (
     "Orrin Vale repaired it with Tomas Reed after the storm of 1907.\n"
 )
 QUESTION = {"question": "Who lit the lamp at Gull Quay?"}
+LIMIT_SECONDS = 60
 ORDER = ["route", "step", "passages", "tokens", "citations", "usage", "answer"]
 
 
@@ -42,19 +44,23 @@ def model() -> Iterator[OpenAIServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, model: OpenAIServer) -> Iterator[ApiServer]:
-    """A server whose answers a language model writes, with one place to ask."""
-    env = {
+def writing(model: OpenAIServer, *, limit_seconds: int) -> dict[str, str]:
+    """The settings of a server whose answers a language model writes, with one place to ask."""
+    return {
         "LOREGRAPH_LLM__KIND": "openai_like",
         "LOREGRAPH_LLM__MODEL": "test-model",
         "LOREGRAPH_LLM__BASE_URL": model.base_url,
         "LOREGRAPH_LLM__RETRIES": "0",
         "LOREGRAPH_SERVE__CONCURRENCY": "1",
         "LOREGRAPH_SERVE__MAX_WAITING": "1",
-        "LOREGRAPH_SERVE__REQUEST_TIMEOUT_SECONDS": "8",
+        "LOREGRAPH_SERVE__REQUEST_TIMEOUT_SECONDS": str(limit_seconds),
         "OPENAI_API_KEY": "none",
     }
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, model: OpenAIServer) -> Iterator[ApiServer]:
+    env = writing(model, limit_seconds=LIMIT_SECONDS)
     with ApiServer(tmp_path_factory.mktemp("written"), env=env) as running:
         running.add_text(LAMP, document_id="lamp", title="The lamp")
         yield running
@@ -183,13 +189,18 @@ def test_a_client_that_leaves_frees_its_place(
     with written.client() as client:
         answer = client.post("/v1/ask", json=QUESTION | {"mode": "local"})
     assert answer.status_code == 200
-    assert time.monotonic() - began < 7.5  # sooner than the limit of time would have freed it
+    assert time.monotonic() - began < LIMIT_SECONDS - 5  # which would have freed it in the end
 
 
-def test_what_takes_too_long_is_given_up(written: ApiServer, model: OpenAIServer) -> None:
+def test_what_takes_too_long_is_given_up(
+    loregraph: Callable[..., Any], model: OpenAIServer, tmp_path: Path
+) -> None:
+    (tmp_path / "lamp.md").write_text(LAMP, encoding="utf8")
+    assert loregraph(tmp_path, "add", "lamp.md").returncode == 0
     model.answer_with(lambda _: Reply(stall=True))
     question = {"question": "Which storm was it after?", "mode": "local"}
-    with written.client() as client:
+    hurried = ApiServer(tmp_path, env=writing(model, limit_seconds=2))
+    with hurried as server, server.client() as client:
         refused = client.post("/v1/ask", json=question)
     assert (refused.status_code, refused.json()["type"]) == (504, "urn:loregraph:problem:timeout")
 

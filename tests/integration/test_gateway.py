@@ -585,9 +585,8 @@ def test_work_that_ends_early_waits_for_no_server_and_the_gateway_serves_on(
     assert next(results).text == "fine"
     in_flight = 2 if bad.stall else 0
     _until(lambda: len(openai_server.requests) == 3 and len(budget._held) == in_flight)
-    began = time.monotonic()
     results.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - began < 15
+    assert openai_server.at_once == in_flight  # the silent server is not waited for
     assert budget.spent == gateway.total
     assert gateway.total.completion_tokens == 1 + 2 * booked
     assert len(openai_server.requests) == 3

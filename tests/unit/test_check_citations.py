@@ -258,4 +258,4 @@ def test_a_long_answer_takes_time_by_its_length(part: str) -> None:
     text = (part * 20_000)[:20_000]
     started = time.process_time()
     checked(text)
-    assert time.process_time() - started < 10.0  # quadratic would take minutes
+    assert time.process_time() - started < 30  # quadratic would take minutes

@@ -16,7 +16,7 @@ from engine.ingest.pdf.lines import flowing_pages, one_paragraph, word_counts
 from graph.extract.segments import shadow_of
 
 SIZE = 100_000
-SECONDS = 3.0
+SECONDS = 10.0
 """Of computing, which no busy machine lengthens: far more than linear time takes, far less than the
 minutes of quadratic time at this size."""
 

@@ -183,7 +183,7 @@ def test_no_message_takes_long(data: bytes) -> None:
     started = time.thread_time()
     with suppress(SourceError):
         read_message(data)
-    assert time.thread_time() - started < 3
+    assert time.thread_time() - started < 15
 
 
 def test_broken_multiparts_keep_their_words() -> None:

