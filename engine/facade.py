@@ -39,6 +39,7 @@ from .types import PendingChunk, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.chat_engine.types import BaseChatEngine
     from llama_index.core.llms import LLM
     from llama_index.core.query_engine import RouterQueryEngine
     from llama_index.core.tools import FunctionTool, QueryEngineTool
@@ -287,6 +288,14 @@ class KnowledgeEngine(Adding, Asking):
         """The router over the local and the global engine."""
         self._indexer.catch_up()
         return self._router
+
+    def as_chat_engine(
+        self, *, mode: str = "auto", filters: Filters = None, namespace: Namespaces = None
+    ) -> BaseChatEngine:
+        """A LlamaIndex chat engine: one conversation, which remembers what was said."""
+        from .chat import KnowledgeChatEngine
+
+        return KnowledgeChatEngine(self, mode=mode, filters=filters, namespace=namespace)
 
     def as_retriever(
         self, *, filters: Filters = None, namespace: Namespaces = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from llama_index.core.llms import ChatMessage
 from openai_server import OpenAIServer, Reply, Request
 
 from engine import KnowledgeEngine, Turn
@@ -111,6 +112,34 @@ def test_streams_and_awaited_answers_follow_on_too(plain: KnowledgeEngine) -> No
         return answer.understood, last.answer.understood  # type: ignore[union-attr]
 
     assert asyncio.run(awaited()) == (ALONE, ALONE)
+
+
+def test_llama_indexs_chat_engine_remembers_what_was_said(plain: KnowledgeEngine) -> None:
+    chat = plain.as_chat_engine(mode="local")
+    assert "Ada Brine" in str(chat.chat(FIRST))
+    answer = chat.chat(THEN)
+    assert "1870" in answer.response
+    assert answer.metadata is not None
+    assert answer.metadata["answer"].understood == ALONE
+    assert answer.source_nodes[0].node.metadata["document_id"] == "ada"
+    streamed = chat.stream_chat("Where did she die?")
+    assert "Oslo" in "".join(streamed.response_gen)
+    assert streamed.source_nodes
+    assert [message.role.value for message in chat.chat_history] == ["user", "assistant"] * 3
+
+    async def goes_on() -> tuple[str, str]:
+        first = await chat.achat("When was she born?")
+        pieces = await chat.astream_chat("And where did she die?")
+        return str(first), "".join([piece async for piece in pieces.async_response_gen()])
+
+    born, died = asyncio.run(goes_on())
+    assert "1870" in born
+    assert "Oslo" in died
+    given = chat.chat("When was he born?", chat_history=[ChatMessage(content="Who is Orrin Vale?")])
+    assert "1888" in given.response
+    assert len(chat.chat_history) == 3
+    chat.reset()
+    assert chat.chat_history == []
 
 
 def test_names_of_documents_that_may_not_be_seen_are_not_known(open_engine, tmp_path: Path) -> None:

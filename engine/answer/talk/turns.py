@@ -6,7 +6,7 @@ character, and told as lines inside a fence. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...ingest.content import storable
@@ -38,6 +38,18 @@ def _turn(said: Turn | Answer) -> Turn:
         question=" ".join(storable(asked[:_LONGEST_QUESTION]).split()),
         answer=unmarked(storable(answer[:_LONGEST_ANSWER])).strip(),
     )
+
+
+def paired(said: Iterable[tuple[str, str]]) -> list[Turn]:
+    """A chat's messages, `(role, text)` each, as turns; those of other roles are left out."""
+    turns: list[Turn] = []
+    for role, text in said:
+        if role == "user":
+            turns.append(Turn(text))
+        elif role == "assistant" and turns:
+            before = turns[-1]
+            turns[-1] = Turn(before.question, f"{before.answer}\n{text}".strip())
+    return turns
 
 
 def told(turns: Sequence[Turn]) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...answer.talk.turns import paired
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
 from ...types import Answer, Citation, Passage, Turn, Usage
 from .asking import check, last_of, while_there
@@ -162,15 +163,9 @@ def turns_in(messages: Sequence[Message]) -> list[Turn]:
     An answer that was sent again after it was checked counts as it was then.
     """
     last = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
-    turns: list[Turn] = []
-    for message in messages[:last]:
-        if message.role == "user":
-            turns.append(Turn(_text_of(message)))
-        elif message.role == "assistant" and turns:
-            said = _text_of(message).rpartition(_CHECKED)[2]
-            before = turns[-1]
-            turns[-1] = Turn(before.question, f"{before.answer}\n{said}".strip())
-    return turns
+    return paired(
+        (message.role, _text_of(message).rpartition(_CHECKED)[2]) for message in messages[:last]
+    )
 
 
 def _text_of(message: Message) -> str:

@@ -1,0 +1,134 @@
+"""LlamaIndex's face of a conversation: a chat engine that remembers what was said.
+
+Each message is a question to the library; what was said before helps to understand it and is no
+source. Knows nothing of how a question is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
+from llama_index.core.chat_engine.types import (
+    AgentChatResponse,
+    BaseChatEngine,
+    StreamingAgentChatResponse,
+)
+
+from .answer.routing.router import ANSWER_KEY
+from .answer.talk.turns import paired
+from .events import AnswerEvent, Event, TokensEvent
+from .observe.llama_index import node_of
+from .types import Answer, Turn
+
+if TYPE_CHECKING:
+    from .asking import Asking
+    from .index.filters import Filters, Namespaces
+
+
+class KnowledgeChatEngine(BaseChatEngine):
+    """One conversation, kept in memory; not to be shared by threads.
+
+    Args:
+        asking: who answers.
+        mode: which way questions take.
+        filters: as for `KnowledgeEngine.ask`.
+        namespace: as for `KnowledgeEngine.ask`.
+    """
+
+    def __init__(
+        self,
+        asking: Asking,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> None:
+        self._asking = asking
+        self._options: dict[str, Any] = {"mode": mode, "filters": filters, "namespace": namespace}
+        self._said: list[ChatMessage] = []
+
+    def reset(self) -> None:
+        """Forget what was said."""
+        self._said.clear()
+
+    @property
+    def chat_history(self) -> list[ChatMessage]:
+        """What was said, oldest first."""
+        return list(self._said)
+
+    def chat(
+        self, message: str, chat_history: list[ChatMessage] | None = None
+    ) -> AgentChatResponse:
+        """The answer, whole in `metadata["answer"]`; `chat_history` takes the place of ours.
+
+        Raises:
+            EngineError: as `KnowledgeEngine.ask`; the message is then not remembered.
+        """
+        answer = self._asking.ask(message, history=self._before(chat_history), **self._options)
+        return self._answered(message, answer)
+
+    async def achat(
+        self, message: str, chat_history: list[ChatMessage] | None = None
+    ) -> AgentChatResponse:
+        """As `chat`, while the event loop goes on."""
+        history = self._before(chat_history)
+        answer = await self._asking.aask(message, history=history, **self._options)
+        return self._answered(message, answer)
+
+    def stream_chat(
+        self, message: str, chat_history: list[ChatMessage] | None = None
+    ) -> StreamingAgentChatResponse:
+        """The text as it is written; what is remembered is the text as it was checked."""
+        events = self._asking.stream(message, history=self._before(chat_history), **self._options)
+        response = StreamingAgentChatResponse(is_writing_to_memory=False)
+
+        def pieces() -> Generator[ChatResponse]:
+            for event in events:
+                yield from self._piece(event, message, response)
+
+        response.chat_stream = pieces()
+        return response
+
+    async def astream_chat(
+        self, message: str, chat_history: list[ChatMessage] | None = None
+    ) -> StreamingAgentChatResponse:
+        """As `stream_chat`, while the event loop goes on."""
+        events = self._asking.astream(message, history=self._before(chat_history), **self._options)
+        response = StreamingAgentChatResponse(is_writing_to_memory=False)
+
+        async def pieces() -> AsyncGenerator[ChatResponse]:
+            async for event in events:
+                for piece in self._piece(event, message, response):
+                    yield piece
+
+        response.achat_stream = pieces()
+        return response
+
+    def _before(self, given: Sequence[ChatMessage] | None) -> list[Turn]:
+        if given is not None:
+            self._said = list(given)
+        return paired((str(said.role.value), said.content or "") for said in self._said)
+
+    def _piece(
+        self, event: Event, message: str, response: StreamingAgentChatResponse
+    ) -> list[ChatResponse]:
+        match event:
+            case TokensEvent(text=text):
+                said = ChatMessage(role=MessageRole.ASSISTANT, content=text)
+                return [ChatResponse(message=said, delta=text)]
+            case AnswerEvent(answer=answer):
+                response.source_nodes = self._answered(message, answer).source_nodes
+        return []
+
+    def _answered(self, message: str, answer: Answer) -> AgentChatResponse:
+        self._said += [
+            ChatMessage(role=MessageRole.USER, content=answer.understood or message),
+            ChatMessage(role=MessageRole.ASSISTANT, content=answer.text),
+        ]
+        return AgentChatResponse(
+            response=answer.text,
+            source_nodes=[node_of(passage) for passage in answer.passages],
+            metadata={ANSWER_KEY: answer},
+        )
