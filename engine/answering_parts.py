@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .answer.checks.stage import Checks
 from .answer.correct import Correction
@@ -11,7 +10,7 @@ from .answer.local_answers import LocalAnswers
 from .answer.overviews.global_answers import GlobalAnswers
 from .answer.parts import AnswerParts, embedder
 from .answer.rounds import Reflection
-from .answer.routing.router import build_router
+from .answer.routing.router import ScopeRouter, build_router
 from .answer.routing.selector import ScopeSelector
 from .finding_parts import Finding
 from .index.library import Library
@@ -22,9 +21,6 @@ from .models.tokeniser import Tokeniser
 from .retrieve.corrective import WebSearch
 from .settings import Settings
 
-if TYPE_CHECKING:
-    from llama_index.core.query_engine import RouterQueryEngine
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
@@ -33,7 +29,7 @@ class Answering:
     local: LocalAnswers
     overview: GlobalAnswers
     brief: GlobalAnswers
-    router: RouterQueryEngine
+    router: ScopeRouter
 
 
 def build_answering(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .answer.talk.turns import turns_of
 from .events import Event, Listener, nobody
 from .index.filters import document_filter
-from .questions import Questions, checked
+from .questions import Questions, checked, checked_effort
 from .streaming import astreamed, awaited, streamed
 from .types import Answer, History, Passage
 
@@ -36,6 +36,7 @@ class Asking:
         question: str,
         *,
         mode: str = "auto",
+        effort: str | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
@@ -45,6 +46,8 @@ class Asking:
         Args:
             question: in words.
             mode: which way it takes.
+            effort: how much an overview may cost, low, medium or high; None as the settings say
+                (`overview.effort`). What is answered from passages alone takes no notice of it.
             filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
                 conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
             namespace: only documents of this one, or of these; None means all.
@@ -57,19 +60,20 @@ class Asking:
                 that is no condition.
             ModelError: the language model could not do its part.
         """
-        return self._asker(question, mode, filters, namespace, history)(nobody)
+        return self._asker(question, mode, effort, filters, namespace, history)(nobody)
 
     async def aask(
         self,
         question: str,
         *,
         mode: str = "auto",
+        effort: str | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
     ) -> Answer:
         """As `ask`, while the event loop goes on; cancelling gives the work up."""
-        asked = self._asker(question, mode, filters, namespace, history)
+        asked = self._asker(question, mode, effort, filters, namespace, history)
         return await awaited(lambda: asked(nobody))
 
     def stream(
@@ -77,6 +81,7 @@ class Asking:
         question: str,
         *,
         mode: str = "auto",
+        effort: str | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
@@ -86,24 +91,26 @@ class Asking:
         The work is done in a thread of its own, which is given up where the generator is closed.
         What `ask` raises comes out of it too, after the events before.
         """
-        return streamed(self._asker(question, mode, filters, namespace, history))
+        return streamed(self._asker(question, mode, effort, filters, namespace, history))
 
     def astream(
         self,
         question: str,
         *,
         mode: str = "auto",
+        effort: str | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
     ) -> AsyncGenerator[Event]:
         """As `stream`, while the event loop goes on; cancelling gives the work up."""
-        return astreamed(self._asker(question, mode, filters, namespace, history))
+        return astreamed(self._asker(question, mode, effort, filters, namespace, history))
 
     def _asker(
         self,
         question: str,
         mode: str,
+        effort: str | None,
         filters: Filters,
         namespace: Namespaces,
         history: History,
@@ -112,9 +119,11 @@ class Asking:
 
         def asked(tell: Listener) -> Answer:
             said, turns = checked(question), turns_of(history)
-            within = document_filter(filters, namespace=namespace)
+            within, work = document_filter(filters, namespace=namespace), checked_effort(effort)
             self._ready()
-            return self._questions.ask(said, mode=mode, within=within, turns=turns, tell=tell)
+            return self._questions.ask(
+                said, mode=mode, effort=work, within=within, turns=turns, tell=tell
+            )
 
         return asked
 

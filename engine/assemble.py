@@ -43,7 +43,9 @@ from .types import StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.query_engine import RouterQueryEngine
+
+    from .answer.overviews.plan import Effort
+    from .answer.routing.router import ScopeRouter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,13 @@ class Parts:
     local: LocalAnswers
     overview: GlobalAnswers
     brief: GlobalAnswers
-    router: RouterQueryEngine
+    router: ScopeRouter
+
+    def with_effort(self, effort: Effort) -> Parts:
+        """The same, with overviews of another effort."""
+        overview = self.overview.with_effort(effort)
+        router = self.router.between(local=self.local.answer, overview=overview.answer)
+        return replace(self, overview=overview, brief=overview, router=router)
 
 
 def assemble(
@@ -144,7 +152,7 @@ def _forecasts(
         schema=reading.schema,
         reports=reading.eager,
         sampler=reading.language,
-        further=reading.second_look.may_ask if reading.second_look is not None else (),
+        second_look=reading.second_look,
     )
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TypeVar
 
 from llama_index.core.schema import TextNode
 
@@ -35,6 +37,7 @@ from .index.door import (
 from .index.enrichment import Enrichment
 from .index.library import Library
 from .index.report_writer import ReportWriter
+from .index.second_look import NAMES, SUMMARIES, SecondLook
 from .types import Estimate, SourceText, StageUsage
 
 SAMPLE_CHUNKS = 150
@@ -43,11 +46,14 @@ SAMPLE_CHUNKS = 150
 ENOUGH_CALLS = 3
 """After so many calls of a stage its own figures are experience."""
 
+EXTRACTION, REPORTS = "extraction", "reports"
+
 MESSAGE_TOKENS = 8
 """What a chat adds to a prompt."""
 
 ENTITY_TOKENS, RELATION_TOKENS, CLAIM_TOKENS, REPORT_TOKENS = 30, 42, 55, 330
-"""What one of these takes of an answer, names in it counted."""
+ANSWER_TOKENS = {NAMES: 20, SUMMARIES: 110, REPORTS: REPORT_TOKENS}
+"""What one of these takes of an answer, names in it counted; by stage what one thing asked does."""
 
 MODEL_FINDS = 1.25
 """A model names so many times what is named without one."""
@@ -61,7 +67,13 @@ SENT_AGAIN = 0.4
 SAID_CHARACTERS = 70
 """How long a model's description is, about."""
 
-EXTRACTION, REPORTS = "extraction", "reports"
+_TOLD_FROM = {NAMES: "names in doubt", SUMMARIES: "descriptions", REPORTS: "communities"}
+
+Planned = Sequence[tuple[Prompt, int]]
+"""Calls, each with the number of things that it asks about."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +97,7 @@ class Forecasts:
         schema: what it would look for.
         reports: makes a writer for a library, where reports are written at once; None where not.
         sampler: reads the sample.
-        further: what else may be asked that cannot be told beforehand, a line each.
+        second_look: what asks about names and descriptions then; None where nothing does.
     """
 
     def __init__(
@@ -99,7 +111,7 @@ class Forecasts:
         schema: ExtractionSchema,
         reports: Callable[[Library], ReportWriter] | None,
         sampler: Extractor,
-        further: Sequence[str] = (),
+        second_look: SecondLook | None,
     ) -> None:
         self._chunker = chunker
         self._count = count
@@ -109,7 +121,7 @@ class Forecasts:
         self._schema = schema
         self._reports = reports
         self._sampler = sampler
-        self._further = further
+        self._second_look = second_look
 
     def of(self, sources: Iterable[SourceText]) -> Estimate:
         """What adding these documents would cost, with what is still to be read of others."""
@@ -125,13 +137,18 @@ class Forecasts:
         stages = []
         if self._enrichment is not None:
             stages.append(self._extraction(self._enrichment, texts, sample))
+        if self._second_look is not None:
+            stages += self._looked_at(self._second_look, sample, before=stages)
         if self._reports is not None:
-            stages.append(self._written(self._reports, len(chunks), sample, before=stages))
+            writer = self._reports
+
+            def planned(library: Library) -> Planned:
+                return [(report_prompt(pack), len(pack)) for pack in writer(library).planned()]
+
+            found = self._later(REPORTS, lambda: sample.planned(planned), sample, before=stages)
+            stages.append(found)
         return Estimate(
-            documents=documents,
-            chunks=len(texts),
-            stages=tuple(stages),
-            notes=(*notes, *self._further),
+            documents=documents, chunks=len(texts), stages=tuple(stages), notes=tuple(notes)
         )
 
     def _unread(self, chunks: Sequence[Chunk]) -> tuple[dict[str, str], list[str]]:
@@ -175,32 +192,51 @@ class Forecasts:
             basis=basis,
         )
 
-    def _written(
+    def _looked_at(
+        self, second_look: SecondLook, sample: _Sample, *, before: Sequence[StageUsage]
+    ) -> Iterator[StageUsage]:
+        """What is asked about names and descriptions; no stage where it would be nothing."""
+        plans = cache(partial(sample.planned, second_look.planned))
+        names = self._later(
+            NAMES, lambda: plans()[NAMES], sample, before=before, most=second_look.pairs
+        )
+        summaries = self._later(SUMMARIES, lambda: plans()[SUMMARIES], sample, before=before)
+        yield from (stage for stage in (names, summaries) if stage.calls)
+
+    def _later(
         self,
-        writer: Callable[[Library], ReportWriter],
-        chunks: int,
+        stage: str,
+        planned: Callable[[], Planned],
         sample: _Sample,
         *,
         before: Sequence[StageUsage],
+        most: int | None = None,
     ) -> StageUsage:
-        past, read = self._past(REPORTS), self._past(EXTRACTION)
+        """A stage that follows reading: as often as after what was read before, or in the sample.
+
+        It asks about `most` things in all.
+        """
+        past, read = self._past(stage), self._past(EXTRACTION)
         if past is not None and read is not None and before:
             share = before[0].prompt_tokens / max(1, read.prompt_tokens)
             return self._stage(
-                REPORTS,
+                stage,
                 calls=round(past.calls * share),
                 prompt_tokens=round(past.prompt_tokens * share),
                 completion_tokens=round(past.completion_tokens * share),
                 basis=f"as in {past.calls} calls before",
             )
-        prompts = sample.report_prompts(writer)
-        share = chunks / max(1, sample.size)
+        calls = planned()
+        things = sum(number for _, number in calls)
+        share = len(sample.chunks) / max(1, sample.size)
+        if most is not None and things * share > most:
+            share = most / things
         return self._stage(
-            REPORTS,
-            calls=round(len(prompts) * share),
-            prompt_tokens=round(sum(self._tokens(prompt) for prompt, _ in prompts) * share),
-            completion_tokens=round(sum(n * REPORT_TOKENS for _, n in prompts) * share),
-            basis=f"communities told from {sample.size} chunks read without a model",
+            stage,
+            calls=math.ceil(round(len(calls) * share, 3)),
+            prompt_tokens=round(sum(self._tokens(prompt) for prompt, _ in calls) * share),
+            completion_tokens=round(things * ANSWER_TOKENS[stage] * share),
+            basis=f"{_TOLD_FROM[stage]} told from {sample.size} chunks read without a model",
         )
 
     def _stage(
@@ -270,8 +306,8 @@ class _Sample:
         texts = (chunk.text for chunk in self.chunks[: self.size])
         return MODEL_FINDS * total / max(1, sum(map(self.count, texts)))
 
-    def report_prompts(self, writer: Callable[[Library], ReportWriter]) -> list[tuple[Prompt, int]]:
-        """The calls for reports that the sample's own graph would take, with how many each."""
+    def planned(self, plan: Callable[[Library], T]) -> T:
+        """What is planned for a library that holds the sample alone."""
         read = self._read()
         sample = self.chunks[: self.size]
         with tempfile.TemporaryDirectory(prefix="loregraph-") as folder:
@@ -287,10 +323,9 @@ class _Sample:
                     put_extractions(connection, found, extractor=self.sampler.identity)
                 with graph_errors():
                     store.refresh()
-                packs = writer(library).planned()
+                return plan(library)
             finally:
                 library.close()
-        return [(report_prompt(pack), len(pack)) for pack in packs]
 
 
 def further_calls(answer_tokens: float, room: int) -> int:

@@ -13,6 +13,7 @@ from .answer.checks.judge import Consult
 from .answer.overviews.asking import AskMany, Reply
 from .answer.talk.following import FollowUps, LibraryNames
 from .errors import GraphStageError, ModelError, SettingsError
+from .estimate import EXTRACTION, REPORTS
 from .estimate import Model as ForecastModel
 from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
 from .index.enrichment import Enrichment
@@ -163,7 +164,8 @@ def build_report_writer(
 
 def forecast_models(models: Models) -> dict[str, ForecastModel]:
     """The models that a forecast is about, with what their tokens cost."""
-    named = {"extraction": models.extraction, "reports": models.reports}
+    reader = models.extraction
+    named = {EXTRACTION: reader, NAMES: reader, SUMMARIES: reader, REPORTS: models.reports}
     return {
         stage: ForecastModel(
             name=gateway.model, cost=_cost(gateway.price), currency=models.currency

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from .answer.overviews.plan import Effort
 from .answer.routing.router import NarrowedQuestion, answer_of, both_ways
 from .answer.spoken import retell
 from .assemble import Parts
@@ -70,17 +71,19 @@ class Questions:
         question: str,
         *,
         mode: str,
+        effort: Effort | None = None,
         within: DocumentFilter | None,
         turns: tuple[Turn, ...] = (),
         tell: Listener = nobody,
     ) -> Answer:
         """The answer; where the embedding model is away, one without vectors that says so.
 
-        `turns` is what was said before, oldest first. `tell` hears all events of the answer, the
+        `effort` is that of an overview (None: as the parts are set up), `turns` what was said
+        before, oldest first. `tell` hears all events of the answer, the
         whole of it last.
         """
         with query(question) as answered, watched(self._telemetry, "ask", question, tell) as heard:
-            asked = Asked(question=question, turns=turns, mode=mode, within=within)
+            asked = Asked(question=question, turns=turns, mode=mode, effort=effort, within=within)
             answer = self._kept_or_made(asked, tell=heard)
             checked_text = CitationsEvent(
                 text=answer.text,
@@ -182,6 +185,8 @@ class Questions:
 
 def _answered(parts: Parts, asked: Asked, *, tell: Listener) -> Answer:
     question, within, turns = asked.question, asked.within, asked.turns
+    if asked.effort is not None:
+        parts = parts.with_effort(asked.effort)
     match asked.mode:
         case "auto":
             routed = NarrowedQuestion(query_str=question, within=within, turns=turns, tell=tell)
@@ -195,6 +200,14 @@ def _answered(parts: Parts, asked: Asked, *, tell: Listener) -> Answer:
             return both_ways(parts.local.answer, parts.brief.answer, routed)
         case mode:
             raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
+
+
+def checked_effort(effort: str | None) -> Effort | None:
+    """The effort; `QuestionError` where there is none of that name."""
+    match effort:
+        case None | "low" | "medium" | "high":
+            return effort
+    raise QuestionError(f"unknown effort {effort!r}: low, medium or high")
 
 
 def checked(question: str) -> str:

@@ -98,7 +98,7 @@ from graph.global_search import (
 )
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
-from graph.judge_names import Judged, NameQuestion, judge, packed
+from graph.judge_names import Judged, NameQuestion, judge, judge_prompt, packed
 from graph.judge_pending import keep_judgements, pending_questions
 from graph.model import (
     OCCURS_WITH,
@@ -139,6 +139,7 @@ from graph.summarise_descriptions import (
     Summaries,
     packed_things,
     summarise_descriptions,
+    summary_prompt,
 )
 from graph.visualise import to_html
 from graph.walk_file import load_view, save_view, view_stamp
@@ -231,6 +232,7 @@ __all__ = [
     "is_fresh",
     "joined",
     "judge",
+    "judge_prompt",
     "keep_judgements",
     "leads",
     "load_view",
@@ -283,6 +285,7 @@ __all__ = [
     "simplified",
     "standing_decisions",
     "summarise_descriptions",
+    "summary_prompt",
     "text_sha",
     "to_graphml",
     "to_html",

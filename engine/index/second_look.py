@@ -19,9 +19,11 @@ from .door import (
     Described,
     Judged,
     NameQuestion,
+    Prompt,
     Summaries,
     generation,
     judge,
+    judge_prompt,
     keep_judgements,
     packed,
     packed_things,
@@ -30,6 +32,7 @@ from .door import (
     put_digests,
     read_state,
     summarise_descriptions,
+    summary_prompt,
     write_state,
 )
 from .library import Library
@@ -95,14 +98,19 @@ class SecondLook:
         self._workers = workers
 
     @property
-    def may_ask(self) -> list[str]:
-        """What a run may cost beyond what can be told before the documents are read."""
-        lines = []
-        if self._pairs:
-            lines.append(f"up to {self._pairs} pairs of names may be judged too, several a call")
-        if self._summarise:
-            lines.append("long descriptions may be summarised too, several a call")
-        return lines
+    def pairs(self) -> int:
+        """How many pairs of names a run may ask about."""
+        return self._pairs
+
+    def planned(self, library: Library) -> dict[str, list[tuple[Prompt, int]]]:
+        """By stage what would be asked of this library now, each call with its number of things."""
+        with library.read() as connection:
+            questions = pending_questions(connection, limit=self._pairs) if self._pairs else []
+            things = pending_things(connection) if self._summarise else []
+        return {
+            NAMES: [(judge_prompt(some), len(some)) for some in packed(questions)],
+            SUMMARIES: [(summary_prompt(some), len(some)) for some in packed_things(things)],
+        }
 
     def judge_names(self, *, progress: Progress) -> Looked:
         """Ask about the pairs in doubt that nobody judged, the most alike first.

@@ -14,6 +14,7 @@ import logging
 import threading
 from dataclasses import dataclass, replace
 
+from ..answer.overviews.plan import Effort
 from ..index.filters import DocumentFilter
 from ..index.library import Library
 from ..index.stamps import answers_stamp, contents_fingerprint
@@ -22,19 +23,23 @@ from .reading import read, written
 from .shelf import Shelf
 
 _LOGGER = logging.getLogger("loregraph")
-VERSION = "2"
+VERSION = "3"
 NOT_KEPT = ("failed", "unusable", "outside")
 """Figures of a step, above nil, of an answer that is not to be given again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question with all that its asker says: the turns before it, the way, what may be seen."""
+    """A question with all that its asker says: the turns before it, the way, what may be seen.
+
+    `effort` is that of an overview; None leaves it to the settings.
+    """
 
     question: str
     mode: str
     within: DocumentFilter | None
     turns: tuple[Turn, ...] = ()
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class KeptAnswers:
             self._made_by,
             asked.question,
             asked.mode,
+            asked.effort,
             asked.within.key if asked.within is not None else None,
             [[turn.question, turn.answer] for turn in asked.turns],
         ]

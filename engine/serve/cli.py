@@ -47,12 +47,20 @@ if TYPE_CHECKING:
 
 
 MODES = ("auto", "local", "global", "both")
+EFFORTS = ("low", "medium", "high")
 
 
 def mode_of(given: str) -> str:
     """Which way a question takes; what is none of them is a command not understood."""
     if given not in MODES:
         raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
+    return given
+
+
+def effort_of(given: str | None) -> str | None:
+    """How much an overview may cost; None leaves it to the settings."""
+    if given is not None and given not in EFFORTS:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
     return given
 
 
@@ -208,6 +216,14 @@ def ask(
             callback=mode_of,
         ),
     ] = "auto",
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<effort>",
+            help="How much an overview may cost: low, medium or high.",
+            callback=effort_of,
+        ),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     where: WhereOption = None,
     namespace: WithinOption = None,
@@ -222,9 +238,10 @@ def ask(
     text = " ".join(question)
     with reading(library, profile) as engine:
         if json_output or not errors_are_seen():
-            answer = engine.ask(text, mode=mode, filters=where, namespace=namespace)
+            answer = engine.ask(text, mode=mode, effort=effort, filters=where, namespace=namespace)
         else:
-            answer = answer_seen(engine.stream(text, mode=mode, filters=where, namespace=namespace))
+            told = engine.stream(text, mode=mode, effort=effort, filters=where, namespace=namespace)
+            answer = answer_seen(told)
     show_answer(answer, explain=explain, as_json=json_output)
 
 

@@ -118,6 +118,7 @@ def test_passages_come_best_first_and_can_be_limited(client: httpx.Client) -> No
         pytest.param({"question": "   "}, id="blank"),
         pytest.param({"question": "x" * 4_001}, id="long"),
         pytest.param({"question": "x", "mode": "sideways"}, id="mode"),
+        pytest.param({"question": "x", "effort": "utmost"}, id="effort"),
         pytest.param({"question": "x", "filters": ["no condition"]}, id="filters"),
         pytest.param({"question": "x", "stream": True, "filters": ["no condition"]}, id="stream"),
     ],

@@ -16,7 +16,7 @@ from openai_server import OpenAIServer, Reply, Request
 from engine import Answer, KnowledgeEngine
 from engine.answer.overviews.global_answers import GlobalAnswers
 from engine.answer.overviews.plan import Effort, Selection
-from engine.errors import ModelOutputError, ModelUnavailable
+from engine.errors import ModelOutputError, ModelUnavailable, QuestionError
 from engine.index.door import Report, read_reports
 from engine.index.filters import document_filter
 from engine.models.tokeniser import load_tokeniser
@@ -159,6 +159,22 @@ def test_more_effort_looks_at_more(free: KnowledgeEngine) -> None:
         return next(step.figures["tested"] for step in steps if step.stage == "test")
 
     assert tested("low") <= tested("medium") <= tested("high")
+
+
+@pytest.mark.parametrize("mode", ["auto", "global", "both"])
+def test_a_question_says_how_much_its_overview_may_cost(free: KnowledgeEngine, mode: str) -> None:
+    def allowed(effort: Effort | None) -> int:
+        steps = free.ask(QUESTION, mode=mode, effort=effort).trace
+        return max(int(step.figures.get("tested", 0)) for step in steps)
+
+    spent = {effort: allowed(effort) for effort in (None, "low", "high")}
+    assert 0 < spent["low"] < spent["high"]
+    assert spent["low"] <= spent[None] <= spent["high"]
+
+
+def test_an_effort_of_another_name_is_refused(free: KnowledgeEngine) -> None:
+    with pytest.raises(QuestionError, match="unknown effort 'utmost': low, medium or high"):
+        free.ask(QUESTION, effort="utmost")
 
 
 @EveryWay

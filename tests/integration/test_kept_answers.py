@@ -162,6 +162,7 @@ def test_whatever_else_is_asked_is_answered_anew(
             engine.ask(QUESTION, filters={"tags": ["storm"]}),
             engine.ask(QUESTION, namespace=""),
             engine.ask(QUESTION + "?"),
+            engine.ask(QUESTION, effort="low"),
         ]
         assert not any(map(is_kept, others))
         (only,) = {c.document_id for c in others[1].citations}

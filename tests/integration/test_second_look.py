@@ -287,12 +287,20 @@ def test_what_was_judged_before_an_interruption_is_not_paid_for_again(
     assert len(judge.pairs) == 1
 
 
-def test_an_estimate_says_that_names_may_be_judged(opened, judge: Judge, tmp_path: Path) -> None:
-    folder = _folder(tmp_path / "notes", TEXTS)
-    notes = opened(graph={"judged_pairs": 7, "summarise": True}).estimate(folder).notes
-    assert any("up to 7 pairs of names may be judged" in note for note in notes)
-    assert any("summarised" in note for note in notes)
-    assert opened("other", graph={"judged_pairs": 0}).estimate(folder).notes == ()
+def test_an_estimate_tells_what_names_and_descriptions_will_cost(
+    opened, judge: Judge, tmp_path: Path
+) -> None:
+    texts = {**TEXTS, **{f"about {n}": text for n, text in enumerate(ABOUT)}}
+    folder = _folder(tmp_path / "notes", texts)
+    engine = opened(graph={"judged_pairs": 7, "summarise": True})
+    forecast = {stage.stage: stage for stage in engine.estimate(folder).stages}
+    engine.add(folder)
+    spent = {row.stage: row for row in engine.usage()}
+    for stage in ("names", "summaries"):
+        assert forecast[stage].calls == spent[stage].calls == 1
+        assert forecast[stage].prompt_tokens > 0 < forecast[stage].completion_tokens
+    without = opened("other", graph={"judged_pairs": 0}).estimate(folder)
+    assert "names" not in {stage.stage for stage in without.stages}
 
 
 # --- long descriptions --------------------------------------------------------------------------

@@ -75,6 +75,10 @@ class GlobalAnswers:
         self._reports_for = reports_for
         self._shelves = Shelves(library)
 
+    def with_effort(self, effort: Effort) -> GlobalAnswers:
+        """The same, with another effort."""
+        return self.with_selection(self._selection, effort=effort)
+
     def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswers:
         """The same, gathering in another way or with another effort."""
         other = GlobalAnswers(

@@ -122,6 +122,10 @@ class AnswerEngine(BaseQueryEngine):
 class ScopeRouter(RouterQueryEngine):
     """LlamaIndex's router, whose response holds one `Answer`, also where two engines were asked."""
 
+    def between(self, *, local: Answering, overview: Answering) -> ScopeRouter:
+        """One that chooses as this one does, between others."""
+        return build_router(self._selector, local=local, overview=overview)
+
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked = narrowed(query_bundle)
         return _with_answer(super()._query(asked), asked)
@@ -151,7 +155,7 @@ def build_router(
     local: Answering,
     overview: Answering,
     brief: Answering | None = None,
-) -> RouterQueryEngine:
+) -> ScopeRouter:
     """The router over the local and the global engine; `brief` is the overview beside the other."""
     # Left out, these two would make LlamaIndex read its global settings and turn to OpenAI.
     silent = MockLLM()

@@ -66,7 +66,9 @@ async def ask(
     check(wanted)
     service.asking.check()
     history = [Turn(each.question, each.answer) for each in wanted.history]
-    told = events(service, wanted, mode=wanted.mode, within=within, history=history)
+    told = events(
+        service, wanted, mode=wanted.mode, effort=wanted.effort, within=within, history=history
+    )
     if wanted.stream or _SSE in request.headers.get("accept", ""):
         return event_stream(_told(told, path=request.url.path))
     answer = await while_there(request, last_of(told))

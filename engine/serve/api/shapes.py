@@ -80,6 +80,9 @@ class AskRequest(Question):
         examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],
     )
     mode: Literal["auto", "local", "global", "both"] = "auto"
+    effort: Literal["low", "medium", "high"] | None = Field(
+        None, description="How much an overview may cost; as the settings say where it is left out."
+    )
     stream: bool = Field(False, description="Server-sent events, as with `Accept`.")
     explain: bool = Field(True, description="Whether passages and trace are sent along.")
 

@@ -31,12 +31,13 @@ async def events(
     wanted: Question,
     *,
     mode: str,
+    effort: str | None = None,
     within: str | frozenset[str] | None,
     history: Sequence[Turn] = (),
 ) -> AsyncGenerator[Event]:
     """What happens while a question is answered; closing it gives the work up.
 
-    `history` is what was said before it, oldest first.
+    `effort` is as `KnowledgeEngine.ask` takes it, `history` what was said before it, oldest first.
 
     Raises:
         Problem: 504 when it takes too long, 503 when too many wait.
@@ -48,6 +49,7 @@ async def events(
             found = service.engine.astream(
                 wanted.question,
                 mode=mode,
+                effort=effort,
                 filters=wanted.filters,
                 namespace=within,
                 history=history,
