@@ -199,8 +199,12 @@ def test_a_dead_writer_holds_no_lock(open_engine, tmp_path: Path) -> None:
 
     child = os.fork()
     if child == 0:
-        hold()
+        try:
+            hold()
+        finally:
+            os._exit(1)  # whatever happens, it is no second run of the tests
     while not ready.exists():
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it ended before it held the lock"
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
