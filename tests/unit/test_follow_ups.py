@@ -85,6 +85,8 @@ def test_what_a_follow_up_leaves_out_is_put_in(
         "主要主题是什么？",
         "为什么天空是蓝色的？",
         "曹雪芹和其他人写了什么？",
+        f"When was she born{'?' * 4_000}",
+        f"And {'!' * 3_900}a",
         "这次选举被视为对马其顿共和国什么的考验？",
         "Who played the It'll Be Me singer in Walk the Line?",
         "What is the tip of the continent where most of the globe gets its coffee?",

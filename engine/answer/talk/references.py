@@ -25,7 +25,9 @@ from .turns import is_refusal
 
 _MOST_WORDS_BEFORE = 5
 _SHORT_WORDS, _SHORT_HAN = 10, 14
-"""A longer question says itself what it is about."""
+"""A longer question says itself what it is about, as far as it has no pronoun."""
+_LONGEST = 300
+"""Of so many characters it does in any case."""
 MOST_NAMES = 4
 """So many names are put beside a question that names none."""
 _READ_OF_ANSWER = 600
@@ -56,7 +58,7 @@ def stands_alone(question: str, turns: Sequence[Turn], *, names: Names) -> str:
 
 
 def _alone(question: str, before: str, said: str, names: Names) -> str:
-    if not before:
+    if not before or len(question) > _LONGEST:
         return question
     own = names(question)
     pronoun = _first_pronoun(question)
