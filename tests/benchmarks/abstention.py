@@ -2,23 +2,26 @@
 
     python tests/benchmarks/abstention.py [SET …] [--limit N]
 
-To every library are put its own questions; the same ones while the documents with their answers are
-filtered out (it knows of what is asked, not the answer: `without`); questions of other sets
-(`wrong`); and of the sample corpus those that it was made not to answer (`none`). An own question
-counts as answerable where its answer stands in the passages found (of one that decides between what
-it names: where all gold documents are there).
+To every library are put its own questions (`own`) and some about known things whose article says
+the answer (`said`, see `known_things`). Without an answer are: the own ones while the documents
+with their answers are filtered out (`without`), or while the sentences that hold the answer are cut
+out of the passages found (`gap`); those about known things of which nothing says it (`unsaid`);
+questions of other sets (`wrong`); and of the sample corpus those that it was made not to answer
+(`none`, never fitted to). An own question counts as answerable where its answer stands in the
+passages found (of one that decides between what it names: where all gold documents are there).
 
-Prints for each set, judged by a fit that never saw it: AUC, how often it abstains at the threshold
-of the settings, precision and recall of abstaining; the same by language with a calibration table,
-ECE and Brier score; and at last the coefficients. Needs ../shared/data.
+Coefficients are fitted to half of the questions (`answers.fitting`); the other half is judged.
+Prints for each set: AUC, how often it abstains at the threshold of the settings, precision and
+recall of abstaining; the same by language with a calibration table, ECE and Brier score; and at
+last the coefficients. Needs ../shared/data.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -27,18 +30,30 @@ sys.path.insert(0, str(Path(__file__).parent))
 import json
 
 import numpy as np
-from answers import SAMPLE, SETS, Asked, asked_of, judged, opened
+from answers import SAMPLE, SETS, Asked, asked_of, contains, fitting, judged, opened
+from corpora import documents
+from known_things import known_things
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from engine import Answer, KnowledgeEngine, Settings
 from engine.answer.extracts.evidence import COEFFICIENTS, FEATURES
+from engine.answer.extracts.extractive import extractive_answer
 from engine.answer.language import language_of
+from engine.index.door import capitalised_names, sentence_spans
+from engine.retrieve.tokens import tokens
 
 PENALTY = 0.001
-WRONG, WITHOUT = 40, 100
+WRONG, WITHOUT = 20, 100
 """So many questions of every other set, and so many with their documents filtered out."""
-SHARE = {"own": 0.5, "without": 0.25, "wrong": 0.25, "none": 0.1}
+SHARE = {
+    "own": 0.3, "said": 0.2, "without": 0.15, "gap": 0.1, "unsaid": 0.1, "wrong": 0.15, "none": 0.0
+}  # fmt: skip
+"""What each group weighs in a fit, however many its questions."""
+
+
+LEAST = {"log relevance": -4.6, "log coverage": -4.6, "unknown": 1.0, "unsaid": 1.0}
+"""The figures of a question for which nothing was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,7 @@ class Case:
     """A question put to a library: the figures of its answer, and whether there was one to find."""
 
     group: str
+    text: str
     language: str
     answerable: bool
     features: tuple[float, ...]
@@ -59,29 +75,30 @@ def main() -> None:
     arguments = parser.parse_args()
     threshold = Settings().answer.min_evidence
     found = {name: cases(name, arguments.sets, arguments.limit) for name in arguments.sets}
-    held_out = {
-        name: probabilities(some, fit([found[other] for other in found if other != name]))
-        for name, some in found.items()
-    }
-    print(f"each set judged by a fit without it; abstains below {threshold}")
-    for name, some in found.items():
-        print(line(name, some, held_out[name], threshold))
-    everything = [case for some in found.values() for case in some]
-    p = np.concatenate(list(held_out.values()))
-    print(line("together", everything, p, threshold))
+    coefficients = fit([[c for c in some if fitting(c.text)] for some in found.values()])
+    judged_by = {name: [c for c in some if not fitting(c.text)] for name, some in found.items()}
+    print(f"questions that nothing was fitted to; abstains below {threshold}")
+    for name, some in judged_by.items():
+        print(line(name, some, probabilities(some, coefficients), threshold))
+    everything = [case for some in judged_by.values() for case in some]
+    print(line("together", everything, probabilities(everything, coefficients), threshold))
+    now = probabilities(everything, np.array(COEFFICIENTS))
+    print(line("by the code's", everything, now, threshold))
     for language in ("en", "zh"):
-        chosen = np.array([case.language == language for case in everything])
-        some = [case for case, is_it in zip(everything, chosen, strict=True) if is_it]
-        print(line(f"asked in {language}", some, p[chosen], threshold))
-        reliability(some, p[chosen])
-    coefficients = fit(list(found.values()))
+        some = [case for case in everything if case.language == language]
+        if some:
+            p = probabilities(some, coefficients)
+            print(line(f"asked in {language}", some, p, threshold))
+            reliability(some, p)
     for feature, value, now in zip(FEATURES, coefficients, COEFFICIENTS, strict=True):
         print(f"  {feature:16} {value:+.2f}   (in the code {now:+.2f})")
 
 
 def cases(name: str, names: Sequence[str], limit: int) -> list[Case]:
     """All questions put to the library of a set."""
-    settings = Settings.model_validate({"answer": {"min_evidence": 0.0}})
+    settings = Settings.model_validate(
+        {"answer": {"min_evidence": 0.0}, "cache": {"answers": "none"}}
+    )
     with opened(name, settings) as engine:
         found = list(_own(engine, asked_of(name)[:limit]))
         for other in names:
@@ -90,12 +107,22 @@ def cases(name: str, names: Sequence[str], limit: int) -> list[Case]:
                     case("wrong", engine.ask(asked.text, mode="local"), False)
                     for asked in asked_of(other)[:WRONG]
                 )
-        if name == "sample":
-            for line_ in (SAMPLE / "questions.jsonl").read_text(encoding="utf8").splitlines():
-                row = json.loads(line_)
-                if row["type"] == "unanswerable":
-                    found.append(case("none", engine.ask(row["text"], mode="local"), False))
+        found.extend(_known(engine, name))
     return found
+
+
+def _known(engine: KnowledgeEngine, name: str) -> Iterator[Case]:
+    """Of the sample what it was made not to answer; of others what is asked of known things."""
+    if name == "sample":
+        for line_ in (SAMPLE / "questions.jsonl").read_text(encoding="utf8").splitlines():
+            row = json.loads(line_)
+            if row["type"] == "unanswerable":
+                yield case("none", engine.ask(row["text"], mode="local"), False)
+        return
+    for known in known_things(documents(name)):
+        answer = engine.ask(known.text, mode="local")
+        there = any(p.document_id.endswith(known.document_id) for p in answer.passages)
+        yield case("said" if known.said else "unsaid", answer, known.said and there)
 
 
 def _own(engine: KnowledgeEngine, questions: Sequence[Asked]) -> Iterator[Case]:
@@ -109,6 +136,8 @@ def _own(engine: KnowledgeEngine, questions: Sequence[Asked]) -> Iterator[Case]:
     for number, asked in enumerate(questions):
         answer = engine.ask(asked.text, mode="local")
         yield case("own", answer, judged(asked, answer).bound)
+        if not asked.decides:
+            yield _gap(engine, asked, answer)
         if number < WITHOUT:
             gold = [each for each in ids if each.endswith(asked.documents)]
             no_gold = MetadataFilter(key="document_id", value=gold, operator=FilterOperator.NIN)
@@ -116,12 +145,36 @@ def _own(engine: KnowledgeEngine, questions: Sequence[Asked]) -> Iterator[Case]:
             yield case("without", engine.ask(asked.text, mode="local", filters=filters), False)
 
 
+def _gap(engine: KnowledgeEngine, asked: Asked, answer: Answer) -> Case:
+    """The same passages, without the sentences that hold the answer."""
+    cut = []
+    for passage in answer.passages:
+        spans = sentence_spans(passage.text)
+        kept = [passage.text[start:end] for start, end in spans]
+        text = " ".join(each for each in kept if not contains(each, asked.answers))
+        if text:
+            cut.append(replace(passage, text=text))
+    draft = extractive_answer(
+        asked.text,
+        cut,
+        tokens=tokens,
+        weight=engine._keyword.idf(),
+        sentence_spans=sentence_spans,
+        names=capitalised_names,
+        min_evidence=0.0,
+    )
+    return _case("gap", asked.text, draft.figures, False)
+
+
 def case(group: str, answer: Answer, answerable: bool) -> Case:
     """The figures that the answer's trace holds."""
     figures = next((s.figures for s in answer.trace if s.stage == "extract"), {})
-    least = {"log relevance": -4.6, "log coverage": -3.0, "unknown": 1.0}
-    features = (1.0, *(figures.get(name, least.get(name, 0.0)) for name in FEATURES[1:]))
-    return Case(group, language_of(answer.question), answerable, features)
+    return _case(group, answer.question, figures, answerable)
+
+
+def _case(group: str, text: str, figures: Mapping[str, float], answerable: bool) -> Case:
+    features = (1.0, *(figures.get(name, LEAST.get(name, 0.0)) for name in FEATURES[1:]))
+    return Case(group, text, language_of(text), answerable, features)
 
 
 def _arrays(some: Sequence[Case]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,7 +220,7 @@ def line(name: str, some: Sequence[Case], p: np.ndarray, threshold: float) -> st
     shares = [f"answerable {declined[(groups == 'own') & y].mean():.3f}"]
     shares += [
         f"{group} {declined[groups == group].mean():.3f}"
-        for group in ("without", "wrong", "none")
+        for group in ("said", "without", "gap", "unsaid", "wrong", "none")
         if (groups == group).any()
     ]
     precision = (declined & ~y).sum() / max(1, declined.sum())

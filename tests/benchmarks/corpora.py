@@ -11,7 +11,9 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -61,6 +63,57 @@ def turn_queries(name: str) -> list[TurnQuery]:
         for row in _rows(DATA / name / "queries.jsonl")
         if row["turn_spans"]
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldQuery:
+    """A question with its answers, and the sentences that bear them out: document id and text."""
+
+    text: str
+    answers: tuple[str, ...]
+    sentences: tuple[tuple[str, str], ...]
+
+
+def gold_queries(name: str) -> list[GoldQuery]:
+    """The questions of a set, with supporting sentences where its data lead to them.
+
+    HotpotQA numbers them (by a splitter that is not ours: a number beyond ours is left out); of
+    MuSiQue's steps and of 2Wiki's triples it is the sentence of the gold document (of a triple: the
+    one titled like its subject) that holds the answer or the object, and of several the one with
+    the most words of the step or the triple.
+    """
+    texts = {row["id"]: row for row in documents(name)}
+    return [
+        GoldQuery(
+            row["text"],
+            tuple(row.get("answers", ())),
+            tuple(dict.fromkeys(_supporting(row, texts))),
+        )
+        for row in _rows(DATA / name / "queries.jsonl")
+    ]
+
+
+def _supporting(row: dict, texts: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
+    from graph.sentences import sentence_spans
+
+    def of(document_id: str) -> list[str]:
+        text = texts[document_id]["text"]
+        return [text[start:end] for start, end in sentence_spans(text)]
+
+    for document_id, number in row.get("supporting_sentences", ()):
+        yield from ((document_id, one) for one in of(document_id)[number : number + 1])
+    steps = [(s["gold_id"], s["answer"], s["question"]) for s in row.get("decomposition", ())]
+    for subject, relation, value in row.get("evidence_triples", ()):
+        titled = [i for i in row["gold_ids"] if texts[i]["title"].casefold() == subject.casefold()]
+        steps.extend((document_id, value, f"{subject} {relation}") for document_id in titled)
+    for document_id, wanted, told in steps:
+        holds = [one for one in of(document_id) if wanted.casefold() in one.casefold()]
+        if holds:
+            yield document_id, max(holds, key=partial(_shared_words, told))
+
+
+def _shared_words(one: str, other: str) -> int:
+    return len({*one.casefold().split()} & {*other.casefold().split()})
 
 
 def _rows(path: Path) -> list[dict]:

@@ -6,16 +6,16 @@ Of every question the passages found are taken apart into sentences, and the bes
 spans. The weights make what holds (or is) the gold answer likely among all others: the logarithm of
 its share of a softmax, every set weighing the same, with a small ridge. English is fitted on the
 sets below; *single* are the steps into which MuSiQue takes its questions apart, so that not all
-teach chains. Chinese is fitted on CMRC. Prints how often the best one to three sentences hold the
-answer, and how often the likeliest span is it, judged by a fit without the set (CMRC: without a
-fifth of its documents), then the weights. Needs ../shared/data.
+teach chains. Chinese is fitted on CMRC. Fitted is to half of the questions (`answers.fitting`).
+Prints of the other half how often the best one to three sentences hold the answer, and how often
+the likeliest span is it, by the new weights and by those in the code; then the weights. Needs
+../shared/data.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from answers import Asked, asked_of, contains, f1, opened
+from answers import Asked, asked_of, contains, f1, fitting, opened
 from corpora import DATA
 from scipy.optimize import minimize
 
@@ -42,7 +42,6 @@ CHINESE = "cmrc2018_zh"
 PENALTY = 0.001
 RIGHT = 0.8
 """From this F1 on a span is the answer."""
-FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Case:
 
     features: np.ndarray
     right: np.ndarray
-    group: int
+    fitting: bool
 
 
 def single_steps() -> list[Asked]:
@@ -93,7 +92,7 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
         return
     kinds = expected_kinds(asked.text)
     matrix, _ = weigh.features(sentences, passages, wanted=wanted, kinds=kinds, weight=idf)
-    group = zlib.crc32(asked.documents[0].encode()) % FOLDS
+    half = fitting(asked.text)
     holds = np.array(
         [
             contains(s.text, asked.answers)
@@ -118,12 +117,13 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
         names=capitalised_names,
     )
     is_it = np.array([max(f1(s.text, gold) for gold in asked.answers) >= RIGHT for s in spans])
-    yield Case(matrix, holds, group), Case(features, is_it.astype(bool), group)
+    yield Case(matrix, holds, half), Case(features, is_it.astype(bool), half)
 
 
 def fit(sets: Sequence[Sequence[Case]]) -> np.ndarray:
-    """The weights under which what is right is likeliest."""
-    chosen = [(c, 1 / len(some) / len(sets)) for some in sets for c in some if c.right.any()]
+    """The weights under which what is right is likeliest, of the half that is fitted to."""
+    halves = [[case for case in some if case.fitting] for some in sets]
+    chosen = [(c, 1 / len(some) / len(sets)) for some in halves for c in some if c.right.any()]
 
     def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = float(PENALTY * beta @ beta), 2 * PENALTY * beta
@@ -153,38 +153,39 @@ def within(some: Sequence[Case], beta: np.ndarray, depth: int) -> list[bool]:
     ]
 
 
-def report(name: str, some: Sequence[Case], betas: Sequence[np.ndarray], depths: Sequence[int]):
-    """Print how often the best are right, each judged by the fit of its group."""
-    shares = []
-    for depth in depths:
-        right = [
-            each
-            for number, beta in enumerate(betas)
-            for each in within(
-                [c for c in some if len(betas) == 1 or c.group == number], beta, depth
-            )
-        ]
-        shares.append(f"{np.mean(right):.3f}")
-    print(f"  {name:20} {len(some):5d} questions  best {depths}: {' '.join(shares)}")
+def report(
+    name: str,
+    some: Sequence[Case],
+    beta: np.ndarray,
+    *,
+    now: Sequence[float],
+    depths: Sequence[int],
+) -> None:
+    """Print how often the best are right of the half that is held out, by the fit and as it is."""
+    held_out = [case for case in some if not case.fitting]
+    told = [
+        " ".join(f"{np.mean(within(held_out, weights, depth)):.3f}" for depth in depths)
+        for weights in (beta, np.array(now))
+    ]
+    count = f"{len(held_out):5d} questions"
+    print(f"  {name:20} {count}  best {depths}: {told[0]}   in the code {told[1]}")
 
 
 def main() -> None:
     """Command line."""
     english = {name: cases(name) for name in ENGLISH}
-    chinese = cases(CHINESE)
+    chinese = {CHINESE: cases(CHINESE)}
     for place, (what, module, depths) in enumerate(
         (("sentences", weigh, (1, 2, 3)), ("spans", short, (1, 3)))
     ):
-        print(f"{what}, by a fit that never saw them:")
-        some = {name: both[place] for name, both in english.items()}
-        for name, own in some.items():
-            rest = [other for key, other in some.items() if key != name]
-            report(name, own, [fit(rest)], depths)
-        betas = [fit([[c for c in chinese[place] if c.group != n]]) for n in range(FOLDS)]
-        report(CHINESE, chinese[place], betas, depths)
-        for language, beta in (("en", fit(list(some.values()))), ("zh", fit([chinese[place]]))):
-            print(f"  {language}: {', '.join(f'{x:.2f}' for x in beta)}")
+        print(f"{what}, of questions that nothing was fitted to:")
+        for language, sets in (("en", english), ("zh", chinese)):
+            some = {name: both[place] for name, both in sets.items()}
             now = module.COEFFICIENTS[language]
+            beta = fit(list(some.values()))
+            for name, own in some.items():
+                report(name, own, beta, now=now, depths=depths)
+            print(f"  {language}: {', '.join(f'{x:.2f}' for x in beta)}")
             print(f"  in the code: {', '.join(f'{x:.2f}' for x in now)}")
 
 

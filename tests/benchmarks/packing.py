@@ -1,13 +1,16 @@
-"""How much of what was found stays in the context: by merging, by compression, by budget.
+"""How much of what was found stays in the context: by merging, by compression, by budget, by order.
 
     LOREGRAPH_BENCH=folder python tests/benchmarks/packing.py [--limit N] [--sets NAME …]
 
-Each question is searched for 50 passages; they are packed into 1,500 and 3,000 tokens in every way
-that settings know. A gold answer is kept where its text stands in the context (case, width and
+Each question is searched for 50 passages; they are packed into 500 to 3,000 tokens in every way
+that settings know. `answer`: how often a gold answer's text stands in the context (case, width and
 white space aside): an upper bound of what a model could say from it, and by luck true of short
-answers such as "yes", which are left out. The order of passages changes nothing of that, which the
-last column checks: it counts questions in which another order takes other passages. Reads
-`../shared/data` and the sample corpus.
+answers such as "yes", which are left out. `gold`: the share of the supporting sentences
+(`corpora.gold_queries`) that stand in it whole, `all`: how often all of a question do; `each 1,000`
+is how many of them 1,000 tokens of context hold. What an order does without a model to read it is
+move them: `edges` is the share of those kept that stand in the first or the last quarter of the
+context, where models read best. It takes the same passages: the last line counts where it did
+not. Reads `../shared/data` and the sample corpus.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import json
 import sys
 import time
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +34,17 @@ import corpora  # noqa: E402
 from engine import KnowledgeEngine, Settings  # noqa: E402
 from engine.answer.language import language_of  # noqa: E402
 from engine.answer.packing.compress import key_sentences, shown  # noqa: E402
-from engine.answer.packing.pack import Packed, pack  # noqa: E402
+from engine.answer.packing.pack import Order, Packed, pack  # noqa: E402
 from engine.answer.parts import embedder  # noqa: E402
 from engine.index.door import sentence_spans  # noqa: E402
 from engine.models.tokeniser import load_tokeniser  # noqa: E402
 from engine.retrieve.tokens import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
 
-BUDGETS = (1_500, 3_000)
-ORDERS = ("relevance_first", "edges_first", "document_order")
+BUDGETS = (500, 1_000, 2_000, 3_000)
+EDGE = 0.25
+"""So much of a context at each end is its edge."""
+ORDERS: tuple[Order, ...] = ("relevance_first", "edges_first", "document_order")
 FOUND = 50
 SAMPLE = "sample"
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "cmrc2018_zh", SAMPLE)
@@ -49,23 +55,41 @@ Way = Callable[[str, Sequence[Passage], int], Packed]
 
 @dataclass
 class Tally:
-    """Sums over questions."""
+    """Sums over questions; of those with supporting sentences where it is about these."""
 
     asked: int = 0
     kept: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    gold: int = 0
+    of_gold: int = 0
+    whole: int = 0
+    with_gold: int = 0
+    at_edges: int = 0
+
+    def line(self, label: str, budget: int) -> str:
+        """The figures as a row."""
+        row = f"  {budget:>5}  {label:<46}"
+        if self.asked:
+            row += f" answer {self.kept / self.asked:.3f}"
+        if self.of_gold:
+            row += f"  gold {self.gold / self.of_gold:.3f}  all {self.whole / self.with_gold:.3f}"
+            row += f"  each 1,000 {1000 * self.gold / max(1, self.tokens):.2f}"
+            row += f"  edges {self.at_edges / max(1, self.gold):.3f}"
+        questions = max(self.asked, self.with_gold, 1)
+        each = 1000 * self.seconds / questions
+        return f"{row}  tokens {self.tokens / questions:6.0f}  {each:6.1f} ms"
 
 
-def questions(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def questions(name: str) -> Iterator[corpora.GoldQuery]:
     """A set's questions with their answers."""
     if name != SAMPLE:
-        yield from ((query.text, query.answers) for query in corpora.queries(name))
+        yield from corpora.gold_queries(name)
         return
     for line in (ROOT / "data" / "questions.jsonl").open(encoding="utf8"):
         row = json.loads(line)
         if row.get("answers"):
-            yield row["text"], tuple(row["answers"])
+            yield corpora.GoldQuery(row["text"], tuple(row["answers"]), ())
 
 
 def opened(name: str) -> KnowledgeEngine:
@@ -93,8 +117,11 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
     def plain(question: str, found: Sequence[Passage], budget: int) -> Packed:
         return pack(found, budget_tokens=budget, count=count)
 
-    def merging(question: str, found: Sequence[Passage], budget: int) -> Packed:
-        return pack(found, budget_tokens=budget, count=count, text=text)
+    def merging(order: Order) -> Way:
+        def packed(question: str, found: Sequence[Passage], budget: int) -> Packed:
+            return pack(found, budget_tokens=budget, count=count, text=text, order=order)
+
+        return packed
 
     def compressing(near_best: float, meaning: bool) -> Way:
         def packed(question: str, found: Sequence[Passage], budget: int) -> Packed:
@@ -112,7 +139,8 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
 
         return packed
 
-    made: dict[str, Way] = {"whole": plain, "merged": merging}
+    made: dict[str, Way] = {"whole": plain, "merged": merging(ORDERS[0])}
+    made |= {f"merged {order}": merging(order) for order in ORDERS[1:]}
     for share in (0.2, 0.35, 0.5):
         made[f"merged, sentences from {share}"] = compressing(share, meaning=False)
         if embed is not None:
@@ -125,45 +153,60 @@ def plain_text(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+def judge(tally: Tally, packed: Packed, query: corpora.GoldQuery) -> None:
+    """Add one question's context to the sums."""
+    context = plain_text(packed.text)
+    wanted = answers_of(query)
+    if wanted:
+        tally.asked += 1
+        tally.kept += any(one in context for one in wanted)
+    if query.sentences:
+        places = [context.find(plain_text(sentence)) for _, sentence in query.sentences]
+        edge = EDGE * len(context)
+        tally.with_gold += 1
+        tally.of_gold += len(places)
+        tally.gold += sum(place >= 0 for place in places)
+        tally.whole += all(place >= 0 for place in places)
+        tally.at_edges += sum(0 <= at < edge or at > len(context) - edge for at in places)
+    if wanted or query.sentences:
+        tally.tokens += packed.tokens
+
+
+def answers_of(query: corpora.GoldQuery) -> list[str]:
+    """The answers long enough not to stand somewhere by luck."""
+    shortest = 2 if language_of(query.text) == "zh" else _SHORTEST_ANSWER
+    return [plain_text(one) for one in query.answers if len(one) >= shortest]
+
+
 def measure(name: str, *, limit: int, found: int, embedding: bool) -> None:
     """Print one set's table."""
     engine = opened(name)
     tried = ways(engine, embedding=embedding)
-    tallies = {(way, budget): Tally() for way in tried for budget in BUDGETS}
-    count, text = load_tokeniser().count, engine._library.text_at
-    asked = reachable = moved = 0
-    for question, answers in list(questions(name))[:limit]:
-        shortest = 2 if language_of(question) == "zh" else _SHORTEST_ANSWER
-        wanted = [plain_text(one) for one in answers if len(one) >= shortest]
-        if not wanted:
+    tallies = {(way, budget): Tally() for budget in BUDGETS for way in tried}
+    reachable, moved, of = Tally(), 0, 0
+    for query in list(questions(name))[:limit]:
+        if not answers_of(query) and not query.sentences:
             continue
-        passages = engine.retrieve(question, top_k=found)
-        asked += 1
-        everything = plain_text("\n".join(passage.text for passage in passages))
-        reachable += any(one in everything for one in wanted)
-        taken = [
-            {one.chunk_id for span in packed.spans for one in span.parts}
-            for packed in (
-                pack(passages, budget_tokens=BUDGETS[0], count=count, text=text, order=order)
-                for order in ORDERS
-            )
-        ]
-        moved += any(one != taken[0] for one in taken)
+        of += 1
+        passages = engine.retrieve(query.text, top_k=found)
+        everything = "\n".join(passage.text for passage in passages)
+        judge(reachable, Packed(text=everything), query)
+        taken: dict[int, set[frozenset[str]]] = defaultdict(set)
         for (way, budget), tally in tallies.items():
             started = time.process_time()
-            packed = tried[way](question, passages, budget)
+            packed = tried[way](query.text, passages, budget)
             tally.seconds += time.process_time() - started
-            context = plain_text(packed.text)
-            tally.kept += any(one in context for one in wanted)
-            tally.tokens += packed.tokens
+            judge(tally, packed, query)
+            if way.startswith("merged") and "," not in way:
+                ids = (one.chunk_id for span in packed.spans for one in span.parts)
+                taken[budget].add(frozenset(ids))
+        moved += any(len(each) > 1 for each in taken.values())
     engine.close()
-    held = reachable / asked
-    print(f"\n{name}: {asked} questions, {held:.3f} hold the answer in {found} passages")
-    print(f"  {moved} take others in another order")
+    print(f"\n{name}: {of} questions; of {found} passages all text")
+    print(reachable.line("everything found", 0))
     for (way, budget), tally in tallies.items():
-        kept, used = tally.kept / asked, tally.tokens / asked
-        each = 1000 * tally.seconds / asked
-        print(f"  {budget:>5}  {way:<46} kept {kept:.3f}  tokens {used:6.0f}  {each:6.1f} ms")
+        print(tally.line(way, budget))
+    print(f"  {moved} take others in another order")
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.answer.draft import Draft
@@ -98,6 +98,7 @@ def test_a_bridge_leads_to_the_second_passage() -> None:
     assert "Trieste" in answer(question, passages("Maren Holt", "Vey Station", "Jon Abara")).text
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.permutations(sorted(DOCUMENTS)))
 def test_every_quote_stands_at_its_offsets_in_the_document(shift: int, order: list[str]) -> None:
     draft = answer("When was the Vey Station founded?", passages(*order, shift=shift))
@@ -146,9 +147,51 @@ def test_irrelevant_passages_weaken_the_evidence() -> None:
     question = "Who founded the Vey Station?"
 
     strong = answer(question, passages(relevance=0.9)).evidence
-    weak = answer(question, passages(relevance=0.05))
+    weak = answer(question, passages(relevance=0.01))
     assert weak.evidence < strong
     assert weak.abstained
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        pytest.param("When did Maren Holt die?", "When did Jon Abara die?", id="no-death"),
+        pytest.param("维岛站建于哪一年？", "维岛站关闭于哪一年？", id="chinese"),
+    ],
+)
+def test_a_fact_that_is_nowhere_said_of_a_known_thing_weakens_the_evidence(
+    question: str, missing: str
+) -> None:
+    """Another one's death beside it is none of its own."""
+    told, untold = answer(question, min_evidence=0.0), answer(missing, min_evidence=0.0)
+
+    assert untold.figures["bound"] < told.figures["bound"]
+    assert untold.evidence < told.evidence
+
+
+def test_a_question_of_one_word_about_a_known_thing_is_declined_where_nothing_says_it() -> None:
+    assert answer("When did Jon Abara die?").abstained
+    assert not answer("When did Maren Holt die?").abstained
+
+
+def test_sentences_are_added_for_words_that_the_likeliest_one_lacks() -> None:
+    """The first step of two is the likeliest; what is asked of it stands elsewhere."""
+    question = "Who is the head of the station that Maren Holt founded?"
+    texts = {
+        "Maren Holt": "Maren Holt founded the Vey Station on 1 June 1974. She liked tea.",
+        "Vey": "Vey has a church. The head of the Vey Station is Ada Roe.",
+    }
+    found = [
+        replace(
+            passages()[0], text=text, title=title, document_id=title, chunk_id=title, end=len(text)
+        )
+        for title, text in texts.items()
+    ]
+
+    draft = answer(question, found, sure=0.0, max_sentences=2)
+
+    assert "founded the Vey Station" in draft.text
+    assert "Ada Roe" in draft.text
 
 
 def test_an_unknown_code_weakens_the_evidence() -> None:

@@ -332,7 +332,7 @@ def evidence_of(question: str, text: str, relevance: float) -> float:
         end=len(text),
     )  # fmt: skip
     chosen = split_passages([passage], tokens=tokens, sentence_spans=sentence_spans)
-    asked = partial(figures, question, chosen, [passage], tokens=tokens, decided=False)
+    asked = partial(figures, question, chosen, [passage], tokens=tokens, decided=False, bound=None)
     return asked(wanted=dict.fromkeys(tokens(question), 1.0))["evidence"]
 
 

@@ -2,7 +2,8 @@
 
 Relevant passages are not yet an answer: a library that knows the captain need not know when he was
 born. So it is judged by what the best passage is worth, by how much of the question the chosen
-sentences carry, which of its names stand in no passage, and whether a comparison came out. The
+sentences carry, which of its names stand in no passage, whether what is asked is said of the thing
+that it is asked about (`bound`), and whether a comparison came out. The
 coefficients are fitted by `tests/benchmarks/abstention.py` to questions with and without their
 answer in the library. Knows nothing of indexes.
 """
@@ -10,19 +11,21 @@ answer in the library. Knows nothing of indexes.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from ...types import Passage
 from ..sentences import Sentence, Tokens
+from .bound import DISTINCTIVE, Bound
 from .relatives import RELATIVE, variants
 
-FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided")
-COEFFICIENTS = (2.63, 2.02, 1.59, -2.21, 1.5)
+FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
+COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
 """In the order of `FEATURES`."""
 
-LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.05
+LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
 """Below these there is none."""
+UNSAID = 3.0
+"""What is unsaid counts as if so many words were sought: for one word more, for five less."""
 CONTEXT = 0.7
 BEFORE = 0.35
 """What a question word counts when it stands in the title or headings, or one sentence earlier."""
@@ -36,13 +39,15 @@ def figures(
     wanted: Mapping[str, float],
     tokens: Tokens,
     decided: bool,
+    bound: Bound | None,
 ) -> dict[str, float]:
     """What speaks for an answer, by name; `evidence` is the probability made of it.
 
     `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
     sentences carry together, titles and the sentence before counted in part. `unknown`: the share
     of the question's names, codes and numbers that stand in no passage. `decided`: whether a
-    comparison came out.
+    comparison came out. `bound` as of `bound_to_subject`; `unsaid`: what lacks of it, by the words
+    that are sought. For a comparison, which has two subjects, `bound` is None and nothing lacks.
     """
     total = sum(wanted.values())
     carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
@@ -55,6 +60,8 @@ def figures(
         "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
         "unknown": unknown_share(question, passages, tokens=tokens),
         "decided": float(decided),
+        "bound": bound.share if bound else 1.0,
+        "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
     }
     return {**found, "evidence": probability(found)}
 
@@ -79,12 +86,9 @@ def _credit(term: str, sentence: Sentence) -> float:
     return 0.0
 
 
-_DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
-
-
 def unknown_share(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
     """The share of the question's names, codes and numbers that stand in no passage."""
-    names = {match.group() for match in _DISTINCTIVE.finditer(question)}
+    names = {match.group() for match in DISTINCTIVE.finditer(question)}
     parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
     if not parts:
         return 0.0

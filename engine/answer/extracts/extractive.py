@@ -12,24 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...types import Citation, Passage, ShortAnswer
 from ..draft import Draft, abstain, cite_span
 from ..sentences import Sentence, SentenceSpans, Tokens, in_context, plain, split_passages
 from .asked import Asked, asked_for
+from .bound import Bound, bound_to_subject
+from .choose import SURE, choose
 from .evidence import figures as figures_of
 from .expect import expected_kinds, without_asking
-from .short import Candidate, likely_spans, softmax
+from .short import Candidate, likely_spans
 from .sides import Compared, compare
 from .spans import NameSpans
 from .weigh import Weighed, numbered_things, weigh
 
-SURE = 0.85
-"""Sentences are added until one of those chosen holds the answer with this probability."""
-SAME = 0.8
-"""Sentences that share so much of the shorter one's words say the same."""
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
 
@@ -67,7 +62,7 @@ def extractive_answer(
     sentence_spans: SentenceSpans,
     names: NameSpans,
     max_sentences: int = 3,
-    min_evidence: float = 0.2,
+    min_evidence: float = 0.25,
     sure: float = SURE,
 ) -> Draft:
     """The sentences of `passages` (best first) that answer, or an abstention.
@@ -105,6 +100,7 @@ def extractive_answer(
         wanted=wanted,
         tokens=tokens,
         decided=read.compared is not None and read.compared.verdict is not None,
+        bound=_bound(read, weight=weight, tokens=tokens, names=names),
     )
     strength = found["evidence"]
     if strength < min_evidence:
@@ -160,9 +156,25 @@ def _read(
             tokens=lambda text: _kept(tokens, text),
             names=names,
         )
-        rows = _choose(weighed, spans, limit=limit, enough=sure)
+        rows = choose(weighed, spans, wanted=wanted, limit=limit, enough=sure)
         span = next((each for each in spans if each.row in rows), None)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _bound(
+    read: _Read, *, weight: Callable[[str], float], tokens: Tokens, names: NameSpans
+) -> Bound | None:
+    if read.compared is not None:
+        return None
+    return bound_to_subject(
+        read.question,
+        read.weighed,
+        asked=read.asked,
+        wanted=read.wanted,
+        weight=weight,
+        tokens=lambda text: _kept(tokens, text),
+        names=names,
+    )
 
 
 def _both(compared: Compared, *, limit: int) -> list[int]:
@@ -172,40 +184,6 @@ def _both(compared: Compared, *, limit: int) -> list[int]:
         longer = rows[0] if len(rows[0]) >= len(rows[1]) else rows[1]
         longer.pop(0)
     return list(dict.fromkeys((*rows[0], *rows[1])))
-
-
-def _choose(
-    weighed: Sequence[Weighed], spans: Sequence[Candidate], *, limit: int, enough: float
-) -> list[int]:
-    """The likeliest sentence, in front of it the one that leads to it, then further ones.
-
-    A sentence is as likely as it is by itself and by the spans in it. Further ones are chosen until
-    one of them holds the answer with the probability `enough`.
-    """
-    likely = softmax(np.array([each.score for each in weighed]))
-    by_span = np.zeros(len(weighed))
-    for each in spans:
-        by_span[each.row] += each.share
-    share: NDArray[np.float64] = (likely + by_span) / 2 if spans else likely
-    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
-    first = order[0]
-    hop = weighed[first].hop
-    leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
-    chosen = [hop, first] if leads and hop is not None else [first]
-    sure = float(share[chosen].sum())
-    for row in order[1:]:
-        if len(chosen) >= limit or sure >= enough:
-            break
-        sure += float(share[row])
-        if row not in chosen and not _repeats(weighed, row, chosen):
-            chosen.append(row)
-    return chosen
-
-
-def _repeats(weighed: Sequence[Weighed], row: int, chosen: Sequence[int]) -> bool:
-    terms = weighed[row].sentence.terms
-    others = [weighed[other].sentence.terms for other in chosen]
-    return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
 
 
 def _present(

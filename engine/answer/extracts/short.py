@@ -30,6 +30,9 @@ LOOKED_AT = 8
 BESIDE = 60
 """So many characters before and behind a span stand beside it."""
 
+MANNERLESS = 0.3
+"""What a span counts that is of the right kind, but stands as if it were something else."""
+
 FEATURES = (
     "sentence",
     "best sentence",
@@ -54,8 +57,8 @@ FEATURES = (
 
 COEFFICIENTS: dict[Language, tuple[float, ...]] = {
     "en": (
-        0.94, 0.06, 3.98, 2.22, -0.18, 1.42, 0.79, 2.15, 1.39, 0.29,
-        0.47, -0.57, 0.5, -0.37, -0.41, 0.0, 0.0, 0.0, 0.0,
+        0.95, -0.04, 3.89, 2.15, -0.37, 1.24, 0.95, 2.64, 1.78, 0.17,
+        0.43, -1.1, 0.36, -0.14, -0.49, 0.0, 0.0, 0.0, 0.0,
     ),
     "zh": (
         0.82, 0.54, 2.31, 0.96, -1.76, 0.52, 0.96, -0.77, 1.49, 0.95,
@@ -203,6 +206,33 @@ def candidates(
     return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
+def fit_of(
+    question: str,
+    weighed: Weighed,
+    *,
+    asked: Asked,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    names: NameSpans,
+) -> float:
+    """How well a sentence shows the kind of thing that is asked for, 0–1: its best span does.
+
+    A name counts less as a place with no *in* or the like before it, and as a person of one word;
+    so does a date of the death where the birth is asked for. A question for yes or no asks for
+    nothing that could be shown.
+    """
+    if asked.kind == "verdict":
+        return 1.0
+    sight, best = _Sight(weighed, asked, wanted, tokens), 0.0
+    for span in spans_of(sight.text, asked, names=names, held=question):
+        held = sight.text[span.start : span.end]
+        terms = frozenset(tokens(held))
+        fits = _FITS[asked.kind].get(span.kind, 0.0)
+        if fits > best and not terms <= wanted.keys():
+            best = max(best, fits * sight.manner(span, held))
+    return best
+
+
 class _Sight:
     """A sentence as its spans are looked at."""
 
@@ -239,6 +269,16 @@ class _Sight:
             float(bool(asked.head) and asked.head <= terms)
             + 0.5 * float(bool(asked.head) and self._head_beside(span)),
         ]
+
+    def manner(self, span: Span, held: str) -> float:
+        """What a span of the right kind is worth by its form, its role and what is before it."""
+        before = self.text[max(0, span.start - BESIDE) : span.start]
+        worth = 1.0
+        if self._asked.kind == "place" and not _CUES["place"].search(before):
+            worth = MANNERLESS
+        if self._asked.kind == "person" and self._asked.language == "en":
+            worth = MANNERLESS + (1 - MANNERLESS) * _form(self._asked, held)
+        return worth * (MANNERLESS if self._role(span, before) < 0 else 1.0)
 
     def _beside(self, span: Span) -> float:
         near = 0.0
