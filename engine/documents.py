@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .choice import Choice
 from .describing import put_given
 from .errors import SourceError
+from .index.catalogue import ids_meant
 from .index.indexer import Indexer, Work
 from .index.library import Library
 from .index.seen import Seen, look_at
@@ -143,13 +144,13 @@ class Documents:
             return forecast(self._feed(named, found, choice, progress)(intake))
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
-        """Remove documents by id; an archive's, letter's or database's removes all it held."""
+        """Remove documents by id, or as a file is named here; an archive's removes all it held."""
         work, removed = Work(), set[str]()
         failures: list[SourceFailure] = []
         with self._library.writer():
             known = self._library.documents()
             for wanted in sorted(set(document_ids)):
-                names = [row.id for row in known.values() if wanted in (row.id, row.source)]
+                names = ids_meant(wanted, known.values())
                 if not names:
                     failures.append(_not_held(wanted))
                 for name in names:

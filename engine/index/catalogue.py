@@ -7,16 +7,18 @@ skips anything. Knows nothing of who is looking.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
+from ..ingest.content import storable
 from ..types import MetaValue
 from .door import chunk_table
 from .filters import DocumentFilter, Namespaces, document_filter
-from .library import Library
+from .library import DocumentRow, Library
 from .tables import documents, metadata_values
 
 if TYPE_CHECKING:
@@ -237,3 +239,17 @@ def _info(row: Row[Any]) -> DocumentInfo:
         metadata={**metadata_values(row.metadata), **metadata_values(row.given)},
         given=metadata_values(row.given),
     )
+
+
+def ids_meant(wanted: str, rows: Iterable[DocumentRow]) -> list[str]:
+    """The ids that go with an id or a source; else those of the file at this path."""
+    held = list(rows)
+    if found := [row.id for row in held if wanted in (row.id, row.source)]:
+        return found
+    space, separator, name = wanted.rpartition("::")
+    place, begin = storable(Path(name).absolute().as_posix()), space + separator
+    return [
+        row.id
+        for row in held
+        if row.path == place and row.id.startswith(begin) and (begin or "::" not in row.id)
+    ]

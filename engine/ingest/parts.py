@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from ..errors import SourceError
 from .broken import broken_reason, shown, speaks_of_memory
-from .content import Content, Member, ReadOptions, readable_stem
+from .content import Content, Member, ReadOptions, readable_stem, storable
 from .formats import Format, format_of_name, is_known
 
 SEPARATOR = "!/"
@@ -162,4 +162,4 @@ def _check(content: Content, options: ReadOptions) -> None:
 def title_of(part: Part, *, file_name: str) -> str:
     """The content's own title, else the file's or the member's name as one."""
     own = part.content.title if part.content else None
-    return own or readable_stem(PurePosixPath(part.name or file_name).stem)
+    return storable(own or readable_stem(PurePosixPath(part.name or file_name).stem))

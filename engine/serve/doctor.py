@@ -135,6 +135,7 @@ def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]
 
 def _library(path: Path, asked: Settings) -> list[Finding]:
     from ..facade import KnowledgeEngine
+    from .draw import counted
     from .draw_adding import by_reason
 
     # Models have been looked at: a library is sound or not without them.
@@ -151,5 +152,6 @@ def _library(path: Path, asked: Settings) -> list[Finding]:
     if not counts["up_to_date"]:
         text = "entities and communities are not up to date: the next add or question sees to it"
         findings.append(Finding(text=text, is_lack=True))
-    summary = f"library {str(path)!r}: {counts['documents']} documents, {counts['chunks']} chunks"
+    held = ", ".join(counted(int(counts[f"{word}s"]), word) for word in ("document", "chunk"))
+    summary = f"library {str(path)!r}: {held}"
     return [*findings, Finding(text=summary)]

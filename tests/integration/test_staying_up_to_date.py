@@ -118,6 +118,20 @@ def test_a_folder_that_lost_everything_is_spared_and_said(
     assert ids(engine) == ["docs/barn.md", "docs/tide.md"]
 
 
+def test_a_document_is_removed_as_its_file_is_named(engine: KnowledgeEngine, docs: Path) -> None:
+    odd = docs / os.fsdecode(b"caf\xe9.md")  # no UTF-8
+    odd.write_text("Remy Blanc ran the cafe.", encoding="utf8")
+    engine.add("docs")
+    engine.add(docs / "tide.md", namespace="north")
+    assert engine.remove("./docs/barn.md").removed == ("docs/barn.md",)
+    assert engine.remove(str(docs / "tide.md")).removed == ("docs/tide.md",)
+    assert engine.remove(f"docs/{odd.name}").removed == ("docs/caf\ufffd.md",)
+    assert [failure.source for failure in engine.remove("elsewhere/tide.md").failed] == [
+        "elsewhere/tide.md"
+    ]
+    assert engine.remove("./docs/tide.md", namespace="north").removed == ("north::docs/tide.md",)
+
+
 def test_a_file_that_broke_keeps_what_it_was(engine: KnowledgeEngine, docs: Path) -> None:
     engine.sync("docs")
     (docs / "tide.md").write_bytes(b"\x00\x01\x02\x03" * 99)
