@@ -284,7 +284,8 @@ class CheckSettings(_Section):
     and, where an answer is poor, tries up to `max_rounds` further queries (a model's; one without).
     Without a model neither earned its place (`tests/benchmarks/stages.py`; answers that hold the
     gold one, off, corrective, self_rag: HotpotQA .72 .72 .73, MuSiQue .37 .33 .37, CMRC .92 .92
-    .92, the sample .67 .69 .67, at 1 to 2 times the time): both are off.
+    .92, the sample .67 .69 .67, at 1 to 2 times the time; neither declines more of what nothing
+    says): both are off.
     """
 
     citations: Literal["keep", "flag", "drop"] = "flag"

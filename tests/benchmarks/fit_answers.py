@@ -1,6 +1,6 @@
 """Fit and check the weights of `engine.answer.extracts.weigh` and `engine.answer.extracts.short`.
 
-    python tests/benchmarks/fit_answers.py
+    python tests/benchmarks/fit_answers.py [SET …]
 
 Of every question the passages found are taken apart into sentences, and the best of these into
 spans. The weights make what holds (or is) the gold answer likely among all others: the logarithm of
@@ -14,6 +14,7 @@ the likeliest span is it, by the new weights and by those in the code; then the 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -173,13 +174,18 @@ def report(
 
 def main() -> None:
     """Command line."""
-    english = {name: cases(name) for name in ENGLISH}
-    chinese = {CHINESE: cases(CHINESE)}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=(*ENGLISH, CHINESE), metavar="SET")
+    asked = parser.parse_args().sets
+    english = {name: cases(name) for name in ENGLISH if name in asked}
+    chinese = {CHINESE: cases(CHINESE)} if CHINESE in asked else {}
     for place, (what, module, depths) in enumerate(
         (("sentences", weigh, (1, 2, 3)), ("spans", short, (1, 3)))
     ):
         print(f"{what}, of questions that nothing was fitted to:")
         for language, sets in (("en", english), ("zh", chinese)):
+            if not sets:
+                continue
             some = {name: both[place] for name, both in sets.items()}
             now = module.COEFFICIENTS[language]
             beta = fit(list(some.values()))
