@@ -22,6 +22,7 @@ from .index.door import (
     standing_decisions,
 )
 from .index.library import Library
+from .ingest.content import storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,8 @@ class Curation:
     def list(self, query: str = "", *, limit: int = 50) -> list[EntityRow]:
         """Entities one of whose names contains the query, the most mentioned first."""
         with graph_errors(), self._library.read() as connection:
-            return [_row(each) for each in find_entities(connection, query, limit=limit)]
+            found = find_entities(connection, storable(query), limit=limit)
+            return [_row(each) for each in found]
 
     def merge(self, names: Sequence[str], *, dry_run: bool = False) -> CurationChange:
         """All that these names mean is one thing, and it is called what the first one means.

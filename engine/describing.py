@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from .index.door import raise_generation
 from .index.library import Library
 from .index.tables import documents, metadata_text
+from .ingest.content import storable
 from .types import MetaValue
 
 
@@ -20,7 +21,7 @@ def put_given(library: Library, document_id: str, given: Mapping[str, MetaValue]
 
     Whatever was kept of answers and views counts as older afterwards, since filters go by it.
     """
-    wanted, own = metadata_text(given), documents.c.id == document_id
+    wanted, own = metadata_text(given), documents.c.id == storable(document_id)
     with library.write() as connection:
         held = connection.execute(select(documents.c.given).where(own)).scalar()
         if held is None or held == wanted:

@@ -25,6 +25,7 @@ from .events import (
     nobody,
 )
 from .index.filters import DocumentFilter
+from .ingest.content import storable
 from .kept.answers import Asked, KeptAnswers
 from .kept.flights import Flights
 from .models.budget import Budget
@@ -216,7 +217,7 @@ def checked(question: str) -> str:
     Raises:
         QuestionError: it is empty, holds no letter and no digit, or is too long.
     """
-    stripped = question.strip()
+    stripped = storable(question).strip()  # a terminal of another encoding sends half characters
     if not any(map(str.isalnum, stripped)):
         raise QuestionError("the question is empty: ask something in words")
     if len(stripped) > MAX_QUESTION_CHARACTERS:

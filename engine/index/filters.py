@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import QuestionError
+from ..ingest.content import storable
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
@@ -69,7 +70,7 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
             parts = [_equal(key, value) for key, value in sorted(filters.items())]
         else:
             texts = [filters] if isinstance(filters, str) else filters
-            parts = [condition(text) for text in sorted(texts)]
+            parts = [condition(storable(text)) for text in sorted(texts)]
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None

@@ -62,10 +62,14 @@ def read_text(
     """A text in hand as a document; `sha256` is of the text in UTF-8. No maximum is no limit.
 
     Raises:
-        SourceError: nothing but white space, too large, or no id.
+        SourceError: nothing but white space, too large, or no id that can be stored.
     """
     if not document_id.strip():
         raise SourceError("has no id: give it a document_id")
+    if storable(document_id) != document_id:
+        raise SourceError(
+            f"{document_id!r} holds what is no character: give it another document_id"
+        )
     text = storable(text)
     _check_text(text, max_characters=max_characters)
     return SourceText(

@@ -132,6 +132,20 @@ def test_a_document_is_removed_as_its_file_is_named(engine: KnowledgeEngine, doc
     assert engine.remove("./docs/tide.md", namespace="north").removed == ("north::docs/tide.md",)
 
 
+def test_half_characters_of_a_terminal_of_another_encoding_are_read_or_refused_in_a_line(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    half = os.fsdecode(b"caf\xe9")
+    engine.add("docs")
+    assert engine.ask(f"Who built the tide gauge, {half}?").text
+    assert engine.retrieve(f"tide gauge {half}")
+    assert engine.retrieve("tide gauge", filters=[f"tags={half}"]) == []
+    assert engine.entities.list(half) == []
+    assert engine.describe(half, {"tags": ("red",)}).failed
+    (refused,) = engine.add_text("The cafe is shut.", document_id=half).failed
+    assert "holds what is no character" in refused.reason
+
+
 def test_a_file_that_broke_keeps_what_it_was(engine: KnowledgeEngine, docs: Path) -> None:
     engine.sync("docs")
     (docs / "tide.md").write_bytes(b"\x00\x01\x02\x03" * 99)

@@ -23,6 +23,7 @@ from typing import Any
 from filelock import FileLock
 
 from ...errors import SettingsError
+from ...ingest.content import storable
 from ...namespaces import check_namespace
 from ...settings import Settings
 from .principal import Principal
@@ -121,6 +122,8 @@ class TokenStore:
                 "a token that may do nothing: say --read, --write (a namespace, '' for the one "
                 "without a name, or '*' for all) or --admin"
             )
+        if storable(name) != name or not name.strip():
+            raise SettingsError(f"{name!r} is no name for a token: give it letters")
         for namespace in {*reads, *writes} - {ALL}:
             check_namespace(namespace)
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
