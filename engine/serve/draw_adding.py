@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..types import EMPTY
 from .draw import ERRORS, counted, print_json, say, usage_line
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     if as_json:
         print_json(report)
         return
-    words = (*DONE, "failed")
-    counts = [f"{len(found)} {word}" for word in words if (found := getattr(report, word))]
+    counts = [f"{len(found)} {word}" for word in DONE if (found := getattr(report, word))]
+    empty = sum(failure.is_empty for failure in report.failed)
+    failed = len(report.failed) - empty
+    counts += [f"{count} {word}" for count, word in ((empty, "empty"), (failed, "failed")) if count]
     if report.chunks:
         counts.append(counted(report.chunks, "chunk"))
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
@@ -39,7 +42,11 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
         say(f"  {usage_line(report.usage)}")
     _show_pending(report)
     for failure in report.failed:
-        say("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
+        if failure.is_empty:
+            reason = failure.reason.removeprefix(f"{EMPTY}: ")
+            say("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
+        else:
+            say("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
 
 
 def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:

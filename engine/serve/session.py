@@ -28,12 +28,15 @@ INTERRUPTED = 130
 def conclude(
     report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
 ) -> None:
-    """Show what was done; the exit code tells whether all, some or nothing of it went well."""
+    """Show what was done; the exit code tells whether all, some or nothing of it went well.
+
+    Empty sources beside others have gone well: there is nothing in them to be found.
+    """
     show(report, as_json=as_json, file=file, planned=planned)
-    if report.failed:
-        done = report.added or report.changed or report.unchanged or report.removed
-        raise typer.Exit(SOME_FAILED if done else 1)
-    if report.pending:
+    done = report.added or report.changed or report.unchanged or report.removed
+    if report.failed and not done:
+        raise typer.Exit(1)
+    if report.pending or not all(failure.is_empty for failure in report.failed):
         raise typer.Exit(SOME_FAILED)
 
 

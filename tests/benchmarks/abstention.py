@@ -10,7 +10,8 @@ questions of other sets (`wrong`); and of the sample corpus those that it was ma
 (`none`, never fitted to). An own question counts as answerable where its answer stands in the
 passages found (of one that decides between what it names: where all gold documents are there).
 
-Coefficients are fitted to half of the questions (`answers.fitting`); the other half is judged.
+Coefficients are fitted to half of the questions (`answers.fitting`); the other half is judged, by
+the code's coefficients and by this fit.
 Prints for each set: AUC, how often it abstains at the threshold of the settings, precision and
 recall of abstaining; the same by language with a calibration table, ECE and Brier score; and at
 last the coefficients. Needs ../shared/data.
@@ -77,19 +78,19 @@ def main() -> None:
     found = {name: cases(name, arguments.sets, arguments.limit) for name in arguments.sets}
     coefficients = fit([[c for c in some if fitting(c.text)] for some in found.values()])
     judged_by = {name: [c for c in some if not fitting(c.text)] for name, some in found.items()}
-    print(f"questions that nothing was fitted to; abstains below {threshold}")
+    shipped = np.array(COEFFICIENTS)
+    print(f"questions that nothing was fitted to, by the code's coefficients; below {threshold}")
     for name, some in judged_by.items():
-        print(line(name, some, probabilities(some, coefficients), threshold))
+        print(line(name, some, probabilities(some, shipped), threshold))
     everything = [case for some in judged_by.values() for case in some]
-    print(line("together", everything, probabilities(everything, coefficients), threshold))
-    now = probabilities(everything, np.array(COEFFICIENTS))
-    print(line("by the code's", everything, now, threshold))
+    print(line("together", everything, probabilities(everything, shipped), threshold))
+    print(line("by this fit", everything, probabilities(everything, coefficients), threshold))
     for language in ("en", "zh"):
         some = [case for case in everything if case.language == language]
-        if some:
-            p = probabilities(some, coefficients)
-            print(line(f"asked in {language}", some, p, threshold))
-            reliability(some, p)
+        for title, by in ((f"asked in {language}", shipped), ("  by this fit", coefficients)):
+            if some:
+                print(line(title, some, probabilities(some, by), threshold))
+                reliability(some, probabilities(some, by))
     for feature, value, now in zip(FEATURES, coefficients, COEFFICIENTS, strict=True):
         print(f"  {feature:16} {value:+.2f}   (in the code {now:+.2f})")
 

@@ -100,8 +100,8 @@ def make_sources(folder: Path) -> dict[str, str]:
     (folder / "nowhere.md").symlink_to("gone.md")
     os.mkfifo(folder / "pipe.md")
     said = {
-        "empty.md": "is empty: there is nothing to read in it",
-        "blank.txt": "is empty: there is no text in it",
+        "empty.md": "there is nothing to read in it",
+        "blank.txt": "there is no text in it",
         "noise.txt": "looks like a binary file",
         "picture.txt": "looks like a binary file (PNG), not text",
         "broken.pdf": "PDF",
@@ -129,9 +129,9 @@ def test_one_bad_file_never_stops_the_others_and_each_is_named_with_its_reason(
     (tmp_path / "docs" / "chapter.md" / "round").symlink_to(tmp_path / "docs")
     done = loregraph(tmp_path, "add", "docs")
     assert done.returncode == 3, done.stderr
-    assert done.stdout.startswith(f"2 added, {len(expected)} failed, 2 chunks")
-    lines = [line for line in done.stderr.splitlines() if line.startswith("  failed ")]
-    said = dict(line.removeprefix("  failed docs/").split(": ", 1) for line in lines)
+    assert done.stdout.startswith(f"2 added, 2 empty, {len(expected) - 2} failed, 2 chunks")
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("  empty", "  failed"))]
+    said = dict(line.partition("docs/")[2].split(": ", 1) for line in lines)
     assert said.keys() == expected.keys()
     for name, reason in expected.items():
         assert reason in said[name], name

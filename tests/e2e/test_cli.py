@@ -142,11 +142,13 @@ def test_where_some_of_many_fail_the_rest_is_added_and_the_exit_code_is_3(
     assert [failure["source"] for failure in report["failed"]] == ["empty.md", "missing.md"]
     done = loregraph(tmp_path, "add", ".", "missing.md")
     assert done.returncode == 3
-    assert done.stdout.startswith("1 unchanged, 2 failed")
+    assert done.stdout.startswith("1 unchanged, 1 empty, 1 failed")
     *bars, first, second = done.stderr.splitlines()
     assert [line.split()[0] for line in bars] == ["Reading"]
-    assert first == "  failed empty.md: is empty: there is nothing to read in it"
+    assert first == "  empty empty.md: there is nothing to read in it"
     assert second == "  failed missing.md: does not exist: check the path"
+    done = loregraph(tmp_path, "add", ".")  # a package's empty files are no failure
+    assert (done.returncode, done.stdout.startswith("1 unchanged, 1 empty")) == (0, True)
 
 
 def test_a_removed_document_is_gone_and_an_unknown_id_is_a_failure(
@@ -358,7 +360,7 @@ def test_names_and_texts_that_look_like_markup_are_shown_as_they_are(
     (tmp_path / "other.md").write_text("The Petrel brought oil.", encoding="utf8")
     (tmp_path / "[red].md").touch()
     done = loregraph(tmp_path, "add", ".", env={"FORCE_COLOR": "1", "NO_COLOR": "1"})
-    assert "[red].md: is empty" in done.stderr
+    assert "[red].md: there is nothing to read in it" in done.stderr
     done = loregraph(tmp_path, "search", "Ada Brine's cat")
     headline, excerpt = done.stdout.splitlines()
     assert headline.startswith(f"1. [link=x]Note[/link] ({name}:0-")

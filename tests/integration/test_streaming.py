@@ -327,7 +327,7 @@ def test_the_event_loop_goes_on_while_several_are_answered(plain: KnowledgeEngin
         asked, found, *answers = await asyncio.gather(
             plain.aask(QUESTION),
             plain.aretrieve(QUESTION, top_k=1),
-            *(last(f"{QUESTION} {n}") for n in range(4)),
+            *(last(QUESTION + "?" * n) for n in range(4)),
         )
         assert without_times(asked) == without_times(plain.ask(QUESTION))
         assert found == plain.retrieve(QUESTION, top_k=1)

@@ -23,7 +23,7 @@ LOOKED_AT = 30
 """So many sentences, the best, are looked at."""
 NAMED = 0.8
 """From this share of its title's weight on, a question is taken to name a thing."""
-WITHOUT_KIND = 0.2
+WITHOUT_KIND = 0.5
 """What a sentence counts that shows nothing of the kind that is asked for."""
 
 DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")

@@ -1,13 +1,16 @@
 """Words that say the same thing of somebody: *directed* for *director*, *son* for *father*.
 
 For English tokens (stemmed as the keyword index does it). A small table of kinship, life and works,
-and the endings of those who do a thing; nothing is looked up, and Chinese tokens have none.
+the endings of those who do a thing, and the other forms of irregular verbs; nothing is looked up,
+and Chinese tokens have none.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+
+from .verbs import FORMS
 
 RELATIVE = 0.8
 """What a word counts where only a relative of it stands: *directed* for *director*."""
@@ -43,7 +46,7 @@ _RELATIVES = {
 def variants(term: str) -> tuple[str, ...]:
     """A token, and other tokens that say the same thing of somebody in English."""
     base = _DOER.sub("", term) if term.isascii() else term
-    others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ())}
+    others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ()), *FORMS.get(term, ())}
     if base != term and len(base) > 3:
         others |= {base, base + "e"}
     return (term, *sorted(others - {term}))

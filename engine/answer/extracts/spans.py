@@ -33,11 +33,14 @@ _DATE = re.compile(
     r"|\b(?:early |late |mid-?)?(?:the )?\d{1,2}(?:st|nd|rd|th) century\b|\b1\d{3}s\b|\b20\d0s\b"
     r"|\b(?:1\d{3}|20\d\d)\b(?:\s?[–-]\s?(?:1\d{3}|20\d\d|\d\d)\b)?"
     r"|\b\d{1,2}:\d\d\b(?: ?[ap]\.?m\.?)?"
+    r"|\b\d{1,2} o['’]clock\b|\b(?:noon|midday|midnight|dawn|dusk|sunrise|sunset)\b"
+    r"|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"
     r"|\b\d{2,4} (?:AD|BC|BCE|CE)\b"
     r"|(?:公元前?)?\d{1,4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?(?:[初末底中]|代)?"
     r"|\d{1,2}\s?月\s?\d{1,2}\s?[日号]"
     r"|\d{1,2}世纪(?:\d0年代)?(?:[初末中]期?)?|[一二三四五六七八九十]+世纪(?:[初末中]期?)?"
     r"|[\u4e00-\u9fff]{2}[元一二三四五六七八九十]+年(?:[\(（]\d{3,4}年[\)）])?"
+    r"|(?:周|星期|礼拜)[一二三四五六日天]|正午|中午|午夜|黎明|黄昏|傍晚|清晨|凌晨"
 )
 _UNIT = (
     r"(?:%|percent|per cent|million|billion|thousand|hundred|km/h|km²|km2|km|kilomet(?:er|re)s?"
