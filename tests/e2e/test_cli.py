@@ -176,7 +176,7 @@ def test_ctrl_c_says_what_is_kept_and_a_terminal_sees_bars(
     shown = read_until(terminal, b"Reading files")
     process.send_signal(signal.SIGINT)
     shown += read_until(terminal, b"from there")
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=60) == 130, shown.decode()
     os.close(terminal)
     assert process.stdout is not None
     assert process.stdout.read() == b""
