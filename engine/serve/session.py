@@ -101,6 +101,16 @@ def writing(
     try:
         with opened(library, profile, create=create) as engine, progress_bars() as progress:
             yield engine, progress
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not is_interruption(error):
+            raise
         show_error("interrupted; what was stored is kept: the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: a lock of Python's that is interrupted between two of its steps
+    says "release unlocked lock" instead."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
