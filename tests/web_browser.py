@@ -71,7 +71,8 @@ class Tab:
         box.fill(question)
         box.press("Enter")
         if wait:
-            self.page.locator(".answer[aria-busy=false] .answer-foot").wait_for()
+            answer = self.page.get_by_role("article", name=question, exact=True)
+            answer.and_(self.page.locator("[aria-busy=false]")).locator(".answer-foot").wait_for()
 
     def settled(self) -> None:
         """Wait until nothing is loading any more."""

@@ -439,7 +439,7 @@ def test_filters_by_type_document_and_weight_leave_what_matches(large: Any) -> N
     drawn = items(large)
     assert {item["kind"] for item in drawn} == {"entity"}
     large.keyboard.press("Escape")
-    assert large.locator("#filters").is_hidden()
+    large.locator("#filters").wait_for(state="hidden")
 
 
 # --- what must not happen -----------------------------------------------------------------------
@@ -559,8 +559,8 @@ def test_the_page_is_dark_where_the_reader_likes_it_dark_or_asks_for_it(page: An
 def test_on_paper_there_is_the_drawing_and_the_text_and_no_controls(page: Any) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     for control in ("#search-box", "#filter-button", "#zoom", "#theme"):
-        assert page.locator(control).is_hidden()
-    assert page.locator("#mynetwork canvas").is_visible()
+        page.locator(control).wait_for(state="hidden")
+    page.locator("#mynetwork canvas").wait_for()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     stage, panel = (page.locator(one).bounding_box() for one in ("#stage", "#panel"))
     assert panel["y"] >= stage["y"] + stage["height"]

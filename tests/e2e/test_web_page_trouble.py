@@ -93,7 +93,7 @@ def test_an_answer_is_stopped_and_what_was_written_stays(tab: Tab, model: OpenAI
     page.get_by_role("button", name="Stop").click()
     page.get_by_text("You stopped this answer; what was written stays.").wait_for()
     assert page.locator(".prose").inner_text().startswith("Ada")
-    assert page.get_by_role("button", name="Ask", exact=True).is_visible()
+    page.get_by_role("button", name="Ask", exact=True).wait_for()
 
 
 def test_what_no_source_bears_out_is_said_not_to_be(tab: Tab, model: OpenAIServer) -> None:
@@ -171,8 +171,8 @@ def test_a_token_is_asked_for_and_kept_out_of_sight(browser: Any, alone: ApiServ
         asked.get_by_role("button", name="Use this token").click()
         page.get_by_role("link", name="The lamp").wait_for()
         page.get_by_text("1 document", exact=True).wait_for()
-        assert page.get_by_role("button", name="Choose files").is_hidden()
-        assert page.get_by_role("button", name="Remove The lamp").is_hidden()
+        page.get_by_role("button", name="Choose files").wait_for(state="hidden")
+        page.get_by_role("button", name="Remove The lamp").wait_for(state="hidden")
         held = page.evaluate("JSON.stringify([location.href, localStorage, document.cookie])")
         assert token not in held
         assert not any(token in request for request in tab.requests)
