@@ -35,7 +35,7 @@ def entity_lines(found: EntityDetail) -> Iterator[str]:
     if found.relations:
         yield f"{_counted(found.relation_count, 'relation')}, the strongest first:"
     for relation in found.relations:
-        yield from (f"  {line}" for line in relation_lines(relation, quotes=1))
+        yield from (f"  {line}" for line in relation_lines(relation))
     if len(found.relations) < found.relation_count:
         yield f"  … and {found.relation_count - len(found.relations):,} more"
     if found.communities:
@@ -54,7 +54,7 @@ def neighbourhood_lines(found: Neighbourhood) -> Iterator[str]:
     if found.edges:
         yield "relations among them, the strongest first:"
     for relation in found.edges:
-        yield from (f"  {line}" for line in relation_lines(relation, quotes=1))
+        yield from (f"  {line}" for line in relation_lines(relation))
 
 
 def path_lines(found: Sequence[EntityPath], *, ends: tuple[str, str], hops: int) -> Iterator[str]:
@@ -64,7 +64,7 @@ def path_lines(found: Sequence[EntityPath], *, ends: tuple[str, str], hops: int)
     for number, path in enumerate(found, 1):
         yield f"{number}. {' → '.join(node.name for node in path.nodes)}"
         for relation in path.edges:
-            yield from (f"   {line}" for line in relation_lines(relation, quotes=1))
+            yield from (f"   {line}" for line in relation_lines(relation))
 
 
 def community_list_lines(found: CommunityList, *, numbered: bool = False) -> Iterator[str]:
@@ -100,15 +100,15 @@ def community_lines(found: CommunityDetail) -> Iterator[str]:
         yield f"holds {child.title} ({child.id})"
 
 
-def relation_lines(relation: SeenRelation, *, quotes: int) -> Iterator[str]:
-    """A relation, what it weighs, and sentences that state it."""
+def relation_lines(relation: SeenRelation) -> Iterator[str]:
+    """A relation, what it weighs, and a sentence that states it."""
     yield (
         f"{relation.source_name} – {relation.predicate} – {relation.target_name} "
         f"({relation.weight:g})"
     )
     if relation.description:
         yield f"  {_one_line(relation.description)}"
-    for quote in relation.evidence[:quotes]:
+    for quote in relation.evidence[:1]:
         yield f"  {quote_line(quote)}"
 
 

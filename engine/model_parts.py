@@ -122,7 +122,7 @@ def _enrichment(
         pack_tokens=settings.graph.pack_tokens,
         count=count,
         workers=gateway.concurrency,
-        unusable=lambda: gateway.usable("extraction", False),
+        unusable=lambda: gateway.unusable("extraction"),
     )
 
 
@@ -140,7 +140,7 @@ def _second_look(
         pairs=settings.judged_pairs,
         summarise=settings.summarise,
         workers=gateway.concurrency,
-        unusable=lambda stage: gateway.usable(stage, False),
+        unusable=gateway.unusable,
     )
 
 
@@ -158,7 +158,7 @@ def build_report_writer(
         min_entities=settings.graph.report_min_entities,
         count=count,
         workers=gateway.concurrency,
-        unusable=lambda: gateway.usable("reports", False),
+        unusable=lambda: gateway.unusable("reports"),
     )
 
 

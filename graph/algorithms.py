@@ -13,17 +13,6 @@ from .errors import GraphInputError
 FloatArray = npt.NDArray[np.float32]
 
 
-def rows_normalised(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Each row divided by its sum, as float32; rows without entries stay empty.
-
-    The weights must not be negative.
-    """
-    sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
-    factors = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-    shares = np.asarray(matrix.data * np.repeat(factors, np.diff(matrix.indptr)), dtype=np.float32)
-    return sparse.csr_array((shares, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
 SPARSE_SHARE = 0.1
 """Below this share of nodes with any mass, only the edges of these are followed."""
 
@@ -118,18 +107,3 @@ def _agreement(
         return 0.0
     correlation = float(((first - mean) * (second - mean)).mean() / variance)
     return correlation * first.size / (first.size + _SHRINK_PAIRS)
-
-
-def k_hop(matrix: sparse.csr_array, rows: npt.ArrayLike, *, hops: int) -> npt.NDArray[np.int64]:
-    """The nodes within `hops` steps along the edges from `rows`, themselves included, ascending."""
-    reached = np.zeros(matrix.shape[0], dtype=bool)
-    frontier = np.unique(np.asarray(rows, dtype=np.int64))
-    reached[frontier] = True
-    for _ in range(hops):
-        neighbours = [
-            matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]] for row in frontier
-        ]
-        candidates = np.unique(np.concatenate([*neighbours, np.empty(0, dtype=np.int64)]))
-        frontier = candidates.astype(np.int64)[~reached[candidates.astype(np.int64)]]
-        reached[frontier] = True
-    return np.flatnonzero(reached)

@@ -47,9 +47,6 @@ class Decisions:
     types: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
-NO_DECISIONS = Decisions()
-
-
 def decided(curations: Iterable[Curation]) -> Decisions:
     """The decisions in the order of their numbers, each on top of the earlier ones."""
     group_of: dict[str, list[str]] = {}

@@ -33,7 +33,7 @@ def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
         return
     matcher = _matcher(changed)
     texts = connection.execute(select(chunks.c.id, chunks.c.text))
-    for batch in batches(row.id for row in texts if matcher.match(row.text)):
+    for batch in batches(row.id for row in texts if matcher.occurs_in(row.text)):
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
 
 

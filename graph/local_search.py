@@ -318,7 +318,6 @@ def explain(
     seeds: Sequence[int] | Rows,
     *,
     display: Callable[[str], str] = str,
-    untitled: str = "an untitled passage",
 ) -> tuple[str, ...]:
     """How `row` was reached: nodes and kinds of links in turn, from a seed.
 
@@ -329,13 +328,13 @@ def explain(
     """
     rank_of = {int(seed): place for place, seed in reversed([*enumerate(seeds)])}
     if row in rank_of:
-        return (f"seed {_node_name(graph, row, display, untitled)}",)
+        return (f"seed {_node_name(graph, row, display)}",)
     way = _likeliest_way(graph, row, rank_of)
     if not way:
         return ()
-    path = [f"seed {_node_name(graph, way[0], display, untitled)}"]
+    path = [f"seed {_node_name(graph, way[0], display)}"]
     for source, target in pairwise(way):
-        path += [_link_kind(graph, source, target), _node_name(graph, target, display, untitled)]
+        path += [_link_kind(graph, source, target), _node_name(graph, target, display)]
     return tuple(path)
 
 
@@ -375,12 +374,12 @@ def _way(start: int, onward: Mapping[int, int]) -> list[int]:
     return way
 
 
-def _node_name(graph: WalkGraph, node: int, display: Callable[[str], str], untitled: str) -> str:
+def _node_name(graph: WalkGraph, node: int, display: Callable[[str], str]) -> str:
     count = len(graph.titles)
     if node >= count:
         return repr(display(graph.names[node - count]))
     label = graph.titles[node] or next(iter(graph.introduced[node]), "")
-    return repr(display(label)) if label else untitled
+    return repr(display(label)) if label else "an untitled passage"
 
 
 def _link_kind(graph: WalkGraph, source: int, target: int) -> str:

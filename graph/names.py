@@ -349,18 +349,6 @@ def _two_passes(candidates: Iterable[_Candidate]) -> set[NameMatch]:
 
 
 _ARTICLE = re.compile(r"[\s#*\"“«《「'‘(]*(?:(?:the|an?)\s+)?", re.IGNORECASE)
-
-
-def opening_name(text: str, matches: Sequence[NameMatch]) -> str:
-    """The key of the longest name with which `text` begins, an article aside; "" where none does.
-
-    Serves as the title of a passage that has none or a generic one: what a text begins with is
-    mostly what it is about. `matches` are those of the text, from `NameMatcher.match`.
-    """
-    opening = [m for m in matches if _ARTICLE.fullmatch(text, 0, m.start)]
-    return max(opening, key=lambda m: (-m.start, m.end, m.key)).key if opening else ""
-
-
 _INTRODUCES = re.compile(
     r"\s*(?:[(（,，]|是|[^.:：;。\n(]{0,30}?\b(?:is|was|are|were|refers|may refer)\b)"
 )

@@ -20,7 +20,7 @@ from .overview import ALONE, ASPECT, PALETTE, Bubble, overview, titles_of
 from .picture_words import plain, shortened, width_of, wrapped
 from .subgraph import Part, weights
 
-INK, SOFT, GROUND = "#1b2330", "#5b6676", "#ffffff"
+INK, GROUND = "#1b2330", "#ffffff"
 MAX_FLAT = 150
 MAX_INSIDE = 14
 """Entities shown in one bubble at most."""
@@ -128,10 +128,10 @@ def picture(part: Part, *, title: str = "Knowledge graph") -> Picture:
     return _framed(sheet, title=f"{title} – {plain(about)}" if about else title)
 
 
-def mixed(colour: str, share: float, ground: str = GROUND) -> str:
-    """So much of a colour on a ground."""
+def mixed(colour: str, share: float) -> str:
+    """So much of a colour on the ground."""
     parts = (
-        round(int(colour[at : at + 2], 16) * share + int(ground[at : at + 2], 16) * (1 - share))
+        round(int(colour[at : at + 2], 16) * share + int(GROUND[at : at + 2], 16) * (1 - share))
         for at in (1, 3, 5)
     )
     return "#" + "".join(f"{part:02x}" for part in parts)

@@ -41,11 +41,6 @@ class Difference:
         return [key for key in self.before if key not in self.after]
 
 
-def replace_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Make the table hold exactly these rows, writing only the difference; how many changed."""
-    return write_difference(connection, table, rows).count
-
-
 def write_difference(
     connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]
 ) -> Difference:

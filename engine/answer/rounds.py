@@ -46,7 +46,6 @@ class Reflection:
 
     Args:
         max_rounds: how many further rounds there may be.
-        enough: the merit of an answer from which no further one is tried.
         idf: gives the weights of tokens among the documents that may be seen.
         consult: asks a model; None goes by rules.
     """
@@ -57,10 +56,8 @@ class Reflection:
         max_rounds: int,
         idf: Callable[[DocumentFilter | None], Callable[[str], float]],
         consult: Consult | None = None,
-        enough: float = ENOUGH,
     ) -> None:
         self._max_rounds = max_rounds
-        self._enough = enough
         self._idf = idf
         self._consult = consult
 
@@ -93,7 +90,7 @@ class Reflection:
         steps.skip()
         known = [question]
         for number in range(1, self._max_rounds + 1):
-            if merit(best.draft) >= self._enough:
+            if merit(best.draft) >= ENOUGH:
                 break
             again = self._better(question, last, known, steps, within)
             if again is None:

@@ -54,39 +54,28 @@ class ChunkOptions:
             )
 
 
-def chunk(
-    source: SourceText,
-    *,
-    tokeniser: Tokeniser,
-    options: ChunkOptions | None = None,
-    size_tokens: int = 512,
-    overlap_tokens: int = 64,
-    strategy: Strategy = "auto",
-) -> list[TextNode]:
+def chunk(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) -> list[TextNode]:
     """The chunks of `source`, in order; `source.text[start_char_idx:end_char_idx] == text`.
 
-    With `options` the last three are not looked at.
-
     Raises:
-        SettingsError: the overlap is more than half of the size, or the strategy cannot be had.
+        SettingsError: the strategy cannot be had.
     """
     from llama_index.core.schema import TextNode
 
-    how = options or ChunkOptions(
-        strategy=strategy, size_tokens=size_tokens, overlap_tokens=overlap_tokens
-    )
-    name = suited(source.text, source.shape) if how.strategy == "auto" else how.strategy
-    parser = node_parser(name, options=how, tokeniser=tokeniser)
-    if how.context_tokens:
+    strategy = options.strategy
+    if strategy == "auto":
+        strategy = suited(source.text, source.shape)
+    parser = node_parser(strategy, options=options, tokeniser=tokeniser)
+    if options.context_tokens:
         from .in_context import ContextNodeParser
 
         parser = ContextNodeParser(
-            size_tokens=how.size_tokens,
-            overlap_tokens=how.overlap_tokens,
+            size_tokens=options.size_tokens,
+            overlap_tokens=options.overlap_tokens,
             tokeniser=tokeniser,
             inner=parser,
-            context_tokens=how.context_tokens,
-            complete=how.complete,
+            context_tokens=options.context_tokens,
+            complete=options.complete,
         )
     nodes = parser.get_nodes_from_documents([llama_document(source)])
     return [node for node in nodes if isinstance(node, TextNode)]

@@ -36,6 +36,7 @@ from graph.decide import (
 )
 from graph.derive import Derived, DeriveOptions, is_fresh
 from graph.digests import pending_things, put_digests
+from graph.doubtful_names import keep_judgements, pending_questions
 from graph.errors import GraphError, NameUnknown
 from graph.explore import Explorer
 from graph.explore_communities import SeenCommunities, community_detail, read_seen_communities
@@ -99,7 +100,6 @@ from graph.global_search import (
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
 from graph.judge_names import Judged, NameQuestion, judge, judge_prompt, packed
-from graph.judge_pending import keep_judgements, pending_questions
 from graph.model import (
     OCCURS_WITH,
     Chunk,

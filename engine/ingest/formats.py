@@ -171,11 +171,6 @@ NAMES: dict[str, Format] = {
 """Files without a suffix that are known by their whole name, in small letters."""
 
 
-def format_of(suffix: str) -> Format:
-    """The document type and reader of a suffix; what is unknown is tried as plain text."""
-    return FORMATS.get(suffix.lower(), _PLAIN)
-
-
 def format_of_name(file_name: str) -> Format:
     """The document type and reader of a file by its name; what is unknown is tried as plain text.
 

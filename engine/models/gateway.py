@@ -191,10 +191,9 @@ class Gateway:
         """
         return self._streamed(self._request(messages, stage=stage), keep=keep)
 
-    def usable(self, stage: str, ok: bool) -> None:
-        """Note whether a reply could be used; one that could not is booked as failed."""
-        if not ok:
-            self._bill.book(stage, Usage(), failed=1)
+    def unusable(self, stage: str) -> None:
+        """Book a reply that could not be used as failed."""
+        self._bill.book(stage, Usage(), failed=1)
 
     def _request(
         self,

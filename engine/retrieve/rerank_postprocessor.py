@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ModelOutputError, ModelUnavailable
@@ -46,8 +45,6 @@ class PostprocessorReranker:
         failures: what else than `USUAL_FAILURES` and errors of `openai` and `httpx` the vendor's
             client raises.
         limit_characters: how much of a passage is sent; its model reads no more anyway.
-        one_at_a_time: whether threads wait for one another, as tokenisers and torch models need;
-            False for one that only calls a server.
     """
 
     def __init__(
@@ -57,14 +54,13 @@ class PostprocessorReranker:
         name: str,
         failures: Sequence[type[Exception]] = (),
         limit_characters: int = 8_000,
-        one_at_a_time: bool = True,
     ) -> None:
         self._build = build
         self._name = name
         self._failures = (*USUAL_FAILURES, *failures)
         self._limit_characters = limit_characters
         self._building = threading.Lock()
-        self._turn = threading.Lock() if one_at_a_time else nullcontext()
+        self._turn = threading.Lock()  # tokenisers and torch models take one thread at a time
         self._built: BaseNodePostprocessor | ModelUnavailable | None = None
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:

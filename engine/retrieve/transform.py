@@ -1,7 +1,7 @@
 """The query side: a question made into several searches, and what they find made into one ranking.
 
-    expansions = expand(question, kinds=("steps",), complete=…, first_passages=…)
-    found = [(each, <rank its keyword and dense text, without a walk>) for each in expansions]
+    searches = expanded(question, kinds=("steps",), complete=…, first_passages=…).expansions
+    found = [(each, <rank its keyword and dense text, without a walk>) for each in searches]
     ranking = rank_expanded(found, walk=walk)
 
 With a language model: other wordings (`mqe`), a hypothetical passage (`hyde`), sub-questions
@@ -66,22 +66,6 @@ Expander = Callable[[str, FirstPassages], Expanded]
 """A question, and how its first passages are found → its searches, itself first."""
 
 
-def expand(
-    question: str,
-    *,
-    kinds: Sequence[Kind],
-    complete: Complete | None = None,
-    first_passages: FirstPassages | None = None,
-    idf: Callable[[str], float] | None = None,
-) -> list[Expansion]:
-    """The searches of `expanded`, without its counts."""
-    return list(
-        expanded(
-            question, kinds=kinds, complete=complete, first_passages=first_passages, idf=idf
-        ).expansions
-    )
-
-
 def expanded(
     question: str,
     *,
@@ -89,7 +73,6 @@ def expanded(
     complete: Complete | None = None,
     first_passages: FirstPassages | None = None,
     idf: Callable[[str], float] | None = None,
-    phrasing_count: int = 3,
 ) -> Expanded:
     """The question as several searches, itself first.
 
@@ -102,7 +85,6 @@ def expanded(
         first_passages: a text and how many are wanted → title and text of the first passages that
             it finds; `feedback` and `steps` ask for them, and give nothing without.
         idf: how rare a token is; None takes all alike.
-        phrasing_count: how many wordings `mqe` asks for.
     """
     searches = [Expansion(keyword=question, dense=question, weight=1.0, kind="question")]
     asked, failed = 0, list[str]()
@@ -116,7 +98,7 @@ def expanded(
         made: list[Expansion] = []
         if complete is not None:
             try:
-                made = _by_model(question, kind, counted, phrasing_count, first_passages)
+                made = _by_model(question, kind, counted, first_passages)
             except ModelError as error:
                 failed.append(f"{kind}: {error}")
         if not made and kind == "decompose":
@@ -168,12 +150,11 @@ def _by_model(
     question: str,
     kind: Kind,
     complete: Complete,
-    phrasing_count: int,
     first_passages: FirstPassages | None,
 ) -> list[Expansion]:
     match kind:
         case "mqe":
-            wordings = phrasings(question, complete=complete, count=phrasing_count)
+            wordings = phrasings(question, complete=complete)
             return _searches(wordings, kind, shared=True)
         case "decompose":
             return _searches(sub_questions(question, complete=complete), kind)

@@ -62,19 +62,16 @@ def normalised_type(label: str) -> str:
     return _SAME.get(words, words)
 
 
-def type_of_label(label: str, name: str, *, listed: Container[str] = ()) -> str:
-    """The known type that a label names; without one NAME for what looks like a name, else CONCEPT.
-
-    Types that are `listed` are kept as they are.
-    """
+def type_of_label(label: str, name: str) -> str:
+    """The known type that a label names; without one NAME for what looks like it, else CONCEPT."""
     kind = normalised_type(label)
-    if kind in listed or kind in ENTITY_TYPES:
+    if kind in ENTITY_TYPES:
         return kind
     return _NARROWER.get(kind) or looks_like(name)
 
 
-def open_type(label: str, name: str, *, listed: Container[str] = ()) -> str:
-    """As `type_of_label`, but a type that nobody lists stays what it is."""
+def open_type(label: str, name: str, *, listed: Container[str]) -> str:
+    """As `type_of_label`, but types that are `listed`, and those that nobody knows, are kept."""
     kind = normalised_type(label)
     if kind in listed or kind in ENTITY_TYPES:
         return kind

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,12 +27,13 @@ from engine.retrieve.fuse import reciprocal_rank_fusion
 from engine.retrieve.ranking import rank_passages
 from engine.retrieve.tokens import tokens
 from graph.local_search import WalkGraph, WalkResult, rank
-from graph.names import NameMatcher, capitalised_names, is_generic, name_key, opening_name
+from graph.names import NameMatch, NameMatcher, capitalised_names, is_generic, name_key
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SETS = ("hotpotqa_train100", "2wiki_dev300", "musique_train100", "scifact_dev", "cmrc2018_zh")
 CHINESE = frozenset({"cmrc2018_zh"})
 SAMPLES = 2000
+ARTICLE = re.compile(r"[\s#*\"“«《「'‘(]*(?:(?:the|an?)\s+)?", re.IGNORECASE)
 
 
 @dataclass
@@ -101,6 +103,16 @@ def keyword_index(texts: list[str]) -> bm25s.BM25:
     index = bm25s.BM25(k1=1.2, b=0.75)
     index.index([tokens(text) for text in texts], show_progress=False)
     return index
+
+
+def opening_name(text: str, matches: list[NameMatch]) -> str:
+    """The key of the longest name with which `text` begins, an article aside; "" where none does.
+
+    Serves as the title of a passage that has none: what a text begins with is mostly what it is
+    about.
+    """
+    opening = [m for m in matches if ARTICLE.fullmatch(text, 0, m.start)]
+    return max(opening, key=lambda m: (-m.start, m.end, m.key)).key if opening else ""
 
 
 def find_links(

@@ -42,7 +42,7 @@ from engine.retrieve.expand_feedback import moved
 from engine.retrieve.expand_merge import merge
 from engine.retrieve.ranking import Ranking, rank_passages
 from engine.retrieve.tokens import tokens
-from engine.retrieve.transform import Expansion, expand, rank_expanded
+from engine.retrieve.transform import Expansion, expanded, rank_expanded
 
 MOST_QUESTIONS = 200
 DENSE_DEPTH = 400
@@ -116,11 +116,11 @@ def main(names: Sequence[str]) -> None:
         lists = Lists(name)
         found: dict[str, list[list[str]]] = {}
         times: dict[str, list[float]] = {}
-        expanded = 0
+        taken_apart = 0
         for query in asked:
             parts = measure(lists, query, ideal.get(query.text, {}), found, times)
-            expanded += parts > 0
-        print(f"\n{name}: {len(asked)} questions, grammar takes {expanded} apart", flush=True)
+            taken_apart += parts > 0
+        print(f"\n{name}: {len(asked)} questions, grammar takes {taken_apart} apart", flush=True)
         show(asked, found, times)
 
 
@@ -133,7 +133,7 @@ def measure(
 ) -> int:
     """Every way for one question; how many parts its grammar gives."""
     walk = lists.walk_of(query.text)
-    base = expand(query.text, kinds=())[0]
+    base = expanded(query.text, kinds=()).expansions[0]
     own = lists.rank(base)
 
     def note(label: str, ranking: Ranking, seconds: float = 0.0) -> None:
@@ -145,18 +145,18 @@ def measure(
     lists.vectors = {query.text: lists.vector(query.text)}
 
     started = time.perf_counter()
-    parts = expand(query.text, kinds=("decompose",))[1:]
+    parts = expanded(query.text, kinds=("decompose",)).expansions[1:]
     searched = [(each, lists.rank(each)) for each in parts]
     seconds = time.perf_counter() - started
     compare("grammar", base, own, searched, walk, note, seconds)
 
     started = time.perf_counter()
-    terms = expand(
+    terms = expanded(
         query.text,
         kinds=("feedback",),
         first_passages=lambda _text, count: lists.texts(own.order[:count]),
         idf=lists.keyword.idf(),
-    )[1:]
+    ).expansions[1:]
     searched = [(each, lists.rank(each)) for each in terms]
     seconds = time.perf_counter() - started
     note("feedback", rank_expanded([(base, own), *searched], walk=walk), seconds)

@@ -606,8 +606,7 @@ def test_an_interrupted_call_is_booked_at_its_worst(make: Make, monkeypatch: Any
 def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: Ledger) -> None:
     gateway = make()
     gateway.ask(_prompt(), stage="map")
-    gateway.usable("map", True)
-    gateway.usable("map", False)
+    gateway.unusable("map")
     assert _booked(ledger)["map"][:2] == (1, 1)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from engine.chunk import chunk, chunk_id
+from engine.chunk import ChunkOptions, chunk, chunk_id
 from engine.chunk.blocks import blocks
 from engine.chunk.cuts import safe_cut
 from engine.chunk.recursive import RecursiveNodeParser
@@ -45,9 +45,8 @@ def document(text: str, *, kind: str = "markdown", pages: tuple[int, ...] = ()) 
 def chunks(
     text: str, *, size: int = 64, overlap: int = 0, kind: str = "markdown"
 ) -> list[TextNode]:
-    return chunk(
-        document(text, kind=kind), size_tokens=size, overlap_tokens=overlap, tokeniser=TOKENISER
-    )
+    options = ChunkOptions(size_tokens=size, overlap_tokens=overlap)
+    return chunk(document(text, kind=kind), options=options, tokeniser=TOKENISER)
 
 
 def texts(nodes: list[TextNode]) -> list[str]:
@@ -329,7 +328,8 @@ def test_pages_are_counted_from_one() -> None:
     text = "\n\n".join(pages)
     starts = (0, len(pages[0]) + 2, len(pages[0]) + len(pages[1]) + 4)
     source = document(text, kind="pdf", pages=starts)
-    nodes = chunk(source, size_tokens=40, overlap_tokens=0, tokeniser=TOKENISER)
+    options = ChunkOptions(size_tokens=40, overlap_tokens=0)
+    nodes = chunk(source, options=options, tokeniser=TOKENISER)
     assert [node.metadata["page"] for node in nodes] == [1, 2, 3]
     assert all("page_starts" not in node.metadata for node in nodes)
 
@@ -374,7 +374,7 @@ def test_effort_grows_with_the_length_and_no_text_is_tokenised_twice(unit: str) 
     text = unit * (200_000 // len(unit))
     tokeniser = FiveLetterTokeniser()
     begin = time.process_time()
-    nodes = chunk(document(text), size_tokens=512, overlap_tokens=64, tokeniser=tokeniser)
+    nodes = chunk(document(text), options=ChunkOptions(), tokeniser=tokeniser)
     assert time.process_time() - begin < 20
     assert tokeniser.seen == len(text)
     assert max(tokeniser.count(node.text) for node in nodes) <= 512

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
-from engine.ingest.formats import format_of
+from engine.ingest.formats import format_of_name
 from engine.ingest.parts import read_parts
 from engine.ingest.text.code import read_code, read_configuration
 from engine.ingest.text.languages import LANGUAGES
@@ -63,8 +63,8 @@ def test_a_binary_file_with_the_suffix_of_code_is_refused() -> None:
 
 def test_configuration_is_text_named_by_its_file() -> None:
     assert read_configuration(b"version: 3\nservices: {}\n").title is None
-    assert format_of(".yaml").type == "configuration"
+    assert format_of_name("x.yaml").type == "configuration"
 
 
 def test_every_language_has_its_reader() -> None:
-    assert {format_of(suffix).type for suffix in LANGUAGES} == {"code"}
+    assert {format_of_name(f"x{suffix}").type for suffix in LANGUAGES} == {"code"}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.asking import Prompt
 from graph.database import Database
 from graph.derive import DeriveOptions, derive, is_fresh
+from graph.doubtful_names import keep_judgements, pending_questions
 from graph.facts import delete_document, put_chunks, put_extractions
 from graph.judge_names import (
     PAIRS_A_CALL,
@@ -24,7 +24,6 @@ from graph.judge_names import (
     packed,
     read_verdicts,
 )
-from graph.judge_pending import judge_pending, pending_questions
 from graph.judgement_store import read_judgements
 from graph.model import Chunk, Description, Extraction, Mention
 from graph.names import name_key
@@ -177,17 +176,25 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-class Scripted:
-    """Answers every pair with one verdict, and remembers what it was asked."""
+def judged(database: Database, verdict: str) -> int:
+    """The pairs in doubt with this verdict on each, kept; how many are now one thing."""
+    return kept(database, [pair.keys for pair in in_doubt(database)], verdict)
 
-    def __init__(self, verdict: str) -> None:
-        self.verdict = verdict
-        self.prompts: list[Prompt] = []
 
-    def __call__(self, prompt: Prompt) -> str:
-        self.prompts.append(prompt)
-        rows = [{"n": n, "verdict": self.verdict, "why": "spelling"} for n in range(1, 20)]
-        return json.dumps({"pairs": rows})
+def in_doubt(database: Database) -> list[NameQuestion]:
+    with database.read() as connection:
+        return pending_questions(connection, limit=10)
+
+
+def kept(database: Database, pairs: list[tuple[str, str]], verdict: str) -> int:
+    with database.write() as connection:
+        return keep_judgements(
+            connection,
+            [
+                Judgement(first_key=a, second_key=b, verdict=verdict, reason="", model="m")
+                for a, b in pairs
+            ],
+        )
 
 
 def merged(database: Database) -> bool:
@@ -199,55 +206,30 @@ def merged(database: Database) -> bool:
 
 
 def test_a_question_comes_with_a_line_about_each_name(database: Database) -> None:
-    with database.read() as connection:
-        (asked,) = pending_questions(connection, limit=10)
+    (asked,) = in_doubt(database)
     assert asked.keys == ("leo tolstoi", "leo tolstoy")
     assert asked.first.context == "Leo Tolstoi wrote at night."
     assert asked.second.context == "A writer."
 
 
 def test_a_verdict_merges_and_is_asked_for_once(database: Database) -> None:
-    ask = Scripted("same")
-    done = judge_pending(database, ask, model="m")
-    assert (done.asked, done.same) == (1, 1)
+    assert judged(database, "same") == 1
     assert not is_fresh(database)
     assert merged(database)
-    assert judge_pending(database, ask, model="m").asked == 0
-    assert len(ask.prompts) == 1
+    assert in_doubt(database) == []
 
 
 def test_names_that_are_judged_different_stay_apart_and_nothing_is_derived_anew(
     database: Database,
 ) -> None:
-    ask = Scripted("different")
-    assert judge_pending(database, ask, model="m").different == 1
+    assert judged(database, "different") == 0
     assert is_fresh(database)
     assert not merged(database)
-    assert judge_pending(database, ask, model="m").asked == 0
-
-
-def test_no_more_pairs_are_asked_about_than_allowed(database: Database) -> None:
-    ask = Scripted("same")
-    assert judge_pending(database, ask, model="m", limit=0).asked == 0
-    assert ask.prompts == []
-
-
-def test_an_answer_that_cannot_be_used_is_asked_for_again(database: Database) -> None:
-    done = judge_pending(database, lambda _prompt: "Sorry.", model="m")
-    assert list(done.unusable) == [("leo tolstoi", "leo tolstoy")]
-    assert judge_pending(database, Scripted("same"), model="m").same == 1
-
-
-def test_what_the_model_raises_passes_through(database: Database) -> None:
-    def ask(_prompt: Prompt) -> str:
-        raise TimeoutError("nobody there")
-
-    with pytest.raises(TimeoutError, match="nobody there"):
-        judge_pending(database, ask, model="m")
+    assert in_doubt(database) == []
 
 
 def test_a_judgement_goes_when_one_of_its_names_goes(database: Database) -> None:
-    judge_pending(database, Scripted("same"), model="m")
+    judged(database, "same")
     with database.write() as connection:
         delete_document(connection, "b")
     derive(database, options=DeriveOptions())
@@ -256,12 +238,10 @@ def test_a_judgement_goes_when_one_of_its_names_goes(database: Database) -> None
 
 
 def test_nothing_is_kept_of_a_name_that_goes_while_the_model_thinks(database: Database) -> None:
-    def ask(_prompt: Prompt) -> str:
-        with database.write() as connection:
-            delete_document(connection, "b")
-        derive(database, options=DeriveOptions())
-        return Scripted("different")(_prompt)
-
-    judge_pending(database, ask, model="m")
+    pairs = [pair.keys for pair in in_doubt(database)]
+    with database.write() as connection:
+        delete_document(connection, "b")
+    derive(database, options=DeriveOptions())
+    assert kept(database, pairs, "different") == 0
     with database.read() as connection:
         assert read_judgements(connection) == []

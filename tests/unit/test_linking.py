@@ -14,7 +14,7 @@ from graph.facts import put_chunks
 from graph.linking import mark_unlinked, write_links
 from graph.model import Chunk
 from graph.names import NameMatcher
-from graph.rows import replace_rows
+from graph.rows import write_difference
 from graph.schema import chunks, links, metadata, names
 
 NAMES = [
@@ -59,7 +59,7 @@ def _apply(connection: Connection, library: Library) -> None:
         {"key": key, "entity_id": f"e-{key}", "reason": "", "kind": kind, "dirty": False}
         for key, kind in sorted(library.items())
     ]
-    replace_rows(connection, names, rows)
+    write_difference(connection, names, rows)
     write_links(connection, lambda _stage, _done, _total: None)
 
 

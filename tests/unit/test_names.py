@@ -13,7 +13,6 @@ from graph.names import (
     introduced_names,
     is_generic,
     name_key,
-    opening_name,
 )
 
 TEUTBERGA = (
@@ -149,21 +148,6 @@ def test_spans_slice_back_to_the_surface() -> None:
         ("Lothair II", "lothair ii"),
         ("St. Maurice's Abbey", "st. maurice abbey"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("Teutberga was a queen of Lotharingia.", "teutberga", id="first-word"),
-        pytest.param("The Lotharingia question", "lotharingia", id="article-aside"),
-        pytest.param("《三国演义》是小说", "三国演义", id="longest-behind-a-mark"),
-        pytest.param("She met Teutberga.", "", id="a-pronoun-is-no-name"),
-        pytest.param("", "", id="empty"),
-    ],
-)
-def test_the_name_with_which_a_text_begins(text: str, expected: str) -> None:
-    matcher = NameMatcher(["teutberga", "lotharingia", "三国"], ["三国演义"])
-    assert opening_name(text, matcher.match(text)) == expected
 
 
 NAMES = st.lists(

@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from graph.rows import replace_rows
+from graph.rows import write_difference
 
 _metadata = MetaData()
 SINGLE = Table(
@@ -90,22 +90,22 @@ def test_the_table_holds_exactly_the_rows_and_counts_what_changed(
     @settings(max_examples=40)
     @given(first=rows, second=rows)
     def check(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> None:
-        replace_rows(connection, table, first)
+        write_difference(connection, table, first)
         assert _sorted(_held(connection, table)) == _sorted(first)
         keys = [column.name for column in table.primary_key]
         before = {tuple(row[k] for k in keys): row for row in first}
         after = {tuple(row[k] for k in keys): row for row in second}
         differ = sum(before.get(key) != after.get(key) for key in before.keys() | after.keys())
-        assert replace_rows(connection, table, second) == differ
+        assert write_difference(connection, table, second).count == differ
         assert _sorted(_held(connection, table)) == _sorted(second)
-        assert replace_rows(connection, table, second) == 0
+        assert write_difference(connection, table, second).count == 0
 
     check()
 
 
 def test_only_the_difference_is_written(connection: Connection) -> None:
     rows = [{"key": f"k{n}", "text": "x", "weight": n / 3, "dirty": False} for n in range(1_000)]
-    replace_rows(connection, SINGLE, rows)
+    write_difference(connection, SINGLE, rows)
     written: list[tuple[str, int]] = []
 
     def note(_c, _cursor, statement: str, parameters: Any, _context, many: bool) -> None:
@@ -115,13 +115,13 @@ def test_only_the_difference_is_written(connection: Connection) -> None:
 
     event.listen(connection, "before_cursor_execute", note)
     changed = [*rows[1:999], {**rows[999], "text": "y"}, {**rows[0], "key": "new"}]
-    assert replace_rows(connection, SINGLE, changed) == 3
+    assert write_difference(connection, SINGLE, changed).count == 3
     event.remove(connection, "before_cursor_execute", note)
     assert written == [("DELETE", 1), ("UPDATE", 1), ("INSERT", 1)]
 
 
 def test_many_rows_go_at_once(connection: Connection) -> None:
     rows = [{"left": f"l{n}", "right": "r", "text": ""} for n in range(2_500)]
-    replace_rows(connection, DOUBLE, rows)
-    assert replace_rows(connection, DOUBLE, rows[:1]) == 2_499
+    write_difference(connection, DOUBLE, rows)
+    assert write_difference(connection, DOUBLE, rows[:1]).count == 2_499
     assert _held(connection, DOUBLE) == rows[:1]

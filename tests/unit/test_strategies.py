@@ -493,4 +493,4 @@ def test_what_cannot_be_had_is_refused_by_name() -> None:
     with pytest.raises(SettingsError, match=r"chunk\.semantic_by_model=True needs an embedding"):
         chunk(source("x"), tokeniser=TOKENISER, options=by_model)
     with pytest.raises(SettingsError, match=r"chunk\.strategy='waffle' is unknown"):
-        chunk(source("x"), tokeniser=TOKENISER, strategy="waffle")  # type: ignore[arg-type]
+        chunk(source("x"), options=ChunkOptions(strategy="waffle"), tokeniser=TOKENISER)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from engine.retrieve.expand_parts import MAX_PARTS, question_parts
 from engine.retrieve.expand_steps import steps
 from engine.retrieve.expand_with_model import hypothetical_passage, phrasings, sub_questions
 from engine.retrieve.ranking import Ranking, rank_passages
-from engine.retrieve.transform import Expansion, expand, expanded, rank_expanded
+from engine.retrieve.transform import Expansion, expanded, rank_expanded
 
 METHODS: tuple[Method, ...] = ("sum", "max", "rrf", "turns")
 _QUESTION = "Who is older, Maeve Brandt or Oran Tal?"
@@ -353,23 +353,24 @@ def test_passages_are_fenced_as_data_with_a_word_that_they_cannot_hold() -> None
 
 def test_without_kinds_the_question_is_the_only_search() -> None:
     only = Expansion(keyword=_QUESTION, dense=_QUESTION, weight=1.0, kind="question")
-    assert expand(_QUESTION, kinds=()) == [only]
+    assert expanded(_QUESTION, kinds=()).expansions == (only,)
 
 
 def test_without_a_model_only_grammar_and_feedback_ask_again() -> None:
-    found = expand(
+    found = expanded(
         _QUESTION,
         kinds=("feedback", "hyde", "mqe", "decompose"),
         first_passages=lambda _text, count: ["Keepers of the light"][:count],
-    )
+    ).expansions
     assert [each.kind for each in found] == ["question", "decompose", "decompose", "feedback"]
     assert found[-1].dense == ""
     assert sorted(found[-1].keyword.split()) == ["Keepers", "light"]
 
 
 def test_feedback_without_passages_gives_nothing() -> None:
-    assert len(expand(_QUESTION, kinds=("feedback",))) == 1
-    assert len(expand(_QUESTION, kinds=("feedback",), first_passages=lambda _text, _count: [])) == 1
+    for first_passages in (None, lambda _text, _count: []):
+        found = expanded(_QUESTION, kinds=("feedback",), first_passages=first_passages)
+        assert len(found.expansions) == 1
 
 
 def test_wordings_share_one_weight_and_a_made_up_passage_is_only_embedded() -> None:

@@ -25,8 +25,6 @@ from .relatives import RELATIVE, variants
 
 Floats = NDArray[np.float64]
 
-FULL_SENTENCE_TERMS = 4
-"""A sentence of fewer terms is a fragment."""
 NEAR = 12
 """Only so many sentences, the best by words, are looked at as the first hop of a chain."""
 
@@ -81,15 +79,13 @@ COEFFICIENTS: dict[Language, tuple[float, ...]] = {
 class Weighed:
     """A sentence, its score (a logit; differences mean something), and its first hop, if any.
 
-    `covered` is the share of the question's weight that stands in it, its title and headings; with
-    `chained` its first hop's words are counted too.
+    `covered` is the share of the question's weight that stands in it, its title and headings.
     """
 
     sentence: Sentence
     score: float
     kind: float
     covered: float
-    chained: float
     hop: int | None
 
 
@@ -118,7 +114,6 @@ def weigh(
             score=float(scores[row]),
             kind=float(matrix[row, place["kind"]]),
             covered=float(covered[row]),
-            chained=float(covered[row] + matrix[row, place["chain's words"]]),
             hop=hops[row],
         )
         for row, sentence in enumerate(sentences)

@@ -1,32 +1,20 @@
-"""The pairs of names that are in doubt, put to a language model, and its verdicts kept.
+"""The pairs of names in doubt that nobody judged, out of the database, and verdicts into it.
 
-Each call's verdicts are committed as they arrive: a crash pays the call in flight twice and no
-other. Which model answers, and what it costs, others know.
+How a model is asked about them is `judge_names`' business; who asks it, and what that costs, others
+know.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from .asking import Ask
 from .curation import decided
 from .curation_store import raise_generation, read_curations
-from .database import Database
 from .facts import batches
-from .judge_names import (
-    DIFFERENT,
-    SAME,
-    UNKNOWN,
-    Judgement,
-    NamedThing,
-    NameQuestion,
-    judge,
-    packed,
-)
+from .judge_names import SAME, Judgement, NamedThing, NameQuestion
 from .judgement_store import put_judgements, read_judgements
 from .model import Entity, Name
 from .name_facts import read_neighbours, resolution
@@ -35,78 +23,6 @@ from .resolve_rules import profile_of
 from .schema import chunks, descriptions, mentions, names
 from .sentences import sentence_spans
 from .similar_names import Embed, SimilarPair, similar_pairs
-
-PAIRS = 200
-"""How many pairs a run asks about if nobody says otherwise: those that look most alike."""
-
-
-@dataclass(slots=True)
-class JudgedNames:
-    """What a run asked and heard; `unusable` says by pair why there is no verdict."""
-
-    asked: int = 0
-    same: int = 0
-    different: int = 0
-    unknown: int = 0
-    unusable: dict[tuple[str, str], str] = field(default_factory=dict)
-
-
-def judge_pending(
-    database: Database,
-    ask: Ask,
-    *,
-    model: str,
-    limit: int = PAIRS,
-    embed: Embed | None = None,
-) -> JudgedNames:
-    """Ask about the pairs in doubt that nobody judged, and keep the verdicts.
-
-    A verdict that joins two names raises the generation: what is derived is to be derived anew.
-    What `ask` raises passes through; what was answered until then is kept.
-    """
-    with database.read() as connection:
-        questions = pending_questions(connection, limit=limit, embed=embed)
-    done = JudgedNames()
-    for some in packed(questions):
-        answer = judge(some, ask, model=model)
-        with database.write() as connection:
-            keep_judgements(connection, answer.judgements)
-        _count(done, answer.judgements, asked=len(some))
-        done.unusable.update(answer.unusable)
-    return done
-
-
-def keep_judgements(connection: Connection, judgements: Iterable[Judgement]) -> int:
-    """Keep verdicts; how many say that two names are one thing, which raises the generation.
-
-    Those of names that went while the model was thinking are left out.
-    """
-    kept = _of_names_still_there(connection, judgements)
-    put_judgements(connection, kept)
-    same = sum(each.verdict == SAME for each in kept)
-    if same:
-        raise_generation(connection)
-    return same
-
-
-def _of_names_still_there(
-    connection: Connection, judgements: Iterable[Judgement]
-) -> list[Judgement]:
-    """Without those about names that went while the model was thinking."""
-    values = list(judgements)
-    known: set[str] = set()
-    for batch in batches(key for each in values for key in (each.first_key, each.second_key)):
-        query = select(names.c.key).where(names.c.key.in_(batch))
-        known.update(connection.execute(query).scalars())
-    return [each for each in values if {each.first_key, each.second_key} <= known]
-
-
-def _count(done: JudgedNames, judgements: Iterable[Judgement], *, asked: int) -> None:
-    verdicts = Counter(each.verdict for each in judgements)
-    done.asked += asked
-    done.same += verdicts[SAME]
-    done.different += verdicts[DIFFERENT]
-    done.unknown += verdicts[UNKNOWN]
 
 
 def pending_questions(
@@ -136,6 +52,31 @@ def pending_questions(
         )
         for pair in chosen
     ]
+
+
+def keep_judgements(connection: Connection, judgements: Iterable[Judgement]) -> int:
+    """Keep verdicts; how many say that two names are one thing, which raises the generation.
+
+    Those of names that went while the model was thinking are left out.
+    """
+    kept = _of_names_still_there(connection, judgements)
+    put_judgements(connection, kept)
+    same = sum(each.verdict == SAME for each in kept)
+    if same:
+        raise_generation(connection)
+    return same
+
+
+def _of_names_still_there(
+    connection: Connection, judgements: Iterable[Judgement]
+) -> list[Judgement]:
+    """Without those about names that went while the model was thinking."""
+    values = list(judgements)
+    known: set[str] = set()
+    for batch in batches(key for each in values for key in (each.first_key, each.second_key)):
+        query = select(names.c.key).where(names.c.key.in_(batch))
+        known.update(connection.execute(query).scalars())
+    return [each for each in values if {each.first_key, each.second_key} <= known]
 
 
 def _ends(entity_of: Mapping[str, Entity], first: str, second: str) -> frozenset[str]:
