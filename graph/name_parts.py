@@ -131,6 +131,28 @@ def initials_match(short: str, long: str) -> bool:
     return letters.casefold() in initials_of(long)
 
 
+def abbreviates(short: str, long: str) -> bool:
+    """Whether `short`, mostly capitals, is cut out of the two or more words of `long`.
+
+    Its letters and digits are found in `long` from the right, each somewhere before the one after
+    it, the first where a word begins (Schwartz and Hearst 2003, section 3.2). What stands before
+    that word may be a place ("U.S. Office …"), but nothing "of" what is abbreviated.
+    """
+    sought = [c for c in short.casefold() if c.isalnum()]
+    capitals = sum(c.isupper() or c.isdigit() for c in short)
+    if not 2 <= len(sought) <= 10 or 2 * capitals <= len(sought) or len(long.split()) < 2:
+        return False
+    text = long.casefold()
+    place = len(text)
+    for letter in reversed(sought[1:]):
+        place = text.rfind(letter, 0, place)
+        if place < 0:
+            return False
+    starts = [m.start() for m in re.finditer(r"\b\w", text[:place]) if m[0] == sought[0]]
+    is_shorter = len(sought) < sum(map(str.isalnum, text))
+    return is_shorter and bool(starts) and "of" not in text[: starts[-1]].split()
+
+
 def singular(word: str) -> str:
     """An English plural's likely singular; only for comparing noun phrases with one another."""
     if len(word) > 4 and word.endswith("ies"):

@@ -7,37 +7,52 @@ and decides nothing: resolution may still refuse what is stated here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..model import ALSO_KNOWN_AS, Mention, Statement
-from ..name_parts import initials_match
+from ..name_parts import abbreviates, initials_match
 from .candidates import Candidate
 from .cooccurrence import named_by_sentence
-from .segments import Layout, Segment, has_han
+from .segments import Layout, Segment, is_latin
 
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
+_ADVERB = r"(?:also|better|best|often|sometimes|later|now|then|first|once|\w+ly)"
+_KINDS = r"(?:pen|stage|code|birth|ring)\s+name"
 _ENGLISH = re.compile(
-    r"""\s*(?:\([^()]{1,60}\)\s*|[;,][^()]{1,50}\)\s*)?  # the years of a life
+    rf"""\s*(?:\([^()]{{1,60}}\)\s*|[;,][^()]{{1,50}}\)\s*)?  # the years of a life
     (?:
-        [,(]?\s*(?:(?:who|which)\s+)?(?:(?:is|was|are|were)\s+)?
-        (?:(?:also|better|best|formerly|previously|originally|commonly|sometimes|later|now|usually
-            |professionally|popularly|widely|generally|affectionately|internationally)\s+)*
-        (?:known\s+(?:(?:\w+ly\s+)?as|by\s+the\s+name\s+of
-             |(?:by|under)\s+(?:(?:his|her|their|the)\s+)?(?:(?:pen|stage|code|birth)\s+name
+        [;,(]?\s*(?:(?:who|which)\s+)?(?:(?:is|was|are|were)\s+)?(?:{_ADVERB}\s+)*
+        (?:known\s+(?:(?:(?:\w+ly|(?:in|to|by)\s+(?:\w+\s+){{0,2}}\w+)\s+)?as|by\s+the\s+name\s+of
+             |(?:by|under)\s+(?:(?:his|her|their|the)\s+)?(?:{_KINDS}
                |nickname|pseudonym|alias)(?:\s+of)?,?)
+          |referred\s+to\s+(?:{_ADVERB}\s+)*as|spel(?:t|led)(?:\s+as)?
           |a\.?k\.?a\.?|alias|abbreviated\s+(?:as|to)|short\s+for)
-      | (?:[,(]\s*|\s(?:is|was|are|were)\s+|\s(?:also|later|formerly)\s+)
+      | (?:[,(]\s*|\s(?:is|was|are|were)\s+|\s(?:also|later|formerly)\s+
+           |[,(]\s*(?:which|who)\s+(?:is|was|are|were)\s+)
         (?:(?:also|later|now|formerly|originally)\s+)*
-        (?:called|nicknamed|renamed|dubbed|n[ée]e|formerly|hereafter|henceforth)
+        (?:called|nicknamed|renamed(?:\s+(?:as|to))?|dubbed|n[ée]e|formerly|hereafter|henceforth
+          |(?:originally|formerly|previously|initially|first)\s+named)
       | [,;]?\s*(?:who\s+)?(?:wrote|writes|writing|performed|performs|performing|publishing)\s+
         under\s+(?:(?:his|her|the)\s+)?(?:pen\s+name|stage\s+name|pseudonym|name)(?:\s+of)?,?
       | ,?\s*(?:and\s+)?whose\s+(?:real|birth|stage|pen|maiden|full)\s+name\s+(?:is|was)
-    )\s+(?:simply\s+)?(?:the\s+)?["“'‘]?""",
+      | ,?\s+or\s+(?:simply|just)
+    )\s+(?:(?:simply|just)\s+)?(?:the\s+)?["“'‘]?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BORN = re.compile(r"\s*[,(]\s*born\s+(?:as\s+)?", re.IGNORECASE)
+_FURTHER = re.compile(
+    r"""["”'’]?,?\s+or\s+(?:(?:as|simply|just|also|sometimes)\s+)*(?:the\s+)?["“'‘]?"""
+)
+"""Between two second names: "also known as the Long Pier or simply Pier"."""
+_SPELT = re.compile(r"\bspel(?:t|led)\b", re.IGNORECASE)
+_LIKENED = re.compile(r"\bthe\s+[\"“'‘]?$")
+_IN_BRACKETS = re.compile(
+    r"""\s*(?:\([^()]{1,60}\)\s*)?[(;]\s*(?:(?P<when>now|then|later|today|originally|formerly|previously|once|initially)
+    |or|also|(?:lit(?:erally|\.)?|(?:in\s+)?English(?:\s+title)?|abbreviated|abbr\.)\s*:?)
+    \s+(?:simply\s+)?(?:the\s+)?["“'‘]?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_BORN = re.compile(r"\s*[;,(]\s*born\s+(?:as\s+)?", re.IGNORECASE)
 _CHINESE_VERB = (
     r"(?:以下)?(?:[又也亦后原旧曾古简全俗别人合统](?:被)?(?:称|名)|又叫|别号|外号|绰号|笔名|艺名|小名|化名"
     r"|英文名称?|中文名称?|英文|英语|缩写|代号|本名)(?:[为作曰是叫])?"
@@ -48,7 +63,23 @@ _CHINESE = re.compile(
 )
 _THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
 _THAT_IS_END = re.compile(r"[”\"」』']?\s*[)）,，;；。]")
-_OPEN = re.compile(r"\s*[（(]\s*(?P<label>[^（()）\w]*)")
+_LANGUAGES = """
+Afrikaans Albanian Amharic Arabic Armenian Basque Bengali Breton Bulgarian Burmese Cantonese Catalan
+Chinese Croatian Czech Danish Dutch English Estonian Finnish French Galician Georgian German Greek
+Gujarati Hawaiian Hebrew Hindi Hungarian Icelandic Indonesian Irish Italian Japanese Kannada Kazakh
+Khmer Korean Kurdish Lao Latin Latvian Lithuanian Malay Malayalam Maltese Mandarin Marathi Mongolian
+Nepali Norwegian Pashto Persian Polish Portuguese Punjabi Romanian Russian Sanskrit Scots Serbian
+Sinhala Slovak Slovene Somali Spanish Swahili Swedish Tagalog Tamil Telugu Thai Tibetan Turkish
+Ukrainian Urdu Uzbek Vietnamese Welsh
+"""
+_OPEN = re.compile(
+    r"\s*[（(]\s*(?:(?P<language>(?:(?:in|[Ss]implified|[Tt]raditional)\s+)?"
+    rf"(?:{'|'.join(_LANGUAGES.split())}))\s*[:：;；]\s*)?[^（()）\w]*"
+)
+_MAX_GAP = 120
+_MOST_IN_BRACKETS = 3
+_AFTER_BRACKETS = re.compile(r"\s*[（(][^（()）]*[）)]")
+_OF = re.compile(r"[\"”'’]?\s+of\b")
 _CLOSE = re.compile(r"[”\"」』']?\s*[)）,，;；]")
 _STYLE_NAME = re.compile(
     r"(?<=[，,（(])(?:表?字|号|又名|别号|小名)(?P<name>[\u4e00-\u9fff]{2,3}?)(?=[，,。；;、）)]|$|[是乃])"
@@ -70,8 +101,8 @@ def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Stat
     """A statement `(name, "also known as", second name)` for each that the text makes."""
     for index, named in named_by_sentence(layout, mentions):
         start, end = layout.sentences[index]
-        for first, second in pairwise(named):
-            if first.key != second.key and _is_alias(layout.text, first, second):
+        for first, second in _alias_pairs(layout.text, named):
+            if first.key != second.key:
                 yield Statement(
                     start=start,
                     end=end,
@@ -81,32 +112,79 @@ def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Stat
                 )
 
 
+def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention, Mention]]:
+    """A sentence's names with their second names: neighbours, or parted by brackets alone."""
+    for place, first in enumerate(named):
+        for second in named[place + 1 : place + 2 + _MOST_IN_BRACKETS]:
+            between = text[first.end : second.start]
+            beside = second is named[place + 1]
+            if len(between) > _MAX_GAP or not (beside or _passes_brackets(between)):
+                break
+            if _is_alias(text, first, second):
+                yield first, second
+                if _ENGLISH.fullmatch(between):
+                    yield from ((first, each) for each in _further(text, named, second))
+
+
+def _passes_brackets(between: str) -> bool:
+    """Whether names stand in it only in brackets, or as the language of the name that follows."""
+    if _AFTER_BRACKETS.match(between):
+        return True
+    opened = _OPEN.fullmatch(between)
+    return opened is not None and bool(opened["language"])
+
+
+def _further(text: str, named: Sequence[Mention], second: Mention) -> Iterator[Mention]:
+    """What follows a second name with "or", one after another."""
+    before = second
+    for each in named[named.index(second) + 1 :]:
+        if not _FURTHER.fullmatch(text[before.end : each.start]) or _types_differ(before, each):
+            return
+        yield each
+        before = each
+
+
+def _types_differ(first: Mention, second: Mention) -> bool:
+    return {first.type, second.type} <= _STRONG and first.type != second.type
+
+
 def _is_alias(text: str, first: Mention, second: Mention) -> bool:
-    if {first.type, second.type} <= _STRONG and first.type != second.type:
+    if _types_differ(first, second):
         return False
     between = text[first.end : second.start]
-    if len(between) > 120:
-        return False
     if _BORN.fullmatch(between):  # "born Paris" in a table of places is no name
         return first.type == second.type == "PERSON"
-    if _ENGLISH.fullmatch(between) or _CHINESE.fullmatch(between):
+    if _ENGLISH.fullmatch(between):  # "known as the Venice of the North" says what it is like
+        is_likened = _LIKENED.search(between) and _OF.match(text, second.end)
+        return not (is_likened or (_SPELT.search(between) and _is_surname_of(first, second)))
+    if _CHINESE.fullmatch(between):
         return True
     if _THAT_IS.fullmatch(between):  # "，即袁绍次子" says of somebody else
         return bool(_THAT_IS_END.match(text, second.end))
-    if not _OPEN.fullmatch(between) or not _CLOSE.match(text, second.end):
+    if not _CLOSE.match(text, second.end):
         return False
-    return _brackets_name(first, second)
+    inside = _IN_BRACKETS.fullmatch(between)
+    if inside and first.type == second.type:  # a town "(now Ukraine)" is in it
+        return not (inside["when"] and first.type == "PLACE") and not _is_surname_of(first, second)
+    opened = _OPEN.fullmatch(between)
+    return opened is not None and (bool(opened["language"]) or _brackets_name(first, second))
+
+
+def _is_surname_of(first: Mention, second: Mention) -> bool:
+    """Whether a full name is followed by one word: "George Stewart (or Stuart)" are many."""
+    return first.type == "PERSON" and " " in first.key and " " not in second.key
 
 
 def _brackets_name(first: Mention, second: Mention) -> bool:
     """Whether a name in brackets is another name of the one before them."""
-    if initials_match(second.surface, first.surface) or initials_match(
-        first.surface, second.surface
-    ):
+    one, other = first.surface, second.surface
+    if initials_match(other, one) or initials_match(one, other):
         return True
-    if has_han(first.key) == has_han(second.key):
-        return False
     kinds = {first.type, second.type}
-    latin = second.key if has_han(first.key) else first.key
+    if "PERSON" not in kinds and (abbreviates(other, one) or abbreviates(one, other)):
+        return True
+    if is_latin(one) == is_latin(other):
+        return False
+    latin = first.key if is_latin(one) else second.key
     is_organisation = bool(_ORGANISATION_WORD.search(latin))
     return not ("PERSON" in kinds and (is_organisation or len(latin.split()) > 4))

@@ -8,6 +8,7 @@ nothing of names or grammar.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -103,6 +104,12 @@ def is_chinese(sentence: str) -> bool:
 def has_han(text: str) -> bool:
     """Whether any Han character stands in `text`."""
     return _HAN.search(text) is not None
+
+
+def is_latin(text: str) -> bool:
+    """Whether Latin letters are all the letters of `text`; modifiers such as ʿ are none."""
+    letters = (c for c in text if unicodedata.category(c) in {"Lu", "Ll", "Lo"})
+    return all(unicodedata.name(c, "").startswith("LATIN") for c in letters)
 
 
 def shadow_of(text: str) -> str:

@@ -1,5 +1,7 @@
 """Alias merging against gold: Re-DocRED's entities with all their surface forms.
 
+Given are the marked names where they stand, so that second names which the text states count, and
+the documents' titles, which are names in every library; no pair with an unmarked title is judged.
 Two settings: every document a library of its own, and all documents one library. Counted are pairs
 of name keys of one library that were merged, and of these two precisions:
 
@@ -29,7 +31,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from graph.model import Name
+from graph.extract.aliases import stated_aliases
+from graph.extract.segments import lay_out
+from graph.model import Mention, Name
 from graph.names import name_key
 from graph.resolve import resolve
 
@@ -68,13 +72,14 @@ def read_verdicts() -> Verdicts:
 def counts_of(documents: list[dict], verdicts: Verdicts, show: int) -> Counter[str]:
     """How many pairs were merged, should have been, and both; and what was read of them."""
     names, gold = read(documents)
-    _, merges = resolve(names, neighbours=neighbours(documents))
+    aliases = sorted({pair for document in documents for pair in stated(document)})
+    _, merges = resolve(names, aliases, neighbours=neighbours(documents))
     found_by_entity: dict[str, list[str]] = defaultdict(list)
     for merge in merges:
         found_by_entity[merge.entity_id].append(merge.key)
     found = set(pairs(found_by_entity.values()))
     reasons = {merge.key: merge.reason for merge in merges}
-    documents_of = {name.key: name.documents for name in names}
+    documents_of = {name.key: name.documents if name.types else frozenset() for name in names}
     judged = {pair for pair in found if documents_of[pair[0]] & documents_of[pair[1]]}
     read_as = {pair: verdict_of(pair, documents_of, verdicts) for pair in judged}
     shown = (
@@ -111,11 +116,40 @@ def pair_of(names: Iterable[str]) -> Pair:
     return one, other
 
 
+def stated(document: dict) -> Iterator[Pair]:
+    """What the text states: a key and another by which it is known as well."""
+    mentions = []
+    text, token_spans = document["text"], spans(document)
+    for entity in document["entities"]:
+        for sentence, first, last, surface in entity["mentions"] if entity["type"] in TYPES else ():
+            if key := name_key(surface):
+                start, end = token_spans[sentence][first][0], token_spans[sentence][last - 1][1]
+                kind = TYPES[entity["type"]]
+                mentions.append(
+                    Mention(start=start, end=end, surface=text[start:end], key=key, type=kind)
+                )
+    for statement in stated_aliases(lay_out(text), sorted(mentions)):
+        yield statement.subject, statement.object
+
+
+def spans(document: dict) -> list[list[tuple[int, int]]]:
+    """Where the tokens of each sentence stand in the document's text, which runs through them."""
+    found, place = [], 0
+    for tokens in document["sents"]:
+        found.append([])
+        for token in tokens:
+            start = document["text"].index(token, place)
+            place = start + len(token)
+            found[-1].append((start, place))
+    return found
+
+
 def read(documents: list[dict]) -> tuple[list[Name], set[Pair]]:
     """The names of a library and the gold pairs of keys."""
     surfaces: dict[str, Counter[str]] = defaultdict(Counter)
     types: dict[str, Counter[str]] = defaultdict(Counter)
     places: dict[str, set[str]] = defaultdict(set)
+    titles: dict[str, set[str]] = defaultdict(set)
     gold: set[Pair] = set()
     for document in documents:
         for entity in document["entities"]:
@@ -131,12 +165,17 @@ def read(documents: list[dict]) -> tuple[list[Name], set[Pair]]:
                     types[key][kind] += 1
                     places[key].add(document["id"])
             gold.update(pairs([sorted(keys)]))
+        title = name_key(document["title"])
+        titles[title].add(document["id"])
+        places[title].add(document["id"])
+        surfaces[title][document["title"]] += not surfaces[title]
     names = [
         Name(
             key=key,
             surfaces=dict(surfaces[key]),
             types=dict(types[key]),
             documents=frozenset(places[key]),
+            titles=frozenset(titles[key]),
         )
         for key in sorted(surfaces)
     ]
