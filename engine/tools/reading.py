@@ -15,7 +15,7 @@ from ..explore_text import (
     path_lines,
 )
 from ..given_up import WorkGivenUp
-from ..types import Answer, Citation, Passage
+from ..types import Answer, Citation, Passage, Turn
 from .call import Call, Result
 from .values import (
     AskArguments,
@@ -64,6 +64,8 @@ def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
     events = engine.stream(
         wanted.question,
         mode=wanted.mode,
+        effort=wanted.effort,
+        history=[Turn(each.question, each.answer) for each in wanted.history],
         filters=wanted.filters or None,
         namespace=call.rights.within(call.namespace),
     )
@@ -78,7 +80,8 @@ def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
 
 def answer_lines(answer: Answer) -> list[str]:
     """An answer to read, and its sources beneath."""
-    lines = [answer.text]
+    lines = [f"(understood as: {answer.understood})"] if answer.understood else []
+    lines.append(answer.text)
     if answer.citations:
         lines += ["", "Sources:"]
     for one in answer.citations:
@@ -90,6 +93,7 @@ def answer_value(answer: Answer) -> GivenAnswer:
     """An answer as the tools give it."""
     return GivenAnswer(
         answer=answer.text,
+        understood=answer.understood,
         abstained=answer.abstained,
         mode=answer.mode,
         why_this_mode=answer.route.reason if answer.route is not None else "it was asked for",

@@ -18,6 +18,7 @@ LONGEST_TEXT = 1_000_000
 LONGEST_WINDOW = 20_000
 MOST_PASSAGES = 50
 MOST_METADATA = 50
+MOST_TURNS = 100
 _Condition = Annotated[str, Field(max_length=1_000)]
 _Plain = Annotated[str, Field(max_length=10_000)] | int | float | bool
 Metadata = dict[
@@ -66,15 +67,37 @@ class SearchArguments(Arguments):
     filters: Filters
 
 
+class Said(Arguments):
+    """An earlier question of the same conversation, and what was answered."""
+
+    question: str = Field(min_length=1, max_length=4_000)
+    answer: str = Field("", max_length=40_000)
+
+
 class AskArguments(Arguments):
     """What `ask` takes."""
 
     question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
+    history: list[Said] = Field(
+        default_factory=list,
+        max_length=MOST_TURNS,
+        description=(
+            "What was asked and answered before in this conversation, oldest first: it makes a "
+            "question such as “and when was he born?” understood, and is no source."
+        ),
+    )
     mode: Literal["auto", "local", "global", "both"] = Field(
         "auto",
         description=(
             "local: from passages, for facts; global: from reports about the whole collection, for "
             "themes and overviews; both; auto lets the library decide."
+        ),
+    )
+    effort: Literal["low", "medium", "high"] | None = Field(
+        None,
+        description=(
+            "How much an answer about the whole collection may read and cost; leave it out for "
+            "the library's own setting. Answers from passages take no notice of it."
         ),
     )
     filters: Filters
@@ -197,9 +220,13 @@ class FoundPassages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
-    """An answer; `[1]` in it is the citation of that number. `abstained`: not enough evidence."""
+    """An answer; `[1]` in it is the citation of that number. `abstained`: not enough evidence.
+
+    `understood` is the question as it was answered, where `history` made another of it.
+    """
 
     answer: str
+    understood: str
     abstained: bool
     mode: str
     why_this_mode: str

@@ -278,6 +278,21 @@ def test_a_chat_goes_on_from_what_was_said(server: ApiServer) -> None:
     assert "Orrin Vale repaired it" in (answer.choices[0].message.content or "")
 
 
+def test_a_chat_says_how_much_an_overview_may_cost(server: ApiServer, client: httpx.Client) -> None:
+    with spoken(server) as chat:
+        for effort, name in (("high", "reasoning_effort"), ("low", "effort")):
+            question = f"What are the main themes ({effort})?"
+            chat.chat.completions.create(
+                model="loregraph-global",
+                messages=[{"role": "user", "content": question}],
+                extra_body={name: effort},
+            )
+            body = {"question": question, "mode": "global"}
+            for other, is_kept in (("medium", False), (effort, True)):
+                answer = client.post("/v1/ask", json=body | {"effort": other}).json()
+                assert (answer["trace"][0]["stage"] == "cache") is is_kept
+
+
 def test_errors_are_openais_on_its_paths(server: ApiServer) -> None:
     with spoken(server) as chat:
         with pytest.raises(openai.NotFoundError, match="no model 'gpt-9'"):

@@ -171,6 +171,21 @@ def test_a_chosen_way_and_a_chosen_document_are_kept_to(tab: Tab) -> None:
     assert "as you asked" in page.locator(".route").inner_text()
 
 
+def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
+    page = tab.open("#/ask?mode=global&effort=low")
+    work = page.get_by_label("Effort")
+    assert work.input_value() == "low"
+    work.select_option("high")
+    with page.expect_request("**/v1/ask") as sent:
+        tab.ask("What are these papers about?")
+    assert sent.value.post_data_json["effort"] == "high"
+    page.get_by_role("radio", name="Local").check()
+    assert not work.is_visible()
+    with page.expect_request("**/v1/ask") as sent:
+        tab.ask(LIT)
+    assert "effort" not in sent.value.post_data_json
+
+
 def test_how_it_was_found_shows_stages_and_passages_that_open(tab: Tab) -> None:
     page = tab.open()
     tab.ask(LIT)

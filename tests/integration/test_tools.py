@@ -42,7 +42,8 @@ LEDGER = "Xenia Morrow hid the Zanzara ledger at Gull Quay. Ada Brine owes Xenia
 def engine(
     tmp_path_factory: pytest.TempPathFactory, open_engine: OpenEngine
 ) -> Iterator[KnowledgeEngine]:
-    with open_engine(tmp_path_factory.mktemp("tools") / "library") as engine:
+    place = tmp_path_factory.mktemp("tools") / "library"
+    with open_engine(place, cache={"answers": "memory"}) as engine:
         engine.add_text(LAMP, document_id="lamp", title="The lamp", namespace="north")
         engine.add_text(LEDGER, document_id="ledger", title="The ledger", namespace="south")
         yield engine
@@ -104,6 +105,26 @@ def test_each_tool_does_what_it_says(engine: KnowledgeEngine) -> None:
     read = tools["read_document"].call(document_id="north::lamp", start=8, length=9)
     assert read.raw_output["text"] == LAMP[8:17]
     assert "documents: 2\n" in tools["stats"].call().content
+
+
+def test_a_question_goes_on_from_what_was_said_and_says_how_it_was_understood(
+    engine: KnowledgeEngine,
+) -> None:
+    ask = named(engine.tools(namespace="north"))["ask"]
+    said = [{"question": "Who is Orrin Vale?", "answer": "He came to Gull Quay. [1]"}]
+    told = ask.call(question="And whom did he meet?", history=said)
+    assert told.raw_output["understood"] == "Whom did Orrin Vale meet?"
+    assert told.content.startswith("(understood as: Whom did Orrin Vale meet?)\n")
+    assert "Ada Brine" in told.raw_output["answer"]
+    assert ask.call(question="Who lit the lamp?").raw_output["understood"] == ""
+
+
+def test_an_overview_is_given_the_effort_that_is_said(engine: KnowledgeEngine) -> None:
+    question = "What are the main themes of all of it?"
+    named(engine.tools())["ask"].call(question=question, mode="global", effort="high")
+    for effort, is_kept in (("low", False), ("high", True)):
+        first = engine.ask(question, mode="global", effort=effort).trace[0]
+        assert (first.stage == "cache") is is_kept
 
 
 def test_an_entity_is_explored_with_the_way_to_another(engine: KnowledgeEngine) -> None:

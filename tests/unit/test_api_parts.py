@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from engine.errors import SettingsError
 from engine.events import CitationsEvent
 from engine.serve.api import cursors
-from engine.serve.api.chat_completions import Message, ending, turns_in
+from engine.serve.api.chat_completions import ChatRequest, Message, ending, turns_in
 from engine.serve.api.flow import Flow
 from engine.serve.api.gate import Gate, host_name, is_loopback
 from engine.serve.api.heads import Heads
@@ -304,6 +304,23 @@ def test_messages_before_the_last_question_are_turns() -> None:
     messages = [Message.model_validate({"role": role, "content": said}) for role, said in told]
     assert turns_in(messages) == [Turn("Who lit it?", "Ada. [1]"), Turn("When?")]
     assert turns_in(messages[:3]) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "effort"),
+    [
+        pytest.param({}, None, id="none said"),
+        pytest.param({"reasoning_effort": None}, None, id="null"),
+        pytest.param({"reasoning_effort": "minimal"}, "low", id="OpenAI's own"),
+        pytest.param({"reasoning_effort": "xhigh"}, "high", id="OpenAI's highest"),
+        pytest.param({"effort": "medium"}, "medium", id="ours"),
+    ],
+)
+def test_a_chat_clients_effort_is_the_nearest_of_ours(
+    sent: dict[str, object], effort: str | None
+) -> None:
+    messages = [{"role": "user", "content": "?"}]
+    assert ChatRequest.model_validate({"messages": messages, **sent}).effort == effort
 
 
 # --- tokens that expire, and HEAD ---------------------------------------------------------------

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ...answer.talk.turns import paired
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
@@ -38,6 +38,17 @@ _SPACE = re.compile(r"\s+")
 _MOST_MESSAGES = 1_000
 _TEXTS = ("text", "input_text", "output_text")
 _CHECKED = "— Checked against its sources, the answer reads:"
+
+
+_EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high"}
+
+
+def effort_of(given: object) -> object:
+    """Efforts that only OpenAI's models have, as the nearest of an overview's."""
+    return _EFFORTS.get(given, given) if isinstance(given, str) else given
+
+
+Effort = Annotated[Literal["low", "medium", "high"] | None, BeforeValidator(effort_of)]
 
 
 class TextPart(BaseModel):
@@ -64,7 +75,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """As OpenAI's clients send it; `namespace` and `filters` are this server's own."""
+    """As OpenAI's clients send it; `effort`, `namespace` and `filters` are this server's own."""
 
     model_config = ConfigDict(extra="ignore")
     model: str = Field("loregraph", max_length=200, examples=["loregraph"])
@@ -72,6 +83,11 @@ class ChatRequest(BaseModel):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
+    effort: Effort = Field(
+        None,
+        validation_alias=AliasChoices("effort", "reasoning_effort"),
+        description="How much an overview may cost; also `reasoning_effort`, OpenAI's own name.",
+    )
     namespace: str | None = Field(None, max_length=64)
     filters: Filters = None
 
@@ -120,7 +136,9 @@ async def complete(
     within = caller.within(wanted.namespace)
     service.asking.check()
     history = turns_in(wanted.messages)
-    told = events(service, question, mode=mode, within=within, history=history)
+    told = events(
+        service, question, mode=mode, effort=wanted.effort, within=within, history=history
+    )
     envelope = {
         "id": f"chatcmpl-{secrets.token_hex(12)}",
         "created": int(time.time()),

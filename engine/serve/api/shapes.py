@@ -11,6 +11,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...ingest.content import storable
+from ...tools.values import MOST_TURNS, Said
 from ...types import IngestReport, MetaValue, Passage
 from .jobs import Job, State
 from .problems import Problem
@@ -62,19 +63,12 @@ class Question(Wanted):
     )
 
 
-class Said(Wanted):
-    """An earlier question of the same conversation, and what was answered."""
-
-    question: str = Field(min_length=1, max_length=4_000)
-    answer: str = Field("", max_length=40_000)
-
-
 class AskRequest(Question):
     """A question to be answered."""
 
     history: list[Said] = Field(
         [],
-        max_length=100,
+        max_length=MOST_TURNS,
         description="What was said before, oldest first: it helps to understand the question "
         "(“and when was he born?”) and is no source.",
         examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],

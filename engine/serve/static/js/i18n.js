@@ -87,6 +87,15 @@ export const MESSAGES = {
   "ask.stop": ["Stop", "停止"],
   "ask.empty": ["Write a question first.", "请先输入问题。"],
   "ask.mode": ["Way to the answer", "回答方式"],
+  "ask.effort": ["Effort", "力度"],
+  "ask.effortNote": [
+    "How much an answer from the whole of the documents may read and cost",
+    "依据全部文档作答时，可以阅读与花费多少",
+  ],
+  "effort.": ["as set", "按设置"],
+  "effort.low": ["low", "低"],
+  "effort.medium": ["medium", "中"],
+  "effort.high": ["high", "高"],
   "ask.lead": [
     "Every claim of an answer is tied to the characters that say it.",
     "答案中的每个论断都对应原文出处。",

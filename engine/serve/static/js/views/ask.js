@@ -11,12 +11,13 @@ import * as session from "../session.js";
 import { answerCard } from "./answer.js";
 
 const MODES = ["auto", "local", "global", "both"];
+const EFFORTS = ["low", "medium", "high"];
 const SUGGESTED_NAMES = 2;
 const LOOKED_AT = 12;
 const MOST_LETTERS = 4000;
 
 /** What the composer holds; it stays while one looks at other views. */
-const draft = { question: "", mode: "auto", document: "", conditions: "", goesOn: true };
+const draft = { question: "", mode: "auto", effort: "", document: "", conditions: "", goesOn: true };
 
 export function open(main, parameters) {
   Object.assign(draft, wished(parameters));
@@ -50,10 +51,11 @@ export function open(main, parameters) {
   return { update: show, close: leave };
 }
 
-function wished({ q, mode, document }) {
+function wished({ q, mode, effort, document }) {
   const wish = {};
   if (q) wish.question = q;
   if (MODES.includes(mode)) wish.mode = mode;
+  if (EFFORTS.includes(effort)) wish.effort = effort;
   if (document) wish.document = document;
   return wish;
 }
@@ -96,7 +98,7 @@ function makeComposer(onAsk) {
     { class: "composer", on: { submit } },
     el("label", { for: id, class: "unseen" }, t("ask.label")),
     text,
-    el("div", { class: "composer-row" }, modes(), goingOn, stop, send),
+    el("div", { class: "composer-row" }, ways(), goingOn, stop, send),
     filters(),
     note,
   );
@@ -152,11 +154,37 @@ function requestOf(question) {
     .filter(Boolean);
   if (draft.document) conditions.push(`document_id=${draft.document}`);
   const request = { question, mode: draft.mode, ...within() };
+  if (draft.effort && draft.mode !== "local") request.effort = draft.effort;
   if (conditions.length) request.filters = conditions;
   return request;
 }
 
-function modes() {
+/** Which way, and how much an overview may cost; passages alone take no notice of that. */
+function ways() {
+  const work = efforts();
+  return [modes((mode) => (work.hidden = mode === "local")), work];
+}
+
+function efforts() {
+  const choice = el(
+    "select",
+    {
+      on: {
+        change: () => {
+          draft.effort = choice.value;
+        },
+      },
+    },
+    ["", ...EFFORTS].map((effort) =>
+      el("option", { value: effort, selected: draft.effort === effort }, t(`effort.${effort}`)),
+    ),
+  );
+  const label = el("span", { class: "soft" }, t("ask.effort"));
+  const hidden = draft.mode === "local";
+  return el("label", { class: "effort", title: t("ask.effortNote"), hidden }, label, choice);
+}
+
+function modes(onChange) {
   const name = freshId("mode");
   const choice = (mode) => {
     const input = el("input", {
@@ -166,6 +194,7 @@ function modes() {
       on: {
         change: () => {
           draft.mode = mode;
+          onChange(mode);
         },
       },
     });
