@@ -41,8 +41,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.citations import Verdict, read_claims  # noqa: E402
 from engine.answer.checks.support import FEATURES, Support, SupportReader, lowered  # noqa: E402
+from engine.answer.checks.verdicts import Verdict, read_claims  # noqa: E402
 from engine.answer.extracts.extractive import extractive_answer  # noqa: E402
 from engine.index.door import LanguageExtractor, capitalised_names, sentence_spans  # noqa: E402
 from engine.retrieve.tokens import tokens  # noqa: E402

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.answer.checks.citations import Checked, Policy, read_claims, written
+from engine.answer.checks.citations import Checked, Policy, written
 from engine.answer.checks.stage import names_in
 from engine.answer.checks.support import SupportReader
+from engine.answer.checks.verdicts import read_claims
 from engine.index.door import sentence_spans
 from engine.retrieve.tokens import tokens
 from engine.types import Passage

@@ -22,7 +22,7 @@ from ...types import Passage, Usage
 from ..draft import Draft, abstain
 from ..language import Language, language_of
 from ..packing.pack import Packed
-from .citations import Reading, Verdict, read_claims, written
+from .citations import written
 from .judge import (
     Consult,
     Judged,
@@ -33,6 +33,7 @@ from .judge import (
 )
 from .marks import Embed
 from .support import SupportReader
+from .verdicts import Reading, Verdict, read_claims
 
 _JUDGED_TRUE, _JUDGED_FALSE = 0.9, 0.1
 """What a model's verdict counts as, at least or at most, beside the rules' figure."""
