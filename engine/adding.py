@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .choice import chosen, listed
 from .documents import Documents
 from .estimate import Forecasts
-from .ingest.intake import Wish
+from .namespaces import id_in
 from .progress import Progress, silent
 from .types import Estimate, IngestReport, MetaValue
 
@@ -165,9 +165,8 @@ class Adding:
         The id of an archive, a message, an address or a database removes all that came of it.
         """
         wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
-        wish = Wish(namespace=namespace)
         return self._documents.remove(
-            [wish.id_of(name) for name in wanted], progress=progress or silent
+            [id_in(namespace, name) for name in wanted], progress=progress or silent
         )
 
     def describe(
@@ -186,7 +185,7 @@ class Adding:
             SourceError: a namespace or metadata that cannot be.
         """
         return self._documents.describe(
-            Wish(namespace=namespace).id_of(document_id),
+            id_in(namespace, document_id),
             chosen((), (), (), namespace, metadata),
             progress=progress or silent,
         )

@@ -61,7 +61,7 @@ def build_answering(
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
-    brief = overview.with_selection(settings.overview.selection, effort="low")
+    brief = overview.with_effort("low")
     selector = ScopeSelector(
         finding.meaning,
         readable=finding.readable,

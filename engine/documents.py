@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from .choice import Choice
 from .describing import put_given
 from .errors import SourceError
+from .gone import gone, spared
 from .index.catalogue import ids_meant
 from .index.indexer import Indexer, Work
-from .index.library import Library
+from .index.library import DocumentRow, Library
 from .index.seen import Seen, look_at
 from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
@@ -124,9 +125,10 @@ class Documents:
             choice=choice,
             found=found,
             progress=progress,
-            gone=lambda held: self._gone(held, found, choice),
+            also_gone=lambda rows: gone(rows, found, namespace=choice.namespace),
         )
-        return replace(report, notes=(*report.notes, *self._spared(self._held(), found, choice)))
+        kept = spared(self._rows(), found, namespace=choice.namespace)
+        return replace(report, notes=(*report.notes, *kept))
 
     def estimate(
         self,
@@ -140,7 +142,8 @@ class Documents:
         named = Named.of(sources)
         found = self._find(named.paths, choice)
         with self._pool() as pool:
-            intake = self._intake(self._held(), Seen(self._library.path), choice, pool)
+            known = _known(self._rows())
+            intake = self._intake(known, Seen(self._library.path), choice, pool)
             return forecast(self._feed(named, found, choice, progress)(intake))
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
@@ -216,17 +219,18 @@ class Documents:
         choice: Choice,
         found: Found,
         progress: Progress,
-        gone: Callable[[Mapping[str, Held]], set[str]] | None = None,
+        also_gone: Callable[[Sequence[DocumentRow]], set[str]] = lambda _rows: set(),
     ) -> IngestReport:
         work = Work()
         self._budget.start_run()
         with self._library.writer(), self._pool() as pool, spending() as spent:
             if self._embedding is not None:
                 refuse_mixture(self._embedding, held_now=self._library.vector_models())
-            held, seen = self._held(), Seen(self._library.path)
+            rows, seen = self._rows(), Seen(self._library.path)
+            held = _known(rows)
             intake = self._intake(held, seen, choice, pool)
             done = set(self._indexer.put(feed(intake), work=work, progress=progress))
-            missing = intake.gone | (gone(held) if gone is not None else set())
+            missing = intake.gone | also_gone(rows)
             for name in sorted(missing):
                 self._indexer.remove(name)
             if intake.restamped:
@@ -260,10 +264,10 @@ class Documents:
 
     def _plan(self, found: Found, choice: Choice) -> IngestReport:
         """What `sync` would do to files, by a look and a hash; nothing is read or written."""
-        held, seen = self._held(), Seen(self._library.path)
+        rows, seen = self._rows(), Seen(self._library.path)
         added, changed, unchanged = list[str](), list[str](), list[str]()
         with self._pool() as pool:
-            intake = self._intake(held, seen, choice, pool)
+            intake = self._intake(_known(rows), seen, choice, pool)
             for source in found.sources:
                 name = intake.wish.id_of(source.id)
                 try:
@@ -277,49 +281,11 @@ class Documents:
             added=tuple(sorted(added)),
             changed=tuple(sorted(changed)),
             unchanged=tuple(sorted(unchanged)),
-            removed=tuple(sorted(self._gone(held, found, choice))),
+            removed=tuple(sorted(gone(rows, found, namespace=choice.namespace))),
             failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *self._spared(held, found, choice)),
+            notes=(*found.notes, *spared(rows, found, namespace=choice.namespace)),
         )
-
-    def _gone(self, held: Mapping[str, Held], found: Found, choice: Choice) -> set[str]:
-        """Documents of files that stood in these folders and do so no more."""
-        gone = set[str]()
-        for root, folder in found.folders:
-            if not _is_spared(root, folder, found):
-                gone |= self._missing_from(root, folder, held, found, choice)
-        return gone
-
-    def _spared(self, held: Mapping[str, Held], found: Found, choice: Choice) -> Iterator[str]:
-        """A line for each folder in which nothing is left, and whose documents are kept."""
-        for root, folder in found.folders:
-            kept = self._missing_from(root, folder, held, found, choice)
-            if kept and _is_spared(root, folder, found):
-                number = "1 document is" if len(kept) == 1 else f"{len(kept):,} documents are"
-                yield (
-                    f"nothing can be read in {root or str(folder)!r} any more: of it {number} "
-                    "kept, since it may only be away; `loregraph remove` removes them by id"
-                )
-
-    def _missing_from(
-        self, root: str, folder: Path, held: Mapping[str, Held], found: Found, choice: Choice
-    ) -> set[str]:
-        wish = Wish(namespace=choice.namespace)
-        there = {wish.id_of(source.id) for source in found.sources}
-        there |= {wish.id_of(failure.source) for failure in found.failures}
-        paths = {row.id: row.path for row in self._library.documents().values()}
-        inside = f"{wish.id_of(root)}/" if root else None
-        missing = set()
-        for name, known in held.items():
-            path = paths.get(name)
-            if path is None or known.source in there:
-                continue
-            by_id = inside is not None and known.source.startswith(inside)
-            by_path = Path(path).is_relative_to(folder) and _same_namespace(name, wish)
-            if by_id or by_path:
-                missing.add(name)
-        return missing
 
     def _pool(self) -> ReaderPool:
         settings = self._settings
@@ -350,21 +316,11 @@ class Documents:
             pool=pool,
         )
 
-    def _held(self) -> dict[str, Held]:
-        return {
-            row.id: Held(
-                sha256=row.sha256,
-                recipe=row.recipe,
-                title=row.title,
-                source=row.source,
-                source_sha256=row.source_sha256,
-                given=row.given,
-            )
-            for row in self._library.documents().values()
-        }
+    def _rows(self) -> list[DocumentRow]:
+        return list(self._library.documents().values())
 
     def _sources(self) -> set[str]:
-        return {row.source for row in self._library.documents().values()}
+        return {row.source for row in self._rows()}
 
     def _forget(self, removed: set[str]) -> None:
         if removed:
@@ -374,20 +330,25 @@ class Documents:
 _NOTHING_FOUND = Found([], [], [], [], [])
 
 
-def _is_spared(root: str, folder: Path, found: Found) -> bool:
-    """Whether a folder in which nothing is left to read is more likely away than emptied."""
-    failed = {failure.source for failure in found.failures}
-    return root in failed or str(folder) in failed or not (found.sources or found.failures)
-
-
 def _not_held(name: str) -> SourceFailure:
     reason = "is not in the library: `loregraph stats --documents` lists the ids"
     return SourceFailure(source=name, reason=reason)
 
 
+def _known(rows: Iterable[DocumentRow]) -> dict[str, Held]:
+    """What tells whether a document is still the same, by its id."""
+    return {
+        row.id: Held(
+            sha256=row.sha256,
+            recipe=row.recipe,
+            title=row.title,
+            source=row.source,
+            source_sha256=row.source_sha256,
+            given=row.given,
+        )
+        for row in rows
+    }
+
+
 def _by_source(failure: SourceFailure) -> tuple[str, str]:
     return failure.source, failure.reason
-
-
-def _same_namespace(name: str, wish: Wish) -> bool:
-    return name.startswith(wish.id_of("")) if wish.namespace else "::" not in name

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
 from ..ingest.content import storable
+from ..namespaces import SEPARATOR
 from ..types import MetaValue
 from .door import chunk_table
 from .filters import DocumentFilter, Namespaces, document_filter
@@ -246,10 +247,6 @@ def ids_meant(wanted: str, rows: Iterable[DocumentRow]) -> list[str]:
     held = list(rows)
     if found := [row.id for row in held if wanted in (row.id, row.source)]:
         return found
-    space, separator, name = wanted.rpartition("::")
-    place, begin = storable(Path(name).absolute().as_posix()), space + separator
-    return [
-        row.id
-        for row in held
-        if row.path == place and row.id.startswith(begin) and (begin or "::" not in row.id)
-    ]
+    namespace, _, name = wanted.rpartition(SEPARATOR)
+    place = storable(Path(name).absolute().as_posix())
+    return [row.id for row in held if row.path == place and row.namespace == namespace]

@@ -1,6 +1,7 @@
-"""How the database file is opened where it lies: on a disk that can be written, or only be read.
+"""Where a library's folder and its database file lie: made, recognised or refused, and opened.
 
-Knows files and SQLite's addresses, nothing of what the database holds.
+On a disk that can be written, or only be read. Knows files and SQLite's addresses, nothing of what
+the database holds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,38 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sqlalchemy.engine import URL
+
+from . import refusals
+
+
+def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
+    """See to it that a library is in the folder, or can be made there.
+
+    Raises:
+        LibraryNotFound: no library there, and `create` is false.
+        LibraryUnusable: a file, a folder of other things, one that cannot be made or read, or a
+            library whose database is lost.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise refusals.is_file(folder)
+    database = folder / database_name
+    # One look: between two another process can have begun a library here.
+    try:
+        held = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    except OSError as error:
+        raise refusals.not_listed(folder, error) from error
+    if database_name in held:
+        if not size_of(database) and "derived" in held:
+            raise refusals.lost_database(database)
+        return
+    if not create:
+        raise refusals.none_there(folder)
+    if held:
+        raise refusals.other_files(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refusals.not_made(folder, error) from error
 
 
 def is_writable(database: Path) -> bool:

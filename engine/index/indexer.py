@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ class Work:
     extracted: int = 0
     pending: list[PendingChunk] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
 class Indexer:
@@ -314,13 +315,10 @@ def _pairs(count: int) -> str:
     return f"{count} pair of names was" if count == 1 else f"{count} pairs of names were"
 
 
-class _timed:  # noqa: N801 - reads as a statement
-    def __init__(self, work: Work, stage: str) -> None:
-        self._work = work
-        self._stage = stage
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_error: object) -> None:
-        self._work.seconds[self._stage] += time.perf_counter() - self._start  # type: ignore[assignment]
+@contextmanager
+def _timed(work: Work, stage: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        work.seconds[stage] += time.perf_counter() - begin

@@ -89,7 +89,7 @@ class Library:
         self, path: str | Path, *, create: bool = True, lock_timeout_seconds: float = 60.0
     ) -> None:
         self.path = Path(path)
-        self._prepare_folder(create=create)
+        disk.prepare_folder(self.path, DATABASE_NAME, create=create)
         self.is_read_only = not disk.is_writable(self.path / DATABASE_NAME)
         self.database = Database(disk.address(self.path / DATABASE_NAME))
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
@@ -98,28 +98,6 @@ class Library:
         except BaseException:
             self.database.close()
             raise
-
-    def _prepare_folder(self, *, create: bool) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise refusals.is_file(self.path)
-        database = self.path / DATABASE_NAME
-        # One look: between two another process can have begun a library here.
-        try:
-            held = {entry.name for entry in self.path.iterdir()} if self.path.exists() else set()
-        except OSError as error:
-            raise refusals.not_listed(self.path, error) from error
-        if DATABASE_NAME in held:
-            if not disk.size_of(database) and "derived" in held:
-                raise refusals.lost_database(database)
-            return
-        if not create:
-            raise refusals.none_there(self.path)
-        if held:
-            raise refusals.other_files(self.path)
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refusals.not_made(self.path, error) from error
 
     def _prepare_schema(self, *, create: bool) -> None:
         with self.read() as connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SourceError
+from ..namespaces import id_in
 from ..settings import IngestSettings
 from ..types import MetaValue, SourceFailure, SourceText
 from .database.reader import DatabaseNote, DatabaseOptions, database_source, read_database
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from .network.fetch import Fetched
 
-NAMESPACE_SEPARATOR = "::"
 _SECRET = re.compile(r"(?<=:)//.*@", re.S)
 Look = tuple[int, int, int, int]
 """How a file looks without opening it; only equality counts."""
@@ -76,7 +76,7 @@ class Wish:
 
     def id_of(self, name: str) -> str:
         """The document id of a name within the namespace."""
-        return f"{self.namespace}{NAMESPACE_SEPARATOR}{name}" if self.namespace else name
+        return id_in(self.namespace, name)
 
 
 @dataclass(kw_only=True)

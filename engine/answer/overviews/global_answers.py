@@ -9,6 +9,7 @@ and vectors decide. Either way every point keeps its evidence.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 
 from ...events import Listener, PassagesEvent, nobody
@@ -81,15 +82,8 @@ class GlobalAnswers:
 
     def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswers:
         """The same, gathering in another way or with another effort."""
-        other = GlobalAnswers(
-            self._library,
-            self._parts,
-            selection=selection,
-            effort=effort,
-            ask_many=self._ask_many,
-            reports_for=self._reports_for,
-        )
-        other._shelves = self._shelves
+        other = copy(self)
+        other._selection, other._effort = selection, effort
         return other
 
     def answer(

@@ -15,11 +15,12 @@ from fastapi import APIRouter, File, Form, Query, Response, UploadFile
 from pydantic import BaseModel
 
 from ...index.catalogue import DocumentInfo, TextWindow
-from ...namespaces import check_namespace
+from ...namespaces import SEPARATOR, check_namespace, id_in
+from ...progress import Progress
 from ...types import IngestReport, MetaValue
 from . import cursors
 from .cursors import Cursor, Limit, Page
-from .jobs import Job
+from .jobs import Job, Kind
 from .principal import Principal
 from .problems import Problem
 from .service import Caller, Service, ServiceHere
@@ -36,7 +37,6 @@ from .shapes import (
 from .uploads import Upload, no_room, take_in
 
 router = APIRouter(prefix="/v1", tags=["documents"])
-SEPARATOR = "::"
 _MOST_CHARACTERS = 200_000
 _WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
@@ -160,22 +160,25 @@ async def add_text(
     name = wanted.document_id or f"text-{digest[:16]}"
     if SEPARATOR in name or not name.isprintable() or not name.strip():
         raise Problem(422, "document-id", f"document_id: {SEPARATOR!r} is for namespaces")
-    add = partial(
-        service.engine.add_text,
-        wanted.text,
-        document_id=name,
-        title=wanted.title,
-        metadata=given,
-        namespace=wanted.namespace,
+
+    def add(progress: Progress) -> IngestReport:
+        return service.engine.add_text(
+            wanted.text,
+            document_id=name,
+            title=wanted.title,
+            metadata=given,
+            namespace=wanted.namespace,
+            progress=progress,
+        )
+
+    job = _job(
+        "add",
+        wanted.namespace,
+        [id_in(wanted.namespace, name)],
+        parts=[(name, digest), ("title", wanted.title)],
+        given=given,
     )
-    job = Job(
-        id=_job_id(wanted.namespace, [(name, digest), ("title", wanted.title)], given),
-        kind="add",
-        namespace=wanted.namespace,
-        sources=(_id_in(wanted.namespace, name),),
-    )
-    submitted = service.jobs.submit(job, lambda progress: add(progress=progress))
-    return await _outcome(service, submitted, response)
+    return await _outcome(service, service.jobs.submit(job, add), response)
 
 
 @router.get("/documents/{id:path}", summary="One document")
@@ -203,14 +206,10 @@ async def describe_document(
     info = await _visible(service, caller, id)
     caller.check_write(info.namespace)
     given = metadata_in(wanted.metadata) or {}
-    job = Job(
-        id=_job_id(info.namespace, [("describe", id)], given),
-        kind="describe",
-        namespace=info.namespace,
-        sources=(id,),
+    job = _job("describe", info.namespace, [id], parts=[("describe", id)], given=given)
+    submitted = service.jobs.submit(
+        job, lambda progress: service.engine.describe(id, given, progress=progress)
     )
-    describe = partial(service.engine.describe, id, given)
-    submitted = service.jobs.submit(job, lambda progress: describe(progress=progress))
     return await _outcome(service, submitted, response)
 
 
@@ -231,12 +230,8 @@ async def remove_document(
         raise _unknown(id)
     for each in found:
         caller.check_write(each.namespace)
-    job = Job(
-        id=_job_id(found[0].namespace, [("remove", id)], None),
-        kind="remove",
-        namespace=found[0].namespace,
-        sources=tuple(each.id for each in found),
-    )
+    documents = [each.id for each in found]
+    job = _job("remove", found[0].namespace, documents, parts=[("remove", id)], given=None)
     submitted = service.jobs.submit(
         job, lambda progress: service.engine.remove(id, progress=progress)
     )
@@ -250,31 +245,25 @@ def _taken_in(
     folder = service.incoming.folder()
     try:
         uploads = [_one(file, folder) for file in files]
-        documents = [_id_in(namespace, each.name) for each in uploads]
+        documents = [id_in(namespace, each.name) for each in uploads]
         if all(
             _is_held(service, name, each, given)
             for name, each in zip(documents, uploads, strict=True)
         ):
             service.incoming.discard(folder)
             return Accepted(job=None, state="done", documents=documents, unchanged=True)
-        add = partial(
-            service.engine.add_files,
-            {each.name: each.path for each in uploads},
-            metadata=given,
-            namespace=namespace,
-        )
-        job = Job(
-            id=_job_id(namespace, [(each.name, each.sha256) for each in uploads], given),
-            kind="add",
-            namespace=namespace,
-            sources=tuple(documents),
-        )
     except BaseException:
         service.incoming.discard(folder)
         raise
+    parts = [(each.name, each.sha256) for each in uploads]
     job = service.jobs.submit(
-        job,
-        lambda progress: add(progress=progress),
+        _job("add", namespace, documents, parts=parts, given=given),
+        lambda progress: service.engine.add_files(
+            {each.name: each.path for each in uploads},
+            metadata=given,
+            namespace=namespace,
+            progress=progress,
+        ),
         after=lambda: service.incoming.discard(folder),
     )
     return Accepted(job=job.id, state=job.state, documents=documents, unchanged=False)
@@ -327,11 +316,22 @@ def _unknown(name: str) -> Problem:
     return Problem(404, "not-found", f"no document {name[:200]!r}")
 
 
-def _id_in(namespace: str, name: str) -> str:
-    return f"{namespace}{SEPARATOR}{name}" if namespace else name
+def _job(
+    kind: Kind,
+    namespace: str,
+    documents: Sequence[str],
+    *,
+    parts: Sequence[tuple[str, str]],
+    given: Metadata,
+) -> Job:
+    """Work on some documents; `parts` tell it from other work on them.
 
-
-def _job_id(namespace: str, parts: Sequence[tuple[str, str]], given: Metadata) -> str:
-    """The same for the same work: what is sent twice while it is being done is done once."""
+    Its id is the same for the same work: what is sent twice while it is being done is done once.
+    """
     text = json.dumps([namespace, sorted(parts), dict(sorted((given or {}).items()))])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Job(
+        id=hashlib.sha256(text.encode()).hexdigest()[:16],
+        kind=kind,
+        namespace=namespace,
+        sources=tuple(documents),
+    )

@@ -23,6 +23,7 @@ from ...progress import Progress
 from ...types import IngestReport
 from .problems import Problem, problem_of
 
+Kind = Literal["add", "describe", "remove"]
 State = Literal["queued", "running", "done", "failed", "interrupted"]
 Work = Callable[[Progress], IngestReport]
 _OPEN: tuple[State, ...] = ("queued", "running")
@@ -40,7 +41,7 @@ class Job:
     """
 
     id: str
-    kind: Literal["add", "describe", "remove"]
+    kind: Kind
     namespace: str
     sources: tuple[str, ...]
     state: State = "queued"
