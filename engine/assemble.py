@@ -141,8 +141,8 @@ def _forecasts(
     tokeniser: Tokeniser,
     history: Callable[[], Sequence[StageUsage]],
 ) -> Forecasts:
-    """What says what adding would cost; it cuts documents without asking a model."""
-    free = replace(options, complete=None)
+    """What says what adding would cost; it cuts documents without asking a model for it."""
+    free = replace(options, complete=None, semantic_by_model=False)
     return Forecasts(
         chunker=lambda source: chunk(source, options=free, tokeniser=tokeniser),
         count=tokeniser.count,

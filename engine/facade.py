@@ -6,6 +6,7 @@ indexed, found and answered in the packages beside this module.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,12 +26,14 @@ from .index.filters import document_filter
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
 from .index.soundness import held, pending, problems, repaired
+from .index.unbegun import unmake
 from .index.vector import WindowedVectorIndex
 from .kept.build import build_kept
 from .models.build import build_chain
-from .models.fallback import ChosenEmbedding, choose_embedding
+from .models.fallback import ChosenEmbedding, choose_embedding, not_tried, why_unusable
 from .models.gateways import Stage, build_llms
 from .models.stages import build_models
+from .models.unasked import with_stand_in_keys, without_reranker
 from .observe.telemetry import build_telemetry
 from .questions import Questions
 from .retrieve.local import LocalRetriever
@@ -124,6 +127,7 @@ class KnowledgeEngine(Adding, Asking):
         embed_model: BaseEmbedding | None = None,
         web_search: WebSearch | None = None,
         create: bool = True,
+        asks_models: bool = True,
     ) -> Self:
         """Open a library, or make one.
 
@@ -136,6 +140,9 @@ class KnowledgeEngine(Adding, Asking):
             web_search: searches outside of the library, where `check.corrective` finds too little
                 in it; None never does. What it finds is cited as `origin: web`.
             create: whether to make a library where there is none.
+            asks_models: False where nothing is going to be asked of a model (`estimate`, looking
+                around, decisions by hand): the keys of those that settings name need not be there,
+                and no server is tried.
 
         Raises:
             SettingsError: a profile that cannot be used.
@@ -144,14 +151,22 @@ class KnowledgeEngine(Adding, Asking):
         """
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
-        llms = build_llms(settings.llm) if llm is None else {}
+        environment: Mapping[str, str] = os.environ
+        if not asks_models:
+            environment = with_stand_in_keys(settings, environment)
+            settings = without_reranker(settings)
+        llms = build_llms(settings.llm, environment) if llm is None else {}
         build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
-        chain = [embed_model] if embed_model is not None else build_chain(settings.embedding)
+        wanted = [embed_model] if embed_model is not None else None
+        chain = wanted or build_chain(settings.embedding, environment)
+        is_new = not Path(path).exists()
         library = Library(
             path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
         )
         try:
-            chosen = choose_embedding(chain, held=library.vector_models()) if chain else None
+            held = library.vector_models()
+            judge = why_unusable if asks_models else not_tried
+            chosen = choose_embedding(chain, held=held, reason_against=judge) if chain else None
             return cls(
                 library,
                 settings=settings,
@@ -162,6 +177,8 @@ class KnowledgeEngine(Adding, Asking):
             )
         except BaseException:
             library.close()
+            if is_new:
+                unmake(Path(path))
             raise
 
     def __enter__(self) -> Self:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import LLM
 
-_NO_KEY = "none"
+NO_KEY = "none"
 """What the client is given where no key is needed; it refuses an empty one."""
 
 
@@ -41,7 +41,7 @@ class Endpoint:
     @property
     def has_key(self) -> bool:
         """Whether a key was given."""
-        return self.key != _NO_KEY
+        return self.key != NO_KEY
 
 
 def read_endpoint(
@@ -77,7 +77,7 @@ def read_endpoint(
         timeout_seconds=timeout_seconds,
         retries=retries,
         loopback=loopback,
-        key=key or _NO_KEY,
+        key=key or NO_KEY,
     )
 
 
@@ -125,7 +125,7 @@ def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_token
     llm: LLM = OpenAILike(
         model=endpoint.model,
         api_base=endpoint.base_url,
-        api_key=_NO_KEY,
+        api_key=NO_KEY,
         temperature=0.0,
         max_tokens=max_output_tokens,
         context_window=context_window_tokens,

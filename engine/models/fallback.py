@@ -114,6 +114,10 @@ def why_unusable(model: BaseEmbedding) -> str | None:
     return None
 
 
+def not_tried(_model: BaseEmbedding) -> None:
+    """No reason against a model, since nothing is going to be embedded."""
+
+
 def refuse_mixture(chosen: ChosenEmbedding, *, held_now: Collection[str]) -> None:
     """To be asked under the writer's lock, before the first vector is stored.
 

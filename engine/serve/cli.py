@@ -124,7 +124,7 @@ def add(
 
         with (
             library_or_none(library, planned=True) as place,
-            writing(place, profile, create=True) as (engine, progress),
+            writing(place, profile, create=True, asks_models=False) as (engine, progress),
         ):
             forecast = engine.estimate(
                 sources,
@@ -180,7 +180,7 @@ def sync(
     def once() -> IngestReport:
         with (
             library_or_none(library, planned=dry_run) as place,
-            writing(place, profile, create=True) as (engine, progress),
+            writing(place, profile, create=True, asks_models=not dry_run) as (engine, progress),
         ):
             return engine.sync(
                 sources,
@@ -275,7 +275,7 @@ def remove(
     json_output: JsonOption = False,
 ) -> None:
     """Remove documents and all that only they said."""
-    with writing(library, profile) as (engine, progress):
+    with writing(library, profile, asks_models=False) as (engine, progress):
         report = engine.remove(documents, namespace=namespace, progress=progress)
     conclude(report, as_json=json_output)
 
@@ -302,7 +302,7 @@ def export(
 
     if hops is not None and not focus:
         raise typer.BadParameter("says how far from --focus: give that, too", param_hint="--hops")
-    with reading(library, profile) as engine:
+    with reading(library, profile, asks_models=bool(question)) as engine:
         engine.export_graph(
             target,
             focus=focus,
@@ -326,7 +326,7 @@ def stats(
     """Count what the library holds."""
     from .draw import show_stats
 
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         counts, listed = engine.stats(), engine.documents() if documents else None
     show_stats(counts, listed, as_json=json_output)
 
@@ -340,7 +340,7 @@ def usage(
     """What language models have cost, by day, stage and model."""
     from .draw_adding import show_usage
 
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         rows = engine.usage()
     show_usage(rows, as_json=json_output)
 
@@ -358,7 +358,7 @@ def doctor(
     from .draw import show_findings
 
     if repair:
-        with opened(library, profile) as engine:
+        with opened(library, profile, asks_models=False) as engine:
             for line in engine.repair() or ["nothing to repair"]:
                 typer.echo(line)
     findings = examine(library, settings_of(profile))

@@ -39,7 +39,7 @@ def list_entities(
     """Show entities, the most mentioned first, and why each name belongs."""
     from .draw import print_json
 
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         rows = engine.entities.list(query, limit=limit)
     if json_output:
         print_json(rows)
@@ -61,7 +61,7 @@ def merge(
     json_output: JsonOption = False,
 ) -> None:
     """Say that names mean one thing."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         change = engine.entities.merge(names, dry_run=dry_run)
     _show_change(change, as_json=json_output)
 
@@ -75,7 +75,7 @@ def split(
     json_output: JsonOption = False,
 ) -> None:
     """Say that names mean something else; several names stay together."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         change = engine.entities.split(names, dry_run=dry_run)
     _show_change(change, as_json=json_output)
 
@@ -90,7 +90,7 @@ def rename(
     json_output: JsonOption = False,
 ) -> None:
     """Give an entity another name."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         change = engine.entities.rename(name, new_name, dry_run=dry_run)
     _show_change(change, as_json=json_output)
 
@@ -105,7 +105,7 @@ def retype(
     json_output: JsonOption = False,
 ) -> None:
     """Say what kind of thing an entity is."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         change = engine.entities.retype(name, new_type, dry_run=dry_run)
     _show_change(change, as_json=json_output)
 
@@ -119,7 +119,7 @@ def decisions(
     """Show the decisions made, and what each acts on now."""
     from .draw import print_json
 
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         rows = engine.entities.decisions()
     if json_output:
         print_json(list(rows))
@@ -139,7 +139,7 @@ def undo(
     json_output: JsonOption = False,
 ) -> None:
     """Take a decision back."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=False) as engine:
         change = engine.entities.undo(number, dry_run=dry_run)
     _show_change(change, as_json=json_output)
 

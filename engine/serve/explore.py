@@ -38,7 +38,7 @@ def show(
     """Show an entity: its names, the sentences that name it, its relations, its communities."""
     from ..explore_text import entity_lines, neighbourhood_lines
 
-    with reading(library, profile) as engine:
+    with reading(library, profile, asks_models=False) as engine:
         if hops:
             around = engine.graph.neighbourhood(
                 entity, hops=hops, limit=limit, filters=where, namespace=within
@@ -63,7 +63,7 @@ def path(
     """Show how two entities hang together, each step with the sentence that says so."""
     from ..explore_text import path_lines
 
-    with reading(library, profile) as engine:
+    with reading(library, profile, asks_models=False) as engine:
         found = engine.graph.paths(
             first, second, max_hops=max_hops, limit=limit, filters=where, namespace=within
         )
@@ -94,7 +94,7 @@ def communities(
     """List communities, or show one with its report and where each finding stands."""
     from ..explore_text import community_lines, community_list_lines
 
-    with reading(library, profile) as engine:
+    with reading(library, profile, asks_models=False) as engine:
         graph = engine.graph
         if community:
             detail = graph.community(community, limit=limit, filters=where, namespace=within)

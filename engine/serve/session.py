@@ -57,14 +57,18 @@ def settings_of(profile: Path | None) -> Settings:
     return Settings.load(profile)
 
 
-def opened(library: Path, profile: Path | None, *, create: bool = False) -> KnowledgeEngine:
-    """An engine over the library."""
+def opened(
+    library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
+) -> KnowledgeEngine:
+    """An engine over the library; one that asks no model needs no key."""
     settings = settings_of(profile)  # before the slow imports: a typo in a profile shows at once
     gc.disable()  # nothing of what is imported is garbage: looking for it is a tenth of the start
     try:
         from ..facade import KnowledgeEngine
 
-        return KnowledgeEngine.open(library, settings=settings, create=create)
+        return KnowledgeEngine.open(
+            library, settings=settings, create=create, asks_models=asks_models
+        )
     finally:
         gc.freeze()
         gc.enable()
@@ -81,9 +85,11 @@ def library_or_none(library: Path, *, planned: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def reading(library: Path, profile: Path | None) -> Iterator[KnowledgeEngine]:
+def reading(
+    library: Path, profile: Path | None, *, asks_models: bool = True
+) -> Iterator[KnowledgeEngine]:
     """An engine to ask; a library without a document answers nothing, and says why."""
-    with opened(library, profile) as engine:
+    with opened(library, profile, asks_models=asks_models) as engine:
         if not engine.stats()["documents"]:
             raise LibraryNotFound(
                 f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
@@ -93,19 +99,31 @@ def reading(library: Path, profile: Path | None) -> Iterator[KnowledgeEngine]:
 
 @contextmanager
 def writing(
-    library: Path, profile: Path | None, *, create: bool = False
+    library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
 ) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
-    """An engine to write with, and bars that show how far it is."""
+    """An engine to write with, and bars that show how far it is.
+
+    A library that is made for it and in which nothing is stored goes again.
+    """
     from .draw import progress_bars, show_error
 
+    is_new = create and not library.exists()
     try:
-        with opened(library, profile, create=create) as engine, progress_bars() as progress:
+        with (
+            opened(library, profile, create=create, asks_models=asks_models) as engine,
+            progress_bars() as progress,
+        ):
             yield engine, progress
     except (KeyboardInterrupt, RuntimeError) as error:
         if not is_interruption(error):
             raise
         show_error("interrupted; what was stored is kept: the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        if is_new and library.exists():
+            from ..index.unbegun import unmake
+
+            unmake(library)
 
 
 def is_interruption(error: BaseException | None) -> bool:

@@ -157,13 +157,26 @@ def test_a_file_that_vanishes_while_others_are_read_is_named_and_they_are_kept(
     assert report.failed[0].reason.startswith("vanished before it could be read")
 
 
-def test_an_empty_folder_is_an_error_and_asking_the_empty_library_says_what_to_do(
-    type_in, tmp_path: Path
+@pytest.mark.parametrize("command", [["add"], ["sync"], ["add", "--estimate"]])
+def test_a_first_run_that_stores_nothing_leaves_no_library(
+    type_in, tmp_path: Path, command: list[str]
 ) -> None:
     (tmp_path / "nothing").mkdir()
-    said = type_in("add", "nothing")
-    assert (said.code, said.out.splitlines()[0].split(" (")[0]) == (1, "1 failed")
-    assert "  failed nothing: holds no readable file: " in said.err
+    said = type_in(*command, "nothing", "gone.md")
+    if "--estimate" not in command:
+        assert (said.code, said.out.splitlines()[0].split(" (")[0]) == (1, "2 failed")
+        assert "  failed nothing: holds no readable file: " in said.err
+        assert "  failed gone.md: does not exist: " in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["nothing"]
+
+
+def test_a_library_that_was_there_before_stays_when_nothing_is_stored_in_it(
+    type_in, tmp_path: Path
+) -> None:
+    (tmp_path / "note.md").write_text("Ada Brine lit the lamp.", encoding="utf8")
+    assert type_in("add", "note.md").code == 0
+    assert type_in("remove", "note.md").code == 0
+    assert type_in("add", "gone.md").code == 1
     for question in (["ask", "Who?"], ["search", "oil"], ["graph", "export", "graph.html"]):
         message = one_line(type_in(*question))
         assert message == "the library at 'library' is empty; `loregraph add <files>` fills it"
@@ -218,6 +231,12 @@ def test_what_cannot_be_asked_is_one_line(
             id="a variable that is no YAML",
         ),
         pytest.param("llm: {kind: openai_like}\n", {}, "llm.model: name the", id="no model named"),
+        pytest.param(
+            "rerank: {kind: endpoint, model: m, base_url: 'https://models.invalid/v1'}\n",
+            {"RERANK_API_KEY": ""},
+            "the environment variable RERANK_API_KEY is not set",
+            id="no key of a reranker",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used_are_one_line_and_make_no_library(
@@ -234,6 +253,40 @@ def test_settings_that_cannot_be_used_are_one_line_and_make_no_library(
         (tmp_path / "my.yaml").write_text(profile, encoding="utf8")
     assert message in one_line(type_in("add", ".", "--profile", "my.yaml"))
     assert not (tmp_path / "library").exists()
+
+
+PAID_FOR = """
+llm: {kind: openai_like, model: gpt-4o-mini, base_url: "https://models.invalid/v1"}
+rerank: {kind: endpoint, model: m, base_url: "https://models.invalid/v1"}
+graph: {extractor: llm}
+"""
+
+
+def test_only_what_asks_a_model_needs_its_key(
+    type_in, sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "RERANK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "paid.yaml").write_text(PAID_FOR, encoding="utf8")
+    shutil.copytree(sound, tmp_path / "library")
+    (tmp_path / "note.md").write_text("Ada Brine met Orrin Vale.", encoding="utf8")
+    for command in (
+        ["add", "note.md", "--estimate"],
+        ["sync", ".", "--dry-run"],
+        ["stats"],
+        ["usage"],
+        ["entities", "list"],
+        ["graph", "show", "Ada Brine"],
+        ["graph", "export", "graph.json"],
+        ["remove", "docs/petrel.txt"],
+    ):
+        said = type_in(*command, "--profile", "paid.yaml")
+        assert said.code == 0, (command, said.err)
+        if "--estimate" in command:
+            assert "extraction (gpt-4o-mini): " in said.out
+    for command in (["ask", "Who?"], ["add", "note.md"]):
+        message = one_line(type_in(*command, "--profile", "paid.yaml"))
+        assert message.endswith("the environment variable OPENAI_API_KEY is not set")
 
 
 # --- libraries ----------------------------------------------------------------------------------
