@@ -309,7 +309,8 @@ class StageUsage:
     """What one stage costs, or cost: `day` is a UTC date, empty for a forecast.
 
     `basis` says where a forecast comes from. `cost`, in `currency`, is None where a model's price
-    is not known.
+    is not known. `cached_tokens` are those among the prompts' that the provider had kept; no
+    forecast counts on any.
     """
 
     stage: str
@@ -318,6 +319,7 @@ class StageUsage:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    cached_tokens: int = 0
     failed: int = 0
     day: str = ""
     basis: str = ""

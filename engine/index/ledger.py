@@ -159,6 +159,7 @@ def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int)
         "calls": waiting.calls,
         "failed": failed,
         "prompt_tokens": waiting.prompt_tokens,
+        "cached_tokens": waiting.cached_tokens,
         "completion_tokens": waiting.completion_tokens,
         "cost": waiting.cost,
     }
@@ -172,7 +173,7 @@ def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int)
 
 
 def _sums(connection: Connection, day: str) -> Usage:
-    columns = ("calls", "prompt_tokens", "completion_tokens", "cost")
+    columns = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost")
     sums = [func.coalesce(func.sum(usage.c[name]), 0).label(name) for name in columns]
     row = connection.execute(select(*sums).where(usage.c.day == day)).one()
     return Usage(**row._mapping)

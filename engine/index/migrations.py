@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from .door import metadata
 
-SCHEMA = 4
+SCHEMA = 5
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -26,13 +26,17 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "UPDATE chunks SET linked = 0",
         "UPDATE state SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'",
     ),
-    3: (  # what language models say; the tables that are new are made by `migrate`
+    3: (  # what language models say; tables that no later step changes are made by `migrate`
         "ALTER TABLE statements ADD COLUMN description TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE statements ADD COLUMN strength FLOAT NOT NULL DEFAULT 1",
         "ALTER TABLE statements ADD COLUMN inferred BOOLEAN NOT NULL DEFAULT 0",
         "ALTER TABLE entities ADD COLUMN description TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE relations ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE usage (day VARCHAR NOT NULL, stage VARCHAR NOT NULL, model VARCHAR NOT NULL, "
+        "calls INTEGER NOT NULL, failed INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, "
+        "completion_tokens INTEGER NOT NULL, cost FLOAT NOT NULL, PRIMARY KEY (day, stage, model))",
     ),
+    4: ("ALTER TABLE usage ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",),
 }
 
 

@@ -64,6 +64,8 @@ usage = Table(
     Column("prompt_tokens", Integer, nullable=False),
     Column("completion_tokens", Integer, nullable=False),
     Column("cost", Float, nullable=False),
+    # Of the prompts' tokens, what the provider had kept from calls before.
+    Column("cached_tokens", Integer, nullable=False, server_default="0"),
 )
 """What language models have cost, by day, stage and model."""
 

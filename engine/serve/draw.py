@@ -137,11 +137,16 @@ def show_failure(error: Exception, *, then: str = "") -> None:
 def usage_line(usage: Usage) -> str:
     """What language models did and cost, in one line."""
     cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
-    kept = f" ({usage.cached_tokens:,} of them kept by the provider)" if usage.cached_tokens else ""
+    kept = kept_by_provider(usage.cached_tokens)
     return (
         f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in{kept}, "
         f"{usage.completion_tokens:,} out{cost}"
     )
+
+
+def kept_by_provider(tokens: int) -> str:
+    """What is said of the tokens among a prompt's that cost less; nothing where there are none."""
+    return f" ({tokens:,} of them kept by the provider)" if tokens else ""
 
 
 def counted(number: int, word: str) -> str:

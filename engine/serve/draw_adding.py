@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..types import EMPTY
-from .draw import ERRORS, counted, print_json, say, usage_line
+from .draw import ERRORS, counted, kept_by_provider, print_json, say, usage_line
 
 if TYPE_CHECKING:
     from ..types import Estimate, IngestReport, PendingChunk, StageUsage
@@ -110,7 +110,8 @@ def _sum_line(stages: Sequence[StageUsage]) -> str:
     calls = sum(each.calls for each in stages)
     tokens_in = sum(each.prompt_tokens for each in stages)
     tokens_out = sum(each.completion_tokens for each in stages)
-    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} out"
+    kept = kept_by_provider(sum(each.cached_tokens for each in stages))
+    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in{kept}, {tokens_out:,} out"
 
 
 def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:

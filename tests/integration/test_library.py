@@ -20,7 +20,9 @@ from engine.index import derived
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
 from engine.index.keyword import KeywordRetriever
+from engine.index.ledger import Ledger
 from engine.index.library import Library, WindowVector, documents, unit_length
+from engine.types import Usage
 
 OpenEngine = Callable[..., KnowledgeEngine]
 NOTES = {
@@ -56,6 +58,17 @@ def test_a_library_that_says_another_schema_than_it_has_is_refused_in_a_line(
         connection.exec_driver_sql(f"PRAGMA user_version = {schema:d}")
     with pytest.raises(LibraryUnusable, match=said):
         Library(tmp_path / "library")
+
+
+def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> None:
+    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+        ledger.add(day="2026-01-01", stage="map", model="m", usage=Usage(calls=1, cost=0.5))
+        (before,) = ledger.rows()
+        with held.write() as connection:
+            connection.exec_driver_sql("ALTER TABLE usage DROP COLUMN cached_tokens")
+            connection.exec_driver_sql("PRAGMA user_version = 4")
+    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+        assert ledger.rows() == [before]
 
 
 # --- one writer, consistent views -------------------------------------------------------------

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model
 from typer.testing import CliRunner
 
+from engine.index.ledger import Ledger
+from engine.index.library import Library
 from engine.serve.cli import app
+from engine.types import Usage
 
 ROOT = Path(__file__).parents[2]
 TEXT = "Ada Brine {0} lit the lamp with Orrin Vale in 19{0}. Mara Quill {0} kept the log."
@@ -66,6 +70,18 @@ def test_usage_shows_the_replies_that_a_pack_brought_nothing_by(
     assert run.exit_code == (3 if failed else 0), run.output
     row = _usage(library, openai_server)["extraction"]
     assert (row["calls"], row["failed"]) == (2, failed)
+
+
+def test_usage_tells_what_the_provider_had_kept(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+        usage = Usage(calls=2, prompt_tokens=2_000, cached_tokens=1_500, completion_tokens=10)
+        ledger.add(day="2026-01-01", stage="map", model="m", usage=usage)
+    assert _usage(tmp_path / "library", openai_server)["map"]["cached_tokens"] == 1_500
+    run = CliRunner().invoke(app, ["usage", "--library", str(tmp_path / "library")])
+    told = "2 calls, 2,000 tokens in (1,500 of them kept by the provider), 10 out"
+    assert run.stdout.splitlines() == [f"  2026-01-01 map (m): {told}, free", f"  in all {told}"]
 
 
 def _until_it_waits(process: subprocess.Popen[str]) -> None:

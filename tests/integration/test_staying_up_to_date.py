@@ -403,6 +403,7 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
         database.execute("PRAGMA user_version = 1")
     database.close()
     with open_engine(tmp_path / "library") as engine:
+        assert engine.usage() == []
         assert engine.ask("Who built the tide gauge?", mode="local").text == answer.text
         assert engine.sync("docs").unchanged == ("docs/barn.md", "docs/tide.md")
         (docs / "barn.md").unlink()

@@ -821,7 +821,7 @@ def ledger(library: Library) -> Iterator[Ledger]:
 
 
 def _add(ledger: Ledger, *, day: str = "2026-01-01", stage: str = "map", failed: int = 0) -> None:
-    usage = Usage(calls=1, prompt_tokens=10, completion_tokens=2, cost=0.5)
+    usage = Usage(calls=1, prompt_tokens=10, cached_tokens=4, completion_tokens=2, cost=0.5)
     ledger.add(day=day, stage=stage, model="m", usage=usage, failed=failed)
 
 
@@ -841,13 +841,14 @@ def test_calls_add_up_by_day_stage_and_model(library: Library, ledger: Ledger) -
         model="m",
         calls=2,
         prompt_tokens=20,
+        cached_tokens=8,
         completion_tokens=4,
         cost=1.0,
         failed=1,
         day="2026-01-01",
     )
     assert Ledger(library).spent_by_others("2026-01-01") == Usage(
-        calls=3, prompt_tokens=30, completion_tokens=6, cost=1.5
+        calls=3, prompt_tokens=30, cached_tokens=12, completion_tokens=6, cost=1.5
     )
     assert ledger.spent_by_others("2026-01-01") == Usage()
 

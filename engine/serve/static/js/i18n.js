@@ -361,6 +361,7 @@ export const MESSAGES = {
   "usage.calls": ["Calls", "调用"],
   "usage.failed": ["Failed", "失败"],
   "usage.read": ["Tokens read", "输入词元"],
+  "usage.kept": ["Of them kept by the provider", "其中服务商已缓存"],
   "usage.written": ["Tokens written", "输出词元"],
   "usage.cost": ["Cost", "费用"],
   "usage.unknown": ["unknown", "未知"],

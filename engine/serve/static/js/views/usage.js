@@ -46,6 +46,7 @@ function bill(rows) {
       figure(t("usage.cost"), (unknown ? "≥ " : "") + cost(sum("cost"), rows[0]?.currency)),
       figure(t("usage.calls"), number(sum("calls"))),
       figure(t("usage.read"), number(sum("prompt_tokens"))),
+      sum("cached_tokens") > 0 && figure(t("usage.kept"), number(sum("cached_tokens"))),
       figure(t("usage.written"), number(sum("completion_tokens"))),
     ),
     unknown && el("p", { class: "soft" }, t("usage.someUnknown")),
