@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from ..model import ALSO_KNOWN_AS, Mention, Statement
 from ..name_parts import abbreviates, initials_match
@@ -59,8 +60,9 @@ _CHINESE_VERB = (
 )
 _CHINESE = re.compile(
     r"\s*(?:[（(][^（()）]{1,50}[）)]\s*)?"  # the years of a life
-    rf"(?:[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『]?"
+    rf"(?:的?[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『]?"
 )
+_GOES_ON = re.compile(r"(?![是为等和与及或的在于后、])[\u4e00-\u9fff]")
 _THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
 _THAT_IS_END = re.compile(r"[”\"」』']?\s*[)）,，;；。]")
 _LANGUAGES = """
@@ -78,6 +80,7 @@ _OPEN = re.compile(
 )
 _MAX_GAP = 120
 _MOST_IN_BRACKETS = 3
+_MOST_FURTHER = 4
 _AFTER_BRACKETS = re.compile(r"\s*[（(][^（()）]*[）)]")
 _OF = re.compile(r"[\"”'’]?\s+of\b")
 _CLOSE = re.compile(r"[”\"」』']?\s*[)）,，;；]")
@@ -115,15 +118,18 @@ def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Stat
 def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention, Mention]]:
     """A sentence's names with their second names: neighbours, or parted by brackets alone."""
     for place, first in enumerate(named):
-        for second in named[place + 1 : place + 2 + _MOST_IN_BRACKETS]:
+        for beside in range(place + 1, min(place + 2 + _MOST_IN_BRACKETS, len(named))):
+            second = named[beside]
             between = text[first.end : second.start]
-            beside = second is named[place + 1]
-            if len(between) > _MAX_GAP or not (beside or _passes_brackets(between)):
+            if len(between) > _MAX_GAP:
+                break
+            if beside > place + 1 and not _passes_brackets(between):
                 break
             if _is_alias(text, first, second):
                 yield first, second
                 if _ENGLISH.fullmatch(between):
-                    yield from ((first, each) for each in _further(text, named, second))
+                    further = named[beside : beside + 1 + _MOST_FURTHER]
+                    yield from ((first, each) for each in _further(text, further))
 
 
 def _passes_brackets(between: str) -> bool:
@@ -134,14 +140,12 @@ def _passes_brackets(between: str) -> bool:
     return opened is not None and bool(opened["language"])
 
 
-def _further(text: str, named: Sequence[Mention], second: Mention) -> Iterator[Mention]:
-    """What follows a second name with "or", one after another."""
-    before = second
-    for each in named[named.index(second) + 1 :]:
+def _further(text: str, named: Sequence[Mention]) -> Iterator[Mention]:
+    """Of names from a second one on, those that follow it with "or", one after another."""
+    for before, each in pairwise(named):
         if not _FURTHER.fullmatch(text[before.end : each.start]) or _types_differ(before, each):
             return
         yield each
-        before = each
 
 
 def _types_differ(first: Mention, second: Mention) -> bool:
@@ -157,8 +161,8 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
     if _ENGLISH.fullmatch(between):  # "known as the Venice of the North" says what it is like
         is_likened = _LIKENED.search(between) and _OF.match(text, second.end)
         return not (is_likened or (_SPELT.search(between) and _is_surname_of(first, second)))
-    if _CHINESE.fullmatch(between):
-        return True
+    if _CHINESE.fullmatch(between):  # of "蒙古褶" a tagger finds 蒙古
+        return not _GOES_ON.match(text, second.end)
     if _THAT_IS.fullmatch(between):  # "，即袁绍次子" says of somebody else
         return bool(_THAT_IS_END.match(text, second.end))
     if not _CLOSE.match(text, second.end):

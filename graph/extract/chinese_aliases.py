@@ -31,8 +31,11 @@ _LABEL = (
 _NAME_END = rf"(?=[，,。．；;、：:！？）)”」』\s]|$|先生|[者乃是也](?![{_HAN}]{{0,1}}[，,]))"
 _QUOTE = "[“「『]?"
 _SECOND = rf"(?:[为曰作叫是])?{_QUOTE}(?P<name>[{_HAN}]{{2,4}}?)[”」』]?{_NAME_END}"
+_OF_WRITING = "迹体形义面典母眼里数幅画样幕库段节符串量"
+_PEN_NAME_ENDS = "(?:居士|山人|道人|散人|老人|主人|先生|翁)"
 _FIRST_LABEL = re.compile(
-    rf"{_GAP}(?:表?字(?P<styled>[{_HAN}]{{2}}){_NAME_END}|(?:{_STYLED}|道号){_SECOND})"
+    rf"{_GAP}(?:表?字(?P<styled>[{_HAN}]{{2}})(?:{_NAME_END}|(?=号))|(?:{_STYLED}|道号){_SECOND}"
+    rf"|号(?P<penned>[{_HAN}]{{1,4}}{_PEN_NAME_ENDS}){_NAME_END})"
 )
 _NEXT_LABEL = re.compile(
     rf"(?:先生)?[”」』]?{_GAP}(?:{_LABEL}|[{_HAN}]{{2,6}}[，,](?:更名|化名|改名)){_SECOND}"
@@ -42,6 +45,9 @@ _OPENING = re.compile(
     rf"(?P<given>[{_HAN}]{{1,2}}?)(?={_GAP}(?:{_STYLED}|道号))"
     rf"|(?P<direct>(?:(?!名)[{_HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
     rf"(?=[，,]{_STYLED}[{_HAN}]{{2}})"
+    rf"|(?P<joined>(?:(?!名)[{_HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
+    rf"(?=(?:表?字(?![{_OF_WRITING}])[{_HAN}]{{2}}"
+    rf"|[，,]?号[{_HAN}]{{1,4}}{_PEN_NAME_ENDS})(?:{_NAME_END}|号))"
     rf"|(?:(?<![{_HAN}])|(?<=[生曰]))(?P<alone>[{_HAN}])(?=[，,]?{_STYLED}[{_HAN}]{{2}})"
 )
 _FATHER = re.compile(
@@ -57,7 +63,7 @@ _OFFICES = frozenset({"司徒", "司马", "太史"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Introduction:
-    """A person and a second name of theirs; `person` is the part of the text that names them.
+    """A person (or thing) and a second name of theirs; `person` is what of the text names them.
 
     `key` is the key of the full name, which may not stand there in one piece.
     """
@@ -66,12 +72,13 @@ class Introduction:
     key: str
     second: tuple[int, int]
     second_key: str
+    type: str = "PERSON"
 
     def candidates(self) -> tuple[Candidate, Candidate]:
-        """Both names as persons."""
+        """Both names, of one type."""
         return (
-            Candidate(*self.person, "PERSON", self.key),
-            Candidate(*self.second, "PERSON", self.second_key),
+            Candidate(*self.person, self.type, self.key),
+            Candidate(*self.second, self.type, self.second_key),
         )
 
 
@@ -107,7 +114,8 @@ def _second_names(shadow: str, place: int) -> Iterator[tuple[int, int]]:
     """The spans of the chain of second names that begins at `place`."""
     second = _FIRST_LABEL.match(shadow, place)
     while second is not None:
-        group = "styled" if second.groupdict().get("styled") else "name"
+        groups = second.groupdict()
+        group = next(name for name in ("styled", "penned", "name") if groups.get(name))
         yield second.span(group)
         second = _NEXT_LABEL.match(shadow, second.end(group))
 
@@ -135,6 +143,10 @@ def _person(
     if opening["surname"]:
         name = opening["surname"] + opening["given"]
         return (opening.span("given"), name) if is_surname(opening["surname"]) else None
+    if opening["joined"]:
+        name = _last_name(opening["joined"], known, whole=False, is_sure=True)
+        end = opening.end("joined")
+        return ((end - len(name), end), name) if name else None
     if opening["direct"]:
         start, end = opening.span("direct")
         whole = not segment.shadow[start - 1 : start].isalpha()
@@ -158,17 +170,20 @@ def _person(
     return (span, min(full)) if len(full) == 1 else None
 
 
-def _last_name(run: str, known: set[str], *, whole: bool) -> str:
+def _last_name(run: str, known: set[str], *, whole: bool, is_sure: bool = False) -> str:
     """The full name with which a run of characters ends, or "" where that is not sure.
 
     One that is known; else one with a surname of two characters; else the whole run, where it
-    begins behind a mark; else two characters, where three could not be a name.
+    begins behind a mark; else two characters, where three could not be a name. `is_sure` takes
+    the first two alone.
     """
     endings = [run[start:] for start in range(len(run) - 1) if given_name(run[start:])]
     likely = [name for name in endings if name in known]
     compound = [name for name in endings if len(han_surname(name)) == 2]
     if likely or compound:
         return max(likely or compound, key=len)
+    if is_sure:
+        return ""
     if whole and run in endings:
         return run
     return endings[0] if len(endings) == 1 and len(endings[0]) == 2 else ""

@@ -27,8 +27,9 @@ _NAME = rf"(?:[{_OPEN}](?P<quoted>[{_HAN}]{{2,6}})[{_CLOSE}]|(?P<plain>[{_HAN}]{
 _QUOTED = rf"[{_OPEN}](?P<said>[{_HAN}]{{2,6}})[{_CLOSE}]"
 _OWN = re.compile(
     r"(?<![其之])(?:(?:乳|小|幼|本|原|曾用|笔|艺|化|别|又|更|改|花|网|诨|法)名|(?:绰|外|诨|别|道|法)号"
-    rf"|昵称|小字|江湖人称|(?<=[，,；;])人称)(?:[为叫是曰作：:]|叫做|叫作)?{_NAME}"
+    rf"|昵称|小字|江湖人称|[人世]称|(?<=[，,；;])号(?![称召令码角手房]))(?:[为叫是曰作：:]|叫做|叫作)?{_NAME}"
 )
+_IS_BESIDE_ONLY = re.compile(r"[^，,；;][人世]称|[，,；;](?:世称|号)")
 _CALLED = re.compile(
     r"(?:[时世众乡]人|人[皆都]|[中里民间][皆都]|[们家][都皆]?|[，,；;]人|被(?:人们?|大家|球迷|粉丝|读者)?)"
     rf"[称呼唤叫](?P<whom>[之其他她]|[{_HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
@@ -57,7 +58,9 @@ def called(
     full = {each: key for each, key in known.items() if given_name(each)}
     for match in _OWN.finditer(segment.shadow):
         place = match.start()
-        person = _beside(segment.shadow, place, known) or _before(segment.shadow, place, full)
+        person = _beside(segment.shadow, place, known)
+        if person is None and not _IS_BESIDE_ONLY.match(segment.shadow, max(0, place - 1)):
+            person = _before(segment.shadow, place, full)
         found.update(_introduced(segment, match, person))
     for match in _CALLED.finditer(segment.shadow):
         found.update(

@@ -22,6 +22,7 @@ from .chinese import HanToken
 from .chinese_aliases import Introduction, introductions, stated_by
 from .chinese_called import called
 from .chinese_relations import relations
+from .chinese_short import other_names
 from .cooccurrence import co_occurrences
 from .english_relations import triples
 from .language_models import EnglishModel, find_english_model
@@ -31,7 +32,7 @@ from .words import CLASS_NOUNS
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
@@ -169,7 +170,7 @@ class LanguageExtractor:
 def _introduced(
     segments: Sequence[Segment], names: Sequence[Candidate], text: str
 ) -> list[Introduction]:
-    """The second names that Chinese segments give to persons."""
+    """The second names that Chinese segments give to persons and things."""
     surfaces = {text[c.start : c.end] for c in names}
     likely = {text[c.start : c.end] for c in names if c.type in {"PERSON", "NAME"}}
     found = [each for segment in segments for each in introductions(segment, surfaces)]
@@ -177,6 +178,9 @@ def _introduced(
     persons = {surface for surface in likely if has_han(surface)}
     for segment in segments:
         found += called(segment, persons, introduced=found)
+    types = {simplified(text[c.start : c.end]): c.type for c in names}
+    for segment in segments:
+        found += other_names(segment, types)
     return sorted(set(found))
 
 

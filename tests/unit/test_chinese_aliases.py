@@ -6,6 +6,7 @@ import pytest
 
 from graph.extract.aliases import stated_aliases
 from graph.extract.chinese_aliases import introductions, stated_by
+from graph.extract.chinese_short import other_names
 from graph.extract.language import LanguageExtractor
 from graph.extract.segments import lay_out
 from graph.model import ALSO_KNOWN_AS, Mention, Name
@@ -94,6 +95,19 @@ def entities(names: list[Name], *aliases: tuple[str, str]) -> set[tuple[str, ...
             id="a new name, and why",
         ),
         pytest.param("其姓林，單名川，表字伯海。", (), [("林川", "伯海")], id="traditional"),
+        pytest.param("却说林川字伯海，海东人。", ("林川",), [("林川", "伯海")], id="no comma"),
+        pytest.param(
+            "林川（小名阿潮）字伯海號白鷺居士。",
+            ("林川",),
+            [("林川", "伯海"), ("林川", "白鹭居士")],
+            id="no comma, traditional, behind brackets",
+        ),
+        pytest.param(
+            "林川，号白鹭居士，世称林白鹭。",
+            ("林川",),
+            [("林川", "白鹭居士"), ("林川", "林白鹭")],
+            id="a pen name alone",
+        ),
     ],
 )
 def test_second_names_belong_to_the_full_name(
@@ -110,6 +124,9 @@ def test_second_names_belong_to_the_full_name(
         pytest.param("他写了一行字，字迹潦草，不好看。", (), id="handwriting"),
         pytest.param("那个汉字，字形复杂，字义多样。", (), id="a character"),
         pytest.param("他的名字，号码，都不对。", (), id="a number"),
+        pytest.param("林川字迹好，字写得快。", ("林川",), id="a hand"),
+        pytest.param("方块字笔画，很多。", (), id="a script"),
+        pytest.param("林川号召群众，大家都来。", ("林川",), id="a call"),
         pytest.param("乌程吾粲，字孔休。", (), id="unknown where the name begins"),
     ],
 )
@@ -157,6 +174,89 @@ def test_a_second_name_in_a_sentence(text: str, stated: bool) -> None:
         for at in [text.index(name)]
     ]
     assert stated == bool(list(stated_aliases(lay_out(text), mentions)))
+
+
+def things(text: str, **types: str) -> list[tuple[str, str]]:
+    """`(name, other name)` of what a text calls its things."""
+    found = [i for segment in lay_out(text).segments for i in other_names(segment, types)]
+    return [(i.key, i.second_key) for i in sorted(found, key=lambda i: i.second)]
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "expected"),
+    [
+        pytest.param(
+            "世界潮汐组织（世潮组织）在海东。",
+            {"世界潮汐组织": "ORGANISATION"},
+            [("世界潮汐组织", "世潮组织")],
+            id="brackets alone",
+        ),
+        pytest.param(
+            "世界潮汐組織（以下簡稱「世潮」）在海東。",
+            {},
+            [("世界潮汐组织", "世潮")],
+            id="traditional, unknown to the tagger",
+        ),
+        pytest.param(
+            "其后与海东潮汐发电有限公司（World Tide Ltd，简称海东公司）签约。",
+            {},
+            [("海东潮汐发电有限公司", "海东公司")],
+            id="begins where the short form does",
+        ),
+        pytest.param("海东大学，简称海大，很大。", {}, [("海东大学", "海大")], id="behind a comma"),
+        pytest.param(
+            "潮汐草又名海韭菜、潮汐韭，可食。",
+            {},
+            [("潮汐草", "海韭菜"), ("潮汐草", "潮汐韭")],
+            id="several, of what a paragraph begins with",
+        ),
+        pytest.param(
+            "他到了海东城（旧称海陵）。",
+            {"海东城": "PLACE", "海陵": "PERSON"},
+            [],
+            id="not where the tagged name begins",
+        ),
+        pytest.param(
+            "他说，海东城（旧称海陵）很美。",
+            {"海东城": "PLACE", "海陵": "PERSON"},
+            [("海东城", "海陵")],
+            id="whatever the tagger took the other name for",
+        ),
+        pytest.param(
+            "白鹭，原名林若溪，诗人。", {}, [("白鹭", "林若溪")], id="a person's own name"
+        ),
+    ],
+)
+def test_things_have_short_and_other_names(
+    text: str, types: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    assert expected == things(text, **types)
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        pytest.param(
+            "海东大学（海东）。", {"海东大学": "ORGANISATION", "海东": "PLACE"}, id="where"
+        ),
+        pytest.param("海东大学（新校区）很大。", {"海东大学": "ORGANISATION"}, id="no short form"),
+        pytest.param("海东大学（以下简称甲方）签约。", {"海东大学": "ORGANISATION"}, id="a role"),
+        pytest.param("潮汐草在海东亦被称为海韭菜。", {"海东": "PLACE"}, id="a place between"),
+        pytest.param("林川又称病不出。", {"林川": "PERSON"}, id="calls in sick"),
+        pytest.param("该草又名海韭菜。", {}, id="whatever it is"),
+        pytest.param("学校原名海东大学。", {}, id="no name"),
+    ],
+)
+def test_no_other_name_where_it_is_not_sure(text: str, types: dict[str, str]) -> None:
+    assert things(text, **types) == []
+
+
+def test_the_extractor_gives_short_forms_the_type_of_the_full_name() -> None:
+    extraction = LanguageExtractor().extract(["世界卫生组织（世卫组织）总部在日内瓦。"])[0]
+    stated = {(s.subject, s.object) for s in extraction.statements if s.predicate == ALSO_KNOWN_AS}
+    types = {m.key: m.type for m in extraction.mentions}
+    assert stated == {("世界卫生组织", "世卫组织")}
+    assert types["世卫组织"] == types["世界卫生组织"] == "ORGANISATION"
 
 
 def test_a_second_name_counts_whatever_the_tagger_took_it_for() -> None:

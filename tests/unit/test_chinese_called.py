@@ -52,6 +52,8 @@ def second_names(
         pytest.param(
             "江东之民，人皆呼川为“林郎”。", ("林川",), [("林川", "林郎")], id="by the given name"
         ),
+        pytest.param("林川人称海龙王。", ("林川",), [("林川", "海龙王")], id="no comma"),
+        pytest.param("林川，号逸海，诗人。", ("林川",), [("林川", "逸海")], id="a pen name"),
         pytest.param("林川被称为“闪电”。", ("林川",), [("林川", "闪电")], id="is called"),
         pytest.param(
             "林川，道号潮生先生。", ("林川",), [("林川", "潮生")], id="without the honorific"
@@ -78,6 +80,8 @@ def test_a_further_name_belongs_to_the_person_named_before(
         pytest.param("林川被称为一代宗师。", ("林川",), id="a description"),
         pytest.param("林川请他报名参加，姓名不详。", ("林川",), id="no label"),
         pytest.param("林川来了，众将都称赞不已。", ("林川",), id="praise"),
+        pytest.param("林川用第三人称写作。", ("林川",), id="a grammatical person"),
+        pytest.param("林川，号称天下第一。", ("林川",), id="a boast"),
         pytest.param("林教授来了，人称铁面。", ("林教授",), id="a title is nobody's full name"),
     ],
 )
