@@ -11,8 +11,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .given_names import begins, fit_together, fits, one_person
 from .name_parts import NameParts, han_surname
-from .person_words import COMMON_GIVEN_NAMES, HAN_TITLES, MARRIED_TITLES, VENERABLE
+from .person_words import (
+    COMMON_GIVEN_NAMES,
+    GENERATIONS,
+    HAN_TITLES,
+    MARRIED_TITLES,
+    VENERABLE,
+)
 from .resolve_rules import Link, Profile, Profiles, Root, blocks, share_document
 
 _HONOURED = re.compile(rf"(?P<name>[\u4e00-\u9fff]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
@@ -42,10 +49,12 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
         if len(keys) > 50:
             continue  # an initial and a surname that half the library shares decides nothing
         for key in keys:
-            fuller = [o for o in keys if o != key and _fits(persons[key].parts, persons[o].parts)]
-            if not fuller or not _one_person([persons[o].parts for o in fuller]):
+            fuller = [o for o in keys if o != key and fits(persons[key].parts, persons[o].parts)]
+            if not fuller or not one_person([persons[o].parts for o in fuller]):
                 continue
             near = [o for o in fuller if share_document(persons[key], persons[o])]
+            if persons[key].is_bare_title:
+                near = [o for o in near if persons[o].may_be_person]
             for other in near:
                 if root(key) != root(other):
                     yield Link(
@@ -56,35 +65,36 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                     )
 
 
+def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "Gregorio Pacheco" for "Gregorio Pacheco Leyes", in the document of that title.
+
+    Nothing where two longer names begin so. No son's name for the father's, and no "Adam Smith
+    Prize", which a tagger takes for a person.
+    """
+    longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        if profile.may_be_person and _is_full_person(profile) and len(profile.parts.words) > 2:
+            longer[profile.parts.words[:2]].append(key)
+    for key, profile in profiles.items():
+        if " " not in key or profile.is_han or not (profile.may_be_person or profile.is_bare_title):
+            continue
+        others = longer.get(profile.parts.words[:2], ())
+        found = [o for o in others if begins(profile.parts, profiles[o].parts)]
+        near = [o for o in found if profile.name.titles & profiles[o].name.documents]
+        if len({root(other) for other in found}) == 1:
+            for other in near:
+                yield Link(
+                    key=key,
+                    other=other,
+                    reason=f"{other!r} begins so in the document of that title",
+                    lesser=key if profile.is_bare_title else "",
+                )
+
+
 def _is_full_person(profile: Profile) -> bool:
     words = profile.parts.words
-    return profile.may_be_person and not profile.is_han and len(words) > 1 and len(words[-1]) > 1
-
-
-def _fits(shorter: NameParts, longer: NameParts) -> bool:
-    """Whether all words of `shorter` stand in `longer` in order, perhaps as initials."""
-    if len(shorter.words) > len(longer.words) or shorter.words[-1] != longer.words[-1]:
-        return False
-    if shorter.numbers != longer.numbers or shorter.words == longer.words:
-        return False
-    place = 0
-    for word in shorter.words[:-1]:
-        while place < len(longer.words) - 1 and not _same_given(word, longer.words[place]):
-            place += 1
-        if place == len(longer.words) - 1:
-            return False
-        place += 1
-    return _same_given(shorter.words[0], longer.words[0])
-
-
-def _same_given(short: str, full: str) -> bool:
-    return short == full or (len(short) == 1 and full.startswith(short))
-
-
-def _one_person(candidates: list[NameParts]) -> bool:
-    """Whether all candidates may be one person: each fits the longest."""
-    longest = max(candidates, key=lambda p: (len(p.words), len(p.plain), p.words))
-    return all(p.words == longest.words or _fits(p, longest) for p in candidates)
+    may_be = profile.may_be_person or profile.is_bare_title
+    return may_be and not profile.is_han and len(words) > 1 and len(words[-1]) > 1
 
 
 def honorific_links(profiles: Profiles) -> Iterator[Link]:
@@ -113,6 +123,7 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     titled = _titled_by_surname(profiles)
     titled_keys = _titled_short(profiles)
     clusters = _clusters(profiles, root)
+    told = _titles_of(profiles)
     for key, profile in profiles.items():
         part = _short_part(profile)
         if not part:
@@ -122,11 +133,14 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
             continue
         near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
+        subject = _subject(profile, near, profiles, told) if len(near) > 1 else ""
+        if subject:
+            near = {subject: near[subject]}
         if len(near) != 1 or profile.parts.titles == (VENERABLE,):
             yield from _for_the_foremost(key, owners, profiles, clusters)
             continue
         owner, keys = next(iter(near.items()))
-        if len(owners) > 1 and not _covered(profile, profiles, keys):
+        if not subject and len(owners) > 1 and not _covered(profile, profiles, keys):
             # Somewhere it stands without a full name, and there is another such person.
             yield from _for_the_foremost(key, owners, profiles, clusters)
             continue
@@ -192,6 +206,53 @@ def _for_the_foremost(
     )
 
 
+def _titles_of(profiles: Profiles) -> dict[str, list[str]]:
+    """Document → the keys of its titles."""
+    told: defaultdict[str, list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        for document in profile.name.titles:
+            told[document].append(key)
+    return dict(told)
+
+
+def _subject(
+    profile: Profile,
+    near: Mapping[str, Sequence[str]],
+    profiles: Profiles,
+    told: Mapping[str, Sequence[str]],
+) -> str:
+    """Whom of several persons the titles of all documents with a bare name are about, or "".
+
+    In the life of Franck Piccard, which names his brothers in full, "Piccard" is he.
+    """
+    if profile.is_han or profile.parts.titles:
+        return ""
+    subject = ""
+    for document in sorted(profile.name.documents):
+        titled = _titled(near, told.get(document, ()), profiles)
+        if not titled or subject not in {"", titled}:
+            return ""
+        subject = titled
+    return subject
+
+
+def _titled(near: Mapping[str, Sequence[str]], titles: Sequence[str], profiles: Profiles) -> str:
+    """The only cluster that has a title for a name, else the only one that a title fits."""
+    for agree in (_same_words, fit_together):
+        found = {
+            top
+            for top, keys in near.items()
+            if any(agree(profiles[t].parts, profiles[k].parts) for t in titles for k in keys)
+        }
+        if found:
+            return found.pop() if len(found) == 1 else ""
+    return ""
+
+
+def _same_words(one: NameParts, other: NameParts) -> bool:
+    return one.words == other.words
+
+
 def _titled_short(profiles: Profiles) -> dict[str, list[str]]:
     """Surname → the keys that are a title and that surname alone."""
     found: defaultdict[str, list[str]] = defaultdict(list)
@@ -232,14 +293,16 @@ def _short_part(profile: Profile) -> str:
 def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list[str]]]:
     """Surname or given name → cluster → the full names in it."""
     index: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    persons = {root(key) for key, profile in profiles.items() if profile.may_be_person}
     for key, profile in profiles.items():
-        for part in _long_parts(profile):
+        is_title = profile.is_bare_title and root(key) in persons
+        for part in _long_parts(profile) if profile.may_be_person or is_title else ():
             index[part][root(key)].append(key)
     return {part: dict(owners) for part, owners in index.items()}
 
 
 def _long_parts(profile: Profile) -> set[str]:
-    if not profile.may_be_person or profile.parts.han_title:
+    if profile.parts.han_title:
         return set()
     if profile.is_han and "·" in profile.name.key:
         dotted = re.split("[·-]", profile.name.key)
@@ -251,9 +314,7 @@ def _long_parts(profile: Profile) -> set[str]:
     words = profile.parts.words
     if len(words) < 2:
         return set()
-    last = (
-        words[-2] if words[-1] in {"jr", "sr", "ii", "iii", "iv"} and len(words) > 2 else words[-1]
-    )
+    last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else words[-1]
     return {part for part in (words[0], last) if len(part) > 2}
 
 

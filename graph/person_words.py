@@ -25,6 +25,19 @@ NAMELIKE_TITLES = frozenset(
 )
 """Titles with which names of other things begin as well: "General Electric", "St Ives"."""
 
+GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
+"""What tells a child from a parent of the same name."""
+
+_NAMED_AFTER_PERSONS = """
+& and academy airport arena award awards band bridge building center centre church college
+collection company cup ensemble expedition experience foundation fund gallery group hall hospital
+house institute lecture library medal memorial motors museum mysteries orchestra park prize
+quartet quintet records school series sextet show singers society stadium story street studio
+studios theater theatre tour tower trio trophy trust university
+"""
+NAMED_AFTER_PERSONS = frozenset(_NAMED_AFTER_PERSONS.split())
+"""What is called by a person's name and one of these words is no person."""
+
 _CORPORATE = """
 ltd limited inc incorporated corp corporation co company llc plc gmbh ag sa nv bv oy ab
 """

@@ -18,7 +18,8 @@ from .judge_names import Judgement, judged_links
 from .known_names import known_links
 from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
 from .name_parts import NameParts
-from .person_rules import full_name_links, honorific_links, short_name_links
+from .organisation_rules import part_links
+from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
 from .resolve_rules import (
     Link,
     Profile,
@@ -65,6 +66,9 @@ def resolve(
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
     clusters.carry_out(acronym_links(profiles, clusters.root))
+    clusters.carry_out(begun_name_links(profiles, clusters.root))
+    parts = part_links(profiles, clusters.root)
+    clusters.carry_out(link for link in parts if not _is_beside(link, profiles, neighbours or {}))
     short = short_name_links(profiles, clusters.root)
     clusters.carry_out(link for link in short if not _is_beside(link, profiles, neighbours or {}))
     clusters.carry_out(judged_links(judgements, profiles))

@@ -59,6 +59,11 @@ class Profile:
         return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
 
     @property
+    def is_bare_title(self) -> bool:
+        """Whether it is a document's title and stands in no text, so that nothing says its kind."""
+        return not self.name.types and bool(self.name.titles)
+
+    @property
     def is_han(self) -> bool:
         """Whether the key begins with a Han character."""
         return "\u4e00" <= self.name.key[:1] <= "\u9fff"

@@ -217,7 +217,7 @@ def report(label: str, results: list[Counter[str]]) -> None:
     )
     print(f"  recall                  {share(total['right'], gold)} of gold's pairs")
     if total["not_judged"]:
-        print(f"  {total['not_judged']} more merged pairs that no document has together")
+        print(f"  {total['not_judged']} more, with an unmarked title or of different documents")
 
 
 def share(part: int, whole: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -192,6 +193,80 @@ def test_what_stands_once_and_among_relatives_is_another_person(
     _, merges = resolve(names, neighbours=neighbours)
     entity_of = {merge.key: merge.entity_id for merge in merges}
     assert (entity_of[other] == entity_of["orrin brenner"]) is expected
+
+
+def titled(one: Name, documents: str = "d") -> Name:
+    return replace(one, titles=frozenset(documents.split()))
+
+
+def a_title(key: str) -> Name:
+    return Name(
+        key=key,
+        surfaces={key.title(): 1},
+        types={},
+        documents=frozenset("d"),
+        titles=frozenset("d"),
+    )
+
+
+def test_a_bare_surname_is_the_person_of_the_title() -> None:
+    """Where the life of one names relatives in full; elsewhere any of them may be meant."""
+    family = [name("franck piccard"), name("ian piccard"), name("piccard")]
+    assert groups(family) == set()
+    assert groups([titled(family[0]), *family[1:]]) == {("franck piccard", "piccard")}
+    assert groups([*family, name("mrs piccard")]) == set()
+    elsewhere = name("piccard", documents="d e")
+    assert groups([titled(family[0]), name("ian piccard", documents="d e"), elsewhere]) == set()
+
+
+def test_the_title_may_leave_out_names_that_the_text_gives() -> None:
+    family = [name("ross patterson alger"), name("harry alger"), name("alger")]
+    together = ("alger", "ross alger", "ross patterson alger")
+    assert groups([*family, a_title("ross alger")]) == {together}
+    longer = [name("gregorio pacheco leyes"), name("pacheco")]
+    assert groups([*longer, a_title("gregorio pacheco")]) == {
+        ("gregorio pacheco", "gregorio pacheco leyes", "pacheco")
+    }
+
+
+@pytest.mark.parametrize(
+    "key", ["adam smith prize", "adam smith jr", "adam smith iii", "adam smith & sons"]
+)
+def test_what_begins_with_a_name_may_be_another_thing(key: str) -> None:
+    assert groups([titled(name("adam smith")), name(key)]) == set()
+
+
+@pytest.mark.parametrize(
+    ("long", "short", "rival"),
+    [
+        ("san antonio spurs", "spurs", "tottenham spurs"),
+        ("interscope records", "interscope", "interscope publishing"),
+        ("kestrel marine institute", "institute", "tide institute"),
+        ("ministry of tides", "ministry", "ministry of war"),
+        ("house of commons of merrow", "house of commons", "house of commons of kestrelia"),
+    ],
+)
+def test_a_part_of_an_organisation_s_name_stands_for_it(long: str, short: str, rival: str) -> None:
+    """Where the same documents name no other such organisation, and always the whole of it."""
+    both = [name(long, "ORGANISATION"), name(short, "ORGANISATION")]
+    assert groups(both) == {tuple(sorted((long, short)))}
+    assert not any(short in some for some in groups([*both, name(rival, "ORGANISATION")]))
+    alone = name(short, "ORGANISATION", documents="d e")
+    assert groups([both[0], alone]) == set()
+
+
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        ("united nations", "nations"),
+        ("tide research", "tide"),
+        ("thirty-first congress", "congress"),
+        ("bank of merrow", "merrow"),
+        ("warner brothers", "brothers"),
+    ],
+)
+def test_other_parts_of_an_organisation_s_name_are_something_else(long: str, short: str) -> None:
+    assert groups([name(long, "ORGANISATION"), name(short, "ORGANISATION")]) == set()
 
 
 def test_a_stated_alias_merges_and_an_ambiguous_one_does_not() -> None:
