@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...index.door import sentence_spans
@@ -178,6 +178,8 @@ class _Topic:
         asked = _mentions(before, names)
         known = {each.name.casefold() for each in asked}
         answered = [m for m in _mentions(_opening(said), names) if m.name.casefold() not in known]
+        if any(_is_all_that_is_asked(before, name) for name in names(before)):
+            return cls((*map(_likeliest, asked), *answered))
         wants_name = asked_for(before, tokens=tokens).kind in ("person", "place")
         first, second = (answered[:1], asked) if wants_name else (asked, answered[:1])
         return cls((*first, *second, *answered[1:]))
@@ -196,6 +198,30 @@ class _Topic:
         if best is None or rank[id(best)] == _NEVER:
             return None
         return best.name if kind == "person" else best.phrase
+
+
+_WHO_IS = re.compile(
+    r"^\W*(?:(?:and|so|but)\s+)?(?:who|where)(?:['’]s|\s+(?:is|was|are|were))\s+(?:the\s+)?$|^\W*谁是$",
+    re.IGNORECASE,
+)
+_IS_WHO = re.compile(
+    r"^(?:究竟|到底)?(?:是谁|是什么人|是何人|(?:位于|在)(?:哪里|哪儿|何处|什么地方))\W*$"
+)
+
+
+def _is_all_that_is_asked(question: str, name: Name) -> bool:
+    """Whether a question is "who is …" or "where is …" of this name: what follows is about it."""
+    front, rest = question[: name.start], question[name.end :]
+    if _WHO_IS.match(front):
+        return re.fullmatch(r"\W*", rest) is not None
+    return re.fullmatch(r"\W*(?:那么?)?", front) is not None and _IS_WHO.match(rest) is not None
+
+
+def _likeliest(mention: _Mention) -> _Mention:
+    """The same, before all others for every pronoun that may mean it."""
+    ranks = (mention.person, mention.thing)
+    person, thing = (rank if rank == _NEVER else 0 for rank in ranks)
+    return replace(mention, person=person, thing=thing)
 
 
 def _mentions(text: str, names: Names) -> list[_Mention]:
