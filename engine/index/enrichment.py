@@ -18,7 +18,6 @@ from ..errors import (
     ModelError,
     ModelInputTooLong,
     ModelOutputError,
-    ModelUnavailable,
 )
 from ..progress import Progress
 from ..types import PendingChunk
@@ -44,14 +43,14 @@ from .door import (
     unread_chunks,
 )
 from .library import Library
+from .patience import Patience
 from .side_by_side import side_by_side
 
 MIN_CHARACTERS = 200
 """A text that is shorter and still too long for the model is not halved any more."""
 
-OUTAGE = 3
-"""After so many packs in a row to which nobody answered no further one is tried in this run; of
-texts that failed in company so many are tried alone before one of them must have been read."""
+TRIED_ALONE = 3
+"""Of texts that failed in company so many are tried alone; then one of them must have been read."""
 
 FILL_BATCH = 64
 
@@ -140,13 +139,14 @@ class Enrichment:
         if not waiting:
             return done
         total = len(waiting)
-        calls = _Calls(self._ask, self._schema, unusable=self._unusable)
+        patience = Patience()
+        calls = _Calls(self._ask, self._schema, patience=patience, unusable=self._unusable)
         planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
         progress("read with the model", 0, total)
         reasons: dict[str, str] = {}
 
         def read(some: Sequence[Pack]) -> None:
-            taken = calls.until_stopped(some)
+            taken = patience.while_it_lasts(some)
             for result in side_by_side(taken, calls.read, workers=self._workers):
                 reasons.update(self._keep(result, waiting, done))
                 progress("read with the model", total - len(waiting), total)
@@ -154,10 +154,10 @@ class Enrichment:
         read(planned)
         alone = _alone(planned, reasons)
         before = done.read
-        read(alone[:OUTAGE])
+        read(alone[:TRIED_ALONE])
         if done.read > before:
-            read(alone[OUTAGE:])
-        left = {sha: (reasons.get(sha, calls.stopped), held) for sha, held in waiting.items()}
+            read(alone[TRIED_ALONE:])
+        left = {sha: (reasons.get(sha, patience.over), held) for sha, held in waiting.items()}
         self._note(left, done)
         done.pending.sort(key=lambda one: (one.document_id, one.chunk_id))
         return done
@@ -230,24 +230,20 @@ class Enrichment:
 
 
 class _Calls:
-    """The calls of one run: one a pack, more where a pack is too long, none after the end of it.
+    """The calls of one run: one a pack, more where a pack is too long."""
 
-    `stopped` says why no further pack is read, once that is so.
-    """
-
-    def __init__(self, ask: Ask, schema: ExtractionSchema, *, unusable: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        schema: ExtractionSchema,
+        *,
+        patience: Patience,
+        unusable: Callable[[], None],
+    ) -> None:
         self._ask = ask
         self._unusable = unusable
         self._schema = schema
-        self._unanswered = 0
-        self.stopped = ""
-
-    def until_stopped(self, planned: Iterable[Pack]) -> Iterator[Pack]:
-        """The packs, as long as reading goes on."""
-        for pack in planned:
-            if self.stopped:
-                return
-            yield pack
+        self._patience = patience
 
     def read(self, pack: Pack) -> PackResult:
         """What the model finds in a pack; texts for which that fails are unusable, with why."""
@@ -256,17 +252,10 @@ class _Calls:
                 result = self._whole_or_halves(pack)
             except ModelOutputError:  # nothing in it that a correction could quote
                 result = self._whole_or_halves(pack)
-        except BudgetExceeded as error:
-            self.stopped = str(error)
-            return _failed(pack, str(error))
-        except ModelUnavailable as error:
-            self._unanswered += 1
-            if self._unanswered >= OUTAGE:
-                self.stopped = str(error)
-            return _failed(pack, str(error))
         except ModelError as error:
-            result = _failed(pack, str(error))
-        self._unanswered = 0
+            self._patience.failed(error)
+            return _failed(pack, str(error))
+        self._patience.answered()
         return result
 
     def _ask_again(self, prompt: Prompt) -> str:
@@ -275,7 +264,7 @@ class _Calls:
             return self._ask(prompt)
         except ModelError as error:
             if isinstance(error, BudgetExceeded):
-                self.stopped = str(error)
+                self._patience.failed(error)
             return ""
 
     def _whole_or_halves(self, pack: Pack) -> PackResult:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceeded, LibraryBusy, ModelError
+from ..errors import LibraryBusy, ModelError
 from ..progress import Progress, silent
 from .door import (
     Ask,
@@ -27,6 +27,7 @@ from .door import (
     unwritten_among,
 )
 from .library import Library
+from .patience import Patience
 from .side_by_side import side_by_side
 
 _LOGGER = logging.getLogger("loregraph")
@@ -99,14 +100,16 @@ class ReportWriter:
         done, desk = Written(), self._desk()
         levels = desk.unwritten(community_ids)
         total = sum(map(len, levels))
-        calls = _Calls(self._ask, unusable=self._unusable)
+        patience, asked = Patience(), set[str]()
+        calls = _Calls(self._ask, patience=patience, unusable=self._unusable)
         for level in levels:
-            planned = calls.until_stopped(self._packs(desk, level))
-            for result in side_by_side(planned, calls.write, workers=self._workers):
+            taken = patience.while_it_lasts(self._packs(desk, level))
+            for result in side_by_side(taken, calls.write, workers=self._workers):
+                asked.update(one.basis.community.id for one in result.materials)
                 self._keep(desk, result, done)
                 progress("report", done.count + len(done.failed), total)
-        left = {key for level in levels for key in level} - done.failed.keys() - calls.asked
-        done.failed |= dict.fromkeys(sorted(left), calls.stopped)
+        left = {key for level in levels for key in level} - done.failed.keys() - asked
+        done.failed |= dict.fromkeys(sorted(left), patience.over)
         return done
 
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
@@ -179,21 +182,12 @@ class ReportWriter:
 
 
 class _Calls:
-    """The calls of one run; none after the budget has come to its end."""
+    """The calls of one run."""
 
-    def __init__(self, ask: Ask, *, unusable: Callable[[], None]) -> None:
+    def __init__(self, ask: Ask, *, patience: Patience, unusable: Callable[[], None]) -> None:
         self._ask = ask
+        self._patience = patience
         self._unusable = unusable
-        self.asked: set[str] = set()
-        self.stopped = ""
-
-    def until_stopped(self, packs: Iterator[list[Material]]) -> Iterator[list[Material]]:
-        """The packs, as long as writing goes on."""
-        for pack in packs:
-            if self.stopped:
-                return
-            self.asked.update(one.basis.community.id for one in pack)
-            yield pack
 
     def write(self, materials: Sequence[Material]) -> _Result:
         """What the model writes of these communities; those that fail are unusable, with why."""
@@ -210,9 +204,9 @@ class _Calls:
         try:
             reply = self._ask(report_prompt(materials))
         except ModelError as error:
-            if isinstance(error, BudgetExceeded):
-                self.stopped = str(error)
+            self._patience.failed(error)
             return {}, {one.basis.community.id: str(error) for one in materials}
+        self._patience.answered()
         found, unusable = read_written(reply, materials)
         if not found:
             self._unusable()

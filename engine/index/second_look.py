@@ -8,11 +8,11 @@ how a call is paid for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from ..errors import BudgetExceeded, ModelError, ModelUnavailable
+from ..errors import ModelError
 from ..progress import Progress
 from .door import (
     Ask,
@@ -36,10 +36,8 @@ from .door import (
     write_state,
 )
 from .library import Library
+from .patience import Patience
 from .side_by_side import side_by_side
-
-OUTAGE = 3
-"""After so many calls in a row to which nobody answered no further one is tried in this run."""
 
 NAMES, SUMMARIES = "names", "summaries"
 """The stages under which calls are booked."""
@@ -49,7 +47,6 @@ JUDGED = "judged"
 
 CHANGED = "the documents have changed meanwhile"
 
-Asked = TypeVar("Asked")
 Thing = TypeVar("Thing")
 Answer = TypeVar("Answer")
 
@@ -121,16 +118,18 @@ class SecondLook:
             if not self._pairs or read_state(connection, JUDGED) == str(generation(connection)):
                 return Looked()
             questions = pending_questions(connection, limit=self._pairs)
-        calls = _Calls[Sequence[NameQuestion], Judged](
-            lambda some: judge(some, self._ask_names, model=self._model)
-        )
+
+        def ask(some: Sequence[NameQuestion]) -> Judged:
+            return judge(some, self._ask_names, model=self._model)
 
         def keep(_asked: Sequence[NameQuestion], answer: Judged) -> tuple[int, Collection[str]]:
             with self._library.write() as connection:
                 return keep_judgements(connection, answer.judgements), answer.unusable.values()
 
         told = _Told("judge names", len(questions), progress)
-        looked = self._follow(calls, packed(questions), keep=keep, stage=NAMES, told=told)
+        looked = self._asked(
+            packed(questions), ask, keep=keep, stage=NAMES, patience=Patience(), told=told
+        )
         if not looked.failed and len(questions) < self._pairs:
             with self._library.write() as connection:
                 write_state(connection, JUDGED, str(generation(connection)))
@@ -147,35 +146,49 @@ class SecondLook:
         with self._library.read() as connection:
             asked_in = generation(connection)
             things = pending_things(connection)
-        calls = _Calls[Sequence[Described], Summaries](
-            lambda some: summarise_descriptions(some, self._ask_summaries)
-        )
+        patience = Patience()
+
+        def ask(some: Sequence[Described]) -> Summaries:
+            return summarise_descriptions(some, self._ask_summaries)
 
         def keep(asked: Sequence[Described], answer: Summaries) -> tuple[int, Collection[str]]:
             nonlocal asked_in
             with self._library.write() as connection:
                 if generation(connection) != asked_in:
-                    calls.stopped = CHANGED
+                    patience.over = CHANGED
                     return 0, [CHANGED] * len(asked)
                 put_digests(connection, asked, answer.texts, model=self._model)
                 asked_in = generation(connection)
             return len(answer.texts), answer.unusable.values()
 
         told = _Told("summarise", len(things), progress)
-        return self._follow(calls, packed_things(things), keep=keep, stage=SUMMARIES, told=told)
+        return self._asked(
+            packed_things(things), ask, keep=keep, stage=SUMMARIES, patience=patience, told=told
+        )
 
-    def _follow(
+    def _asked(
         self,
-        calls: _Calls[Sequence[Thing], Answer],
         packs: Iterable[Sequence[Thing]],
+        ask: Callable[[Sequence[Thing]], Answer],
         *,
         keep: Callable[[Sequence[Thing], Answer], tuple[int, Collection[str]]],
         stage: str,
+        patience: Patience,
         told: _Told,
     ) -> Looked:
         """Keep each answer as it comes; `keep` says how much came of it, and why not more."""
-        looked = Looked()
-        for asked, answer in calls.answers(packs, workers=self._workers):
+
+        def answer_to(pack: Sequence[Thing]) -> tuple[Sequence[Thing], Answer | ModelError]:
+            try:
+                answer = ask(pack)
+            except ModelError as error:
+                patience.failed(error)
+                return pack, error
+            patience.answered()
+            return pack, answer
+
+        looked, taken = Looked(), patience.while_it_lasts(packs)
+        for asked, answer in side_by_side(taken, answer_to, workers=self._workers):
             if isinstance(answer, ModelError):
                 looked.failed[str(answer)] += len(asked)
             else:
@@ -186,7 +199,7 @@ class SecondLook:
                     self._unusable(stage)
             told.more(len(asked))
         if told.done < told.total:
-            looked.failed[calls.stopped] += told.total - told.done
+            looked.failed[patience.over] += told.total - told.done
         return looked
 
 
@@ -203,38 +216,3 @@ class _Told:
         """So many more are done."""
         self.done += count
         self.progress(self.stage, self.done, self.total)
-
-
-class _Calls(Generic[Asked, Answer]):
-    """The calls of one stage; none after the end of the budget, or while nobody answers.
-
-    `stopped` says why no further one is made, once that is so.
-    """
-
-    def __init__(self, ask: Callable[[Asked], Answer]) -> None:
-        self._ask = ask
-        self._unanswered = 0
-        self.stopped = ""
-
-    def answers(
-        self, packs: Iterable[Asked], *, workers: int
-    ) -> Iterator[tuple[Asked, Answer | ModelError]]:
-        """Each pack with its answer, or with why there is none, in order of arrival."""
-        yield from side_by_side(self._until_stopped(packs), self._answer, workers=workers)
-
-    def _until_stopped(self, packs: Iterable[Asked]) -> Iterator[Asked]:
-        for pack in packs:
-            if self.stopped:
-                return
-            yield pack
-
-    def _answer(self, pack: Asked) -> tuple[Asked, Answer | ModelError]:
-        try:
-            answer = self._ask(pack)
-        except ModelError as error:
-            self._unanswered += isinstance(error, ModelUnavailable)
-            if isinstance(error, BudgetExceeded) or self._unanswered >= OUTAGE:
-                self.stopped = str(error)
-            return pack, error
-        self._unanswered = 0
-        return pack, answer

@@ -12,6 +12,8 @@ from reading_model import read_like_a_model, texts_in
 
 from engine import KnowledgeEngine
 from engine.errors import SettingsError
+from engine.index import report_writer
+from engine.index.patience import OUTAGE
 
 LINES = (
     "Ada Brine lit the lamp with Orrin Vale in 1901.",
@@ -256,6 +258,31 @@ def test_a_report_that_fails_stays_extractive_and_is_tried_again(
     openai_server.answer_with(read_like_a_model)
     engine.add_text(LINES[0], document_id="d0", title="Note 0")
     assert engine.stats()["written_reports"] > 0
+
+
+def test_a_server_that_went_away_is_not_asked_for_every_report(
+    opened, openai_server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: Any) -> Reply | str:
+        if "<quoted " not in request.question:
+            return read_like_a_model(request)
+        asked.append(request.question)
+        return Reply(status=503)
+
+    openai_server.answer_with(answer)
+    monkeypatch.setattr(report_writer, "CALL_REPORTS", 1)
+    graph = {"reports": "eager", "report_min_entities": 2}
+    engine = opened(graph=graph, llm={"concurrency": 1})
+    people = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leo Tolstoi")
+    places = ("Gull Quay", "Port Merrow", "Tula Manor", "Odra Mill", "Kestrel Rock", "Vale Line")
+    for name, place in zip(people, places, strict=True):
+        (tmp_path / f"{place}.txt").write_text(f"{name} lived at {place}.", encoding="utf8")
+    report = engine.add(sorted(tmp_path.glob("*.txt")))
+    assert len(asked) == OUTAGE
+    (note,) = (note for note in report.notes if "report(s)" in note)
+    assert note.startswith(f"{len(people)} report(s) stay as they are")
 
 
 def test_an_extractor_without_a_model_is_refused(open_engine, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from reading_model import read_like_a_model
 import graph.judge_names
 from engine import KnowledgeEngine
 from engine.index import second_look as engine_look
+from engine.index.patience import OUTAGE
 
 TEXTS = {
     "a": "Leo Tolstoi wrote at night with Anna Vale.",
@@ -264,7 +265,7 @@ def test_a_server_that_went_away_is_not_asked_for_ever(
     good: list[Reply | str] = [json.dumps({"pairs": [{"n": 1, "verdict": "same"}]})]
     judge.verdict = lambda: good.pop() if good else Reply(status=503)
     report = opened().add(_folder(tmp_path / "notes", texts))
-    assert len(judge.pairs) == 1 + engine_look.OUTAGE
+    assert len(judge.pairs) == 1 + OUTAGE
     assert report.notes[0] == "1 pair of names was judged to be one thing"
     (note,) = report.notes[1:]
     assert note.startswith("4 pairs of names were not judged")
