@@ -60,7 +60,7 @@ _CHINESE_VERB = (
 )
 _CHINESE = re.compile(
     r"\s*(?:[（(][^（()）]{1,50}[）)]\s*)?"  # the years of a life
-    rf"(?:的?[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『]?"
+    rf"(?:的?[》”」』]?[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『《]?"
 )
 _GOES_ON = re.compile(r"(?![是为等和与及或的在于后、])[\u4e00-\u9fff]")
 _THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
@@ -162,7 +162,10 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
         is_likened = _LIKENED.search(between) and _OF.match(text, second.end)
         return not (is_likened or (_SPELT.search(between) and _is_surname_of(first, second)))
     if _CHINESE.fullmatch(between):  # of "蒙古褶" a tagger finds 蒙古
-        return not _GOES_ON.match(text, second.end)
+        is_part = between[0] in "》”」』" and text[first.start - 1 : first.start] not in set(
+            "《“「『"
+        )
+        return not (is_part or _GOES_ON.match(text, second.end))
     if _THAT_IS.fullmatch(between):  # "，即袁绍次子" says of somebody else
         return bool(_THAT_IS_END.match(text, second.end))
     if not _CLOSE.match(text, second.end):

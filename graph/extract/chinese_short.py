@@ -99,6 +99,7 @@ def _labelled(segment: Segment, types: Mapping[str, str]) -> Iterator[Introducti
     for match in _OTHER.finditer(shadow):
         end = match.start()
         end -= shadow[end - 1 : end] in set("，,（(")
+        end -= shadow[end - 1 : end] in set(_CLOSE)
         named = _whose(shadow, end, match, types)
         if named is not None:
             start, kind = named

@@ -223,6 +223,12 @@ def things(text: str, **types: str) -> list[tuple[str, str]]:
             id="whatever the tagger took the other name for",
         ),
         pytest.param(
+            "《潮汐志》，又名《海东志》，是书。",
+            {"潮汐志": "WORK"},
+            [("潮汐志", "海东志")],
+            id="titles of books",
+        ),
+        pytest.param(
             "白鹭，原名林若溪，诗人。", {}, [("白鹭", "林若溪")], id="a person's own name"
         ),
     ],
