@@ -8,9 +8,8 @@ question (or the other way round) does not turn the answer's language.
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-Language = Literal["en", "zh"]
+from ..prompt_texts import Language as Language
 
 ABSTENTION: dict[Language, str] = {
     "en": "The library does not hold enough evidence to answer this.",

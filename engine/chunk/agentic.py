@@ -24,7 +24,6 @@ from .parser import Span, SpanNodeParser, Subject
 from .prompts import language_of, prompt
 
 _LOGGER = logging.getLogger("loregraph.chunk")
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 _OBJECT = re.compile(r"\{[^{}]*\}|\[[^\[\]{}]*\]")
 _ONLY_NUMBERS = re.compile(r"[\s\[\](]*\d+(?:\s*[,，、;\s]\s*\d+)*[\s\])。.]*")
 _SMALLEST_SHARE = 4
@@ -204,12 +203,11 @@ def read_numbers(answer: str) -> list[int] | None:
 
     An object's numbers are those of its one list, whatever its key.
     """
-    said = _THINKING.sub("", answer)
-    for candidate in reversed(_OBJECT.findall(said)):
+    for candidate in reversed(_OBJECT.findall(answer)):
         numbers = _numbers(candidate)
         if numbers is not None:
             return numbers
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in answer.splitlines() if line.strip()]
     if lines and _ONLY_NUMBERS.fullmatch(lines[-1]):
         return [int(number) for number in re.findall(r"\d+", lines[-1])]
     return None

@@ -26,7 +26,6 @@ _SHORTEST_LEAD_TOKENS = 16
 """A lead sentence that has to be cut shorter than this says nothing."""
 _GIVE_UP_AFTER = 3
 """Calls in a row that fail, after which the rest of a document is done without the model."""
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 _LABEL = re.compile(
     r"^(?:one sentence|context|sentence|answer|一句话|上下文|答)\s*[:：]\s*", re.IGNORECASE
 )
@@ -200,7 +199,7 @@ def _asked(
     except ModelError as error:
         _LOGGER.info("no context for characters %d–%d: %s", span.start, span.end, error)
         return None
-    lines = (_LABEL.sub("", line.strip()) for line in _THINKING.sub("", answer).splitlines())
+    lines = (_LABEL.sub("", line.strip()) for line in answer.splitlines())
     return next((line for line in (_one_line(line).strip(_QUOTES) for line in lines) if line), "")
 
 

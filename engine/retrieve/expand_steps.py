@@ -9,7 +9,6 @@ searches: none is shown. Knows nothing of servers or of indexes.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -60,7 +59,6 @@ def _filled(step: str, answers: dict[int, str]) -> str:
 def _answer(step: str, passages: Sequence[str], complete: Complete) -> str:
     """A few words that the passages give for the step; "" where they give none."""
     shown = "\n\n".join(passage[:MAX_PASSAGE_CHARACTERS] for passage in passages)
-    digest = hashlib.sha256(f"{step}\x1f{shown}".encode("utf8", "surrogatepass")).hexdigest()
-    asked = prompt("step", step, fence=f"data {digest[:12]}", passages=shown)
+    asked = prompt("step", step, fenced=f"{step}\x1f{shown}", passages=shown)
     said = single_line(complete(asked))
     return "" if _UNKNOWN.match(said) or len(said) > MAX_ANSWER_CHARACTERS else said.rstrip(".。")

@@ -11,15 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
+
+from ..prompt_texts import leading_language
+from .prompts import prompt as filled_prompt
 
 Complete = Callable[[str], str]
 MAX_LINE_CHARACTERS = 300
 MAX_PASSAGE_CHARACTERS = 1_500
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff]+")
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
 _BULLET = re.compile(
     r"^\s*(?:[-*•·]|\(?\d{1,2}[.)、:：]|[（(]?[一二三四五六七八九十][)）、.]|Q\d*[:：])\s*"
@@ -60,8 +58,8 @@ def hypothetical_passage(question: str, *, complete: Complete) -> str:
 
 
 def single_line(reply: str) -> str:
-    """A reply as one line, without thinking aloud, fences, labels and quotes around it."""
-    text = " ".join(_FENCE.sub("", _THINKING.sub("", reply)).split())
+    """A reply as one line, without fences, labels and quotes around it."""
+    text = " ".join(_FENCE.sub("", reply).split())
     return _LABEL.sub("", text).strip(_QUOTES + " ")
 
 
@@ -70,7 +68,7 @@ def lines_of(reply: str, question: str, *, count: int) -> list[str]:
 
     Each once; without what is too long to be one, and without the question itself.
     """
-    text = _FENCE.sub("", _THINKING.sub("", reply)).strip()
+    text = _FENCE.sub("", reply).strip()
     items = _json_texts(text)
     if items is None:
         items = [line for line in text.splitlines() if not _PREAMBLE.search(line)]
@@ -102,19 +100,13 @@ def _json_texts(text: str) -> list[str] | None:
     return [each for each in texts if isinstance(each, str)]
 
 
-def prompt(stage: str, question: str, *, count: int = 1, **values: str) -> str:
+def prompt(stage: str, question: str, *, count: int = 1, fenced: str = "", **values: str) -> str:
     """`transform_<stage>` in the question's language, its gaps filled."""
-    language = "zh" if len(_HAN.findall(question)) > len(_WORD.findall(question)) else "en"
-    values |= {"question": question, "count": str(count)}
-    # One pass: what stands in a value is never filled again.
-    return re.sub(
-        r"\{(\w+)\}",
-        lambda match: values.get(match.group(1), match.group()),
-        _template(stage, language),
+    return filled_prompt(
+        f"transform_{stage}",
+        language=leading_language(question),
+        fenced=fenced,
+        question=question,
+        count=str(count),
+        **values,
     )
-
-
-@cache
-def _template(stage: str, language: str) -> str:
-    path = files(__package__) / "prompts" / f"transform_{stage}.{language}.txt"
-    return path.read_text(encoding="utf8").strip()

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..errors import ModelOutputError
+from ..prompt_texts import leading_language
 from ..types import Passage
-from .prompts import language_of, prompt
+from .prompts import prompt
 from .rerank import shown_text, with_rerank_score
 
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 _JSON = re.compile(r"\{[^{}]*\}|\[[^\[\]{}]*\]")
 _CHAIN = re.compile(r"\[\d{1,4}\](?:\s*(?:>|,|、|≥)\s*\[\d{1,4}\])+")
 _ONLY_NUMBERS = re.compile(r"[\[(]?\d+[\])]?(?:\s*[,，、;>\s]\s*[\[(]?\d+[\])]?)*\s*[。.]?")
@@ -78,7 +78,7 @@ class LanguageReranker:
         raise ModelOutputError(f"the language model gave no order of the passages: {reason}")
 
     def _request(self, question: str, passages: Sequence[Passage], reason: str) -> str:
-        language = language_of(question)
+        language = leading_language(question)
         lines = "\n".join(
             f"[{number}] {_on_one_line(passage, self._passage_words)}"
             for number, passage in enumerate(passages, start=1)
@@ -115,15 +115,14 @@ def read_order(answer: str) -> list[int] | None:
     Known are JSON (a list, or an object with one list), `[2] > [1]`, and a last line of numbers
     alone. Of several the last counts: models repeat the question's example first.
     """
-    said = _THINKING.sub("", answer)
-    for candidate in reversed(_JSON.findall(said)):
+    for candidate in reversed(_JSON.findall(answer)):
         numbers = _from_json(candidate)
-        if numbers is not None and (len(numbers) > 1 or _stands_alone(candidate, said)):
+        if numbers is not None and (len(numbers) > 1 or _stands_alone(candidate, answer)):
             return numbers
-    chains = _CHAIN.findall(said)
+    chains = _CHAIN.findall(answer)
     if chains:
         return [int(number) for number in _NUMBER.findall(chains[-1])]
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
     if lines and _ONLY_NUMBERS.fullmatch(lines[-1]):
         return [int(number) for number in _NUMBER.findall(lines[-1])]
     return None

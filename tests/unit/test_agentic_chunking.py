@@ -153,7 +153,6 @@ def test_the_last_passage_of_a_prompt_opens_the_next_prompt() -> None:
         pytest.param("[3, 7]", [3, 7], id="list"),
         pytest.param('```json\n{"starts": ["3", "7"]}\n```', [3, 7], id="fenced, as strings"),
         pytest.param('First [1], then: {"cuts": [3, 7]}', [3, 7], id="the last of several"),
-        pytest.param("<think>[9]</think>[3]", [3], id="thinking is not an answer"),
         pytest.param("The passages begin at:\n3, 7", [3, 7], id="a bare list"),
         pytest.param('{"starts": []}', [], id="none"),
         pytest.param('{"starts": [3.5]}', None, id="no whole number"),

@@ -95,7 +95,6 @@ def test_a_context_is_one_line_within_its_budget(title: str, text: str, budget: 
         pytest.param("The Aurora's drill against fire.", id="plain"),
         pytest.param('"The Aurora\'s drill against fire."\n\nI hope this helps.', id="talkative"),
         pytest.param("Context: The Aurora's drill against fire.", id="label"),
-        pytest.param("<think>Hm.\nWell.</think>\nThe Aurora's drill against fire.", id="thinking"),
     ],
 )
 def test_the_models_line_is_the_context(answer: str) -> None:

@@ -221,10 +221,7 @@ def test_a_moved_question_is_a_unit_vector_nearer_to_the_passages() -> None:
         pytest.param(
             '[{"question": "How old is Maeve?"}, {"question": "How old is Oran?"}]', id="objects"
         ),
-        pytest.param(
-            "<think>1. hmm\n2. well</think>\nQuestion 1: How old is Maeve?\nHow old is Oran?",
-            id="thinking aloud",
-        ),
+        pytest.param("Question 1: How old is Maeve?\nHow old is Oran?", id="a label"),
         pytest.param('{"questions": ["How old is Maeve?", "How old is Oran?", "An', id="cut"),
         pytest.param("How old is Maeve?\n\nhow old is maeve?\nHow old is Oran?", id="a repeat"),
     ],
@@ -247,7 +244,7 @@ def test_more_wordings_than_asked_for_are_left_out() -> None:
 
 
 def test_a_hypothetical_passage_is_one_text_without_its_label() -> None:
-    reply = '<think>…</think>Passage: "Maeve was born in 1901.\nOran was born in 1903."'
+    reply = 'Passage: "Maeve was born in 1901.\nOran was born in 1903."'
     passage = hypothetical_passage(_QUESTION, complete=_says(reply))
     assert passage == "Maeve was born in 1901. Oran was born in 1903."
 

@@ -8,12 +8,11 @@ with a line that no document can foresee, because it comes from a digest of the 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ... import prompt_texts
+from ...prompt_texts import fill
 from ..checks.orders import without_faked_lines
 from ..language import ABSTENTION, Language
 
@@ -77,15 +76,9 @@ def _texts(
     return system, user
 
 
-@cache
 def load(stage: str, language: Language) -> str:
     """The text of `<stage>.<language>.txt`."""
-    return (files(__package__) / f"{stage}.{language}.txt").read_text(encoding="utf8").strip()
-
-
-def fill(template: str, **values: str) -> str:
-    """Every `{name}` that has a value is replaced, in one pass: values are never filled again."""
-    return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
+    return prompt_texts.load(__package__, stage, language)
 
 
 def fence(*texts: str) -> str:

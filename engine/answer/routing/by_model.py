@@ -1,7 +1,7 @@
 """A language model's word on which way a question takes, where rules are in doubt.
 
 One short call. The reply is asked for as JSON and read from whatever comes: prose around it, other
-cases, a missing end, thinking before it. What says nothing, or two things at once, is no word.
+cases, a missing end. What says nothing, or two things at once, is no word.
 Knows nothing of rules, or of what happens without a word.
 """
 
@@ -13,9 +13,10 @@ from typing import Any, get_args
 
 from ...errors import ModelError
 from ...index.door import Prompt, find_json
+from ...prompt_texts import fill
 from ...types import Mode, Route
 from ..language import ABSTENTION, Language, language_of
-from ..prompts import fence, fill, load
+from ..prompts import fence, load
 from .reasons import by_word_of_model
 
 Ask = Callable[[Prompt], str]
@@ -34,7 +35,6 @@ CONFIDENCE = 0.85
 """What a model's word is worth."""
 _MAX_OUTPUT_TOKENS = 256
 _MAX_REASON = 160
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _NO_HELP: dict[Language, str] = {
     "en": "the model was no help: {error}",
     "zh": "模型未能判断：{error}",
@@ -76,7 +76,7 @@ def read_route(reply: str, language: Language = "en") -> Route | None:
             mode = _mode(str(fields.get("mode", "")))
             if mode is not None:
                 return _route(mode, str(fields.get("reason") or ""), language)
-    mode = _mode(_THINKING.sub(" ", reply))
+    mode = _mode(reply)
     return _route(mode, "", language) if mode is not None else None
 
 
