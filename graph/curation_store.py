@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from .curation import Curation
 from .errors import GraphInputError
-from .facts import generation, write_state
+from .facts import raise_generation
 from .schema import curations
 
 
@@ -61,8 +61,3 @@ def delete_curation(connection: Connection, number: int) -> None:
     if not gone.rowcount:
         raise GraphInputError(f"there is no decision {number}")
     raise_generation(connection)
-
-
-def raise_generation(connection: Connection) -> None:
-    """Say that what is derived is to be derived anew; until then it is read as it is."""
-    write_state(connection, "generation", str(generation(connection) + 1))

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from .curation_store import raise_generation
 from .descriptions import MAX_CHARACTERS, combined
-from .facts import batches
+from .facts import batches, raise_generation
 from .model import Entity, content_id
 from .name_facts import resolution
 from .relating import Ends, relation_ends

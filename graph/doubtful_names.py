@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlalchemy import Connection, select
 
 from .curation import decided
-from .curation_store import raise_generation, read_curations
-from .facts import batches
+from .curation_store import read_curations
+from .facts import batches, raise_generation
 from .judge_names import SAME, Judgement, NamedThing, NameQuestion
 from .judgement_store import put_judgements, read_judgements
 from .model import Entity, Name

@@ -20,8 +20,7 @@ from .correct import Correction
 from .draft import on_pages
 from .packing.merge import TextAt
 from .rounds import Reflection
-
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+from .sentences import Embed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..types import Passage
 from .extracts.dates import tells_a_life
 
 Tokens = Callable[[str], list[str]]
 SentenceSpans = Callable[[str], list[tuple[int, int]]]
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to unit vectors, one row a text."""
 
 LIFE = frozenset(("born", "birth", "die", "death", "出生", "生于", "去世", "逝世"))
 _HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")

@@ -145,7 +145,9 @@ def undo(
 
 
 def _show_entity(row: EntityRow) -> None:
-    where = f"{_counted(row.mentions, 'mention')} in {_counted(row.documents, 'document')}"
+    from .draw import counted
+
+    where = f"{counted(row.mentions, 'mention')} in {counted(row.documents, 'document')}"
     _say(f"{row.name} ({row.type}; {where}; {row.id})")
     for name in row.names:
         if len(row.names) > 1:
@@ -185,10 +187,6 @@ def _state(row: DecisionRow) -> str:
         return f"waits, for no document has the names {missing} now"
     acting = f"acts on {', '.join(repr(name) for name in row.entities)}"
     return f"{acting}; waits for {missing}" if missing else acting
-
-
-def _counted(number: int, word: str) -> str:
-    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def _say(line: str) -> None:

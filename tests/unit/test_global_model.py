@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.answer.checks.marks import Embed
 from engine.answer.checks.stage import Checks
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
@@ -21,6 +20,7 @@ from engine.answer.overviews.mapping import Mapped, map_batches, map_reports, re
 from engine.answer.overviews.replies import read_questions, read_ratings
 from engine.answer.overviews.written import best_points, reduce_with_model
 from engine.answer.packing.pack import Packed
+from engine.answer.sentences import Embed
 from engine.errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
 from engine.settings import CheckSettings
 from engine.types import Passage, Usage

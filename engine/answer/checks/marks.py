@@ -6,12 +6,7 @@ Knows nothing of what the numbers stand for; `citations` leads claims to sentenc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
-
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+from collections.abc import Mapping, Sequence
 
 _NUMBERS = r"\d{1,4}(?:\s*[,，、;；–—-]\s*\d{1,4})*"
 _MARK = re.compile(rf"[ \t]*[\[【［]\^?\s*({_NUMBERS})\s*[\]】］](?!\()")

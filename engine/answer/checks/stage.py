@@ -22,6 +22,7 @@ from ...types import Passage, Usage
 from ..draft import Draft, abstain
 from ..language import Language, language_of
 from ..packing.pack import Packed
+from ..sentences import Embed
 from .citations import written
 from .judge import (
     Consult,
@@ -31,7 +32,6 @@ from .judge import (
     read_verdicts,
     verify_prompt,
 )
-from .marks import Embed
 from .support import SupportReader
 from .verdicts import Reading, Verdict, read_claims
 

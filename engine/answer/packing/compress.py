@@ -18,9 +18,8 @@ from ...errors import ModelError
 from ...index.door import Prompt, find_json
 from ...types import Passage
 from ..language import language_of
-from ..parts import Embed
 from ..prompts import stage_prompt
-from ..sentences import Sentence, SentenceSpans, Tokens, split_passages
+from ..sentences import Embed, Sentence, SentenceSpans, Tokens, split_passages
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from ...errors import SourceError
 from ..content import Content, Member, ReadOptions, one_line
 from .members import distinct
-from .zipped import entries, past_members
+from .zipped import entries, is_left_behind, past_members
 from .zipped_names import legacy_codec
 
 _SMALL_BYTES = 1 << 20
@@ -39,7 +39,6 @@ _NAMED_BY_CONTENT = (
     (b"<html", ".html"),
     (b"<?xml", ".xml"),
 )
-_PASSED_OVER = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
 _GZIP_NAME, _GZIP_EXTRA = 0x08, 0x04
 
 
@@ -207,7 +206,7 @@ def _is_left_behind(name: str) -> bool:
     parts = [
         part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in (".", "..")
     ]
-    return any(part.startswith(".") or part.lower() in _PASSED_OVER for part in parts)
+    return is_left_behind("/".join(parts))
 
 
 def _single(packed: bytes, data: bytes) -> Member:

@@ -123,7 +123,7 @@ def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
     infos = _directory(data, options=options)
     decoder = NameDecoder(infos)
     kept = [(info, decoder.path(info)) for info in infos if not _is_folder_or_link(info)]
-    kept = [(info, path) for info, path in kept if not _is_left_behind(path)]
+    kept = [(info, path) for info, path in kept if not is_left_behind(path)]
     seen: set[str] = set()
     left = options.max_unpacked_bytes
     for position, (info, path) in enumerate(kept, start=1):
@@ -271,7 +271,8 @@ def _is_folder_or_link(info: zipfile.ZipInfo) -> bool:
     return info.is_dir() or info.filename.endswith("\\") or stat.S_ISLNK(mode)
 
 
-def _is_left_behind(path: str) -> bool:
+def is_left_behind(path: str) -> bool:
+    """Whether an entry is what a system left there: hidden, or of its own making."""
     parts = PurePosixPath(path).parts
     return any(part.startswith(".") or part.lower() in _PASSED_OVER for part in parts)
 

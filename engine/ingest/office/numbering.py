@@ -81,7 +81,7 @@ class Numbering:
                 self._load_level(level, id_)
         for number in root.iterfind(f"{W}num"):
             id_ = number.get(f"{W}numId", "")
-            self._abstract[id_] = _value(number, "abstractNumId")
+            self._abstract[id_] = value_of(number, "abstractNumId")
             for override in number.iterfind(f"{W}lvlOverride"):
                 place = whole(override.get(f"{W}ilvl"))
                 start = override.find(f"{W}startOverride")
@@ -91,11 +91,11 @@ class Numbering:
     def _load_level(self, level: _Element, abstract: str) -> None:
         place = whole(level.get(f"{W}ilvl"))
         self._levels[abstract][place] = Level(
-            format=_value(level, "numFmt") or "decimal",
-            text=_value(level, "lvlText"),
-            start=whole(_value(level, "start"), 1),
+            format=value_of(level, "numFmt") or "decimal",
+            text=value_of(level, "lvlText"),
+            start=whole(value_of(level, "start"), 1),
         )
-        style = _value(level, "pStyle")
+        style = value_of(level, "pStyle")
         if style:
             self._by_style[(abstract, style)] = place
 
@@ -130,6 +130,7 @@ def _chinese(number: int) -> str:
     return head + (_CHINESE_DIGITS[ones] if ones else "")
 
 
-def _value(element: _Element, name: str) -> str:
+def value_of(element: _Element, name: str) -> str:
+    """What a setting of a style, a list or a paragraph says; empty where it is not there."""
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")

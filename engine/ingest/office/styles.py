@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from .numbering import W
+from .numbering import W, value_of
 from .package import whole
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ def _style(id_: str, elements: dict[str, _Element]) -> Style:
     chain: list[_Element] = []
     while id_ in elements and elements[id_] not in chain and len(chain) < _MAX_BASES:
         chain.append(elements[id_])
-        id_ = _value(chain[-1], "basedOn")
-    names = [_value(element, "name") for element in chain]
+        id_ = value_of(chain[-1], "basedOn")
+    names = [value_of(element, "name") for element in chain]
     headings = (heading for element in chain if (heading := _heading(element)))
     lists = (element.find(f"{W}pPr/{W}numPr") for element in chain)
     numbering = next((found for found in lists if found is not None), None)
-    level = "" if numbering is None else _value(numbering, "ilvl")
+    level = "" if numbering is None else value_of(numbering, "ilvl")
     return Style(
         heading=next(headings, 0),
         title=names[0].lower() in ("title", "标题", "標題"),
         code=any(map(_CODE.search, names)),
-        list_id="" if numbering is None else _value(numbering, "numId"),
+        list_id="" if numbering is None else value_of(numbering, "numId"),
         list_level=whole(level) if level else None,
     )
 
@@ -65,10 +65,5 @@ def _heading(style: _Element) -> int:
     outline = style.find(f"{W}pPr/{W}outlineLvl")
     if outline is not None and 0 <= whole(outline.get(f"{W}val"), 9) < 9:
         return whole(outline.get(f"{W}val")) + 1
-    named = _HEADING.match(_value(style, "name"))
+    named = _HEADING.match(value_of(style, "name"))
     return int(named.group(1)) if named else 0
-
-
-def _value(element: _Element, name: str) -> str:
-    child = element.find(f"{W}{name}")
-    return "" if child is None else child.get(f"{W}val", "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..markdown_blocks import Block, code, heading, inline, item, joined, paragraph, pipe_table
 from .drawing import A, chart_blocks, diagram_blocks, line_of
 from .math import M, latex_of
-from .numbering import Numbering, W
+from .numbering import Numbering, W, value_of
 from .package import RELATIONSHIPS, Package, whole
 from .styles import NO_STYLE, Style, styles_of
 
@@ -75,15 +75,15 @@ class WordDocument:
         properties = element.find(f"{W}pPr")
         if properties is None:
             return NO_STYLE, "", 0
-        style_id = _value(properties, "pStyle")
+        style_id = value_of(properties, "pStyle")
         style = self._styles.get(style_id, NO_STYLE)
-        outline = whole(_value(properties, "outlineLvl"), 9)
+        outline = whole(value_of(properties, "outlineLvl"), 9)
         if outline < 9 and not style.title:
             style = style._replace(heading=outline + 1)
         own = properties.find(f"{W}numPr")
-        list_id = style.list_id if own is None else _value(own, "numId") or style.list_id
-        if own is not None and _value(own, "ilvl"):
-            return style, list_id, whole(_value(own, "ilvl"))
+        list_id = style.list_id if own is None else value_of(own, "numId") or style.list_id
+        if own is not None and value_of(own, "ilvl"):
+            return style, list_id, whole(value_of(own, "ilvl"))
         if style.list_level is not None:
             return style, list_id, style.list_level
         return style, list_id, self._numbering.level_of_style(list_id, style_id)
@@ -170,7 +170,7 @@ class WordDocument:
         properties = cell.find(f"{W}tcPr")
         span = 1
         if properties is not None:
-            span = min(max(whole(_value(properties, "gridSpan"), 1), 1), 100)
+            span = min(max(whole(value_of(properties, "gridSpan"), 1), 1), 100)
             merged = properties.find(f"{W}vMerge")
             continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
             if continued and at < len(above) and len(above[at]) <= _REPEATED_CELL_LIMIT:
@@ -231,8 +231,3 @@ def _cells(row: _Element) -> Iterator[_Element]:
 def _by_id(root: _Element | None, tag: str) -> dict[str, _Element]:
     found = [] if root is None else root.iterfind(f"{W}{tag}")
     return {element.get(f"{W}id", ""): element for element in found}
-
-
-def _value(element: _Element, name: str) -> str:
-    child = element.find(f"{W}{name}")
-    return "" if child is None else child.get(f"{W}val", "")
