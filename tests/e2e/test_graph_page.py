@@ -578,6 +578,17 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
         assert page.locator("#stage").bounding_box()["height"] > 250
 
 
+def test_in_a_narrow_window_title_and_buttons_stay_whole(
+    browser: Any, files: dict[str, Path]
+) -> None:
+    with opened(browser, files["many"], viewport={"width": 1000, "height": 700}) as page:
+        assert page.evaluate(
+            "[...document.querySelectorAll('h1, .tool')].every(e => e.scrollWidth <= e.clientWidth)"
+        )
+        heights = page.evaluate("[...document.querySelectorAll('.tool')].map(e => e.offsetHeight)")
+        assert len(set(heights)) == 1
+
+
 def test_the_page_speaks_chinese_to_who_reads_chinese_and_turns_to_english_when_asked(
     browser: Any, files: dict[str, Path]
 ) -> None:
