@@ -282,10 +282,7 @@ class CheckSettings(_Section):
     `right_from` on it is cut to its key sentences, below `wrong_below` it is refused, saying what
     was searched, between them more is looked for. `self_rag` spares greetings and sums the search
     and, where an answer is poor, tries up to `max_rounds` further queries (a model's; one without).
-    Without a model neither earned its place (`tests/benchmarks/stages.py`; answers that hold the
-    gold one, off, corrective, self_rag: HotpotQA .72 .72 .73, MuSiQue .37 .33 .37, CMRC .92 .92
-    .92, the sample .67 .69 .67, at 1 to 2 times the time; neither declines more of what nothing
-    says): both are off.
+    Without a model neither earned its place (`tests/benchmarks/stages.py`): both are off.
     """
 
     citations: Literal["keep", "flag", "drop"] = "flag"

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/fit_likeness.py
 
-To be run again whenever `engine/answer/prototypes.py` changes; a test says so.
+To be run again whenever `engine/answer/routing/prototypes.py` changes; a test says so.
 """
 
 from __future__ import annotations

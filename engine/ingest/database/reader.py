@@ -1,7 +1,7 @@
 """A database as a source: one document for its schema and one for each row.
 
-Only reads, and only what SQLAlchemy builds. What a row says is `database_rows`'s; how a database is
-reached, and how its refusals are told, `database_connection`'s. Knows nothing of chunks.
+Only reads, and only what SQLAlchemy builds. What a row says is `rows`'s; how a database is
+reached, and how its refusals are told, `connection`'s. Knows nothing of chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a database's tables and rows say as text: titles, labels, dates, templates, the schema.
 
-Pure functions of names and values; connections and queries are `database`'s and
-`database_connection`'s.
+Pure functions of names and values; connections are `connection`'s, queries `queries`'.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A page's text layer goes glyphs → pieces → columns → lines → Markdown; a page without one is
 recognised as a picture where that is asked for. The parts of this are pure and know nothing of
-PDFium but for `pdf_glyphs`, `pdf_rules`, `pdf_notes` and `pdf_scans`.
+PDFium but for `glyphs`, `rules`, `notes` and `scans`.
 """
 
 from __future__ import annotations
