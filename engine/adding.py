@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .choice import chosen, listed
+from .choice import Choice, listed
 from .documents import Documents
 from .estimate import Forecasts
 from .namespaces import id_in
@@ -67,7 +67,9 @@ class Adding:
             LibraryUnusable: the disk is full; what was committed is kept.
             SourceError: a namespace or metadata that cannot be.
         """
-        choice = chosen(include, exclude, tables, namespace, metadata)
+        choice = Choice(
+            include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
+        )
         return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
 
     def add_text(
@@ -85,7 +87,7 @@ class Adding:
             text,
             document_id=document_id,
             title=title,
-            choice=chosen((), (), (), namespace, metadata),
+            choice=Choice(namespace=namespace, metadata=metadata),
             progress=progress or silent,
         )
 
@@ -103,7 +105,7 @@ class Adding:
         """
         return self._documents.add_files(
             {document_id: Path(path) for document_id, path in files.items()},
-            choice=chosen((), (), (), namespace, metadata),
+            choice=Choice(namespace=namespace, metadata=metadata),
             progress=progress or silent,
         )
 
@@ -123,7 +125,7 @@ class Adding:
         """
         return self._documents.estimate(
             listed(sources),
-            choice=chosen(include, exclude, tables, namespace, None),
+            choice=Choice(include=include, exclude=exclude, tables=tables, namespace=namespace),
             forecast=self._forecasts.of,
             progress=progress or silent,
         )
@@ -148,7 +150,13 @@ class Adding:
         """
         return self._documents.sync(
             listed(sources),
-            choice=chosen(include, exclude, tables, namespace, metadata),
+            choice=Choice(
+                include=include,
+                exclude=exclude,
+                tables=tables,
+                namespace=namespace,
+                metadata=metadata,
+            ),
             dry_run=dry_run,
             progress=progress or silent,
         )
@@ -186,6 +194,6 @@ class Adding:
         """
         return self._documents.describe(
             id_in(namespace, document_id),
-            chosen((), (), (), namespace, metadata),
+            Choice(namespace=namespace, metadata=metadata),
             progress=progress or silent,
         )

@@ -20,6 +20,9 @@ class Choice:
 
     `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
     patterns of table names in databases. `metadata` None leaves what documents have.
+
+    Raises:
+        SourceError: a namespace or metadata that cannot be.
     """
 
     include: Sequence[str] = ()
@@ -28,32 +31,17 @@ class Choice:
     namespace: str = ""
     metadata: Mapping[str, MetaValue] | None = None
 
-
-def chosen(
-    include: Sequence[str],
-    exclude: Sequence[str],
-    tables: Sequence[str],
-    namespace: str,
-    metadata: Mapping[str, MetaValue] | None,
-) -> Choice:
-    """What a caller said, checked.
-
-    Raises:
-        SourceError: a namespace or metadata that cannot be.
-    """
-    check_namespace(namespace)
-    for key, value in (metadata or {}).items():
-        if not isinstance(value, (str, int, float, bool, tuple)):
-            raise SourceError(
-                f"metadata {key!r} is a {type(value).__name__}: "
-                "give text, a number, true or false, or a tuple of texts"
-            )
-        for text in (key, *(value if isinstance(value, tuple) else (value,))):
-            if isinstance(text, str) and storable(text) != text:
-                raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
-    return Choice(
-        include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
-    )
+    def __post_init__(self) -> None:
+        check_namespace(self.namespace)
+        for key, value in (self.metadata or {}).items():
+            if not isinstance(value, (str, int, float, bool, tuple)):
+                raise SourceError(
+                    f"metadata {key!r} is a {type(value).__name__}: "
+                    "give text, a number, true or false, or a tuple of texts"
+                )
+            for text in (key, *(value if isinstance(value, tuple) else (value,))):
+                if isinstance(text, str) and storable(text) != text:
+                    raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
 
 
 def listed(sources: T | Sequence[T]) -> list[T]:
