@@ -138,13 +138,15 @@ class Documents:
         forecast: Callable[[Iterable[SourceText]], Estimate],
         progress: Progress,
     ) -> Estimate:
-        """What a forecast says of those of these sources that are new or changed."""
+        """What a forecast says of those of these sources that are new or changed, and which of them
+        cannot be read."""
         named = Named.of(sources)
         found = self._find(named.paths, choice)
         with self._pool() as pool:
             known = _known(self._rows())
             intake = self._intake(known, Seen(self._library.path), choice, pool)
-            return forecast(self._feed(named, found, choice, progress)(intake))
+            estimate = forecast(self._feed(named, found, choice, progress)(intake))
+        return replace(estimate, failed=_failed(found, intake))
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
         """Remove documents by id, or as a file is named here; an archive's removes all it held."""
@@ -247,7 +249,7 @@ class Documents:
             changed=tuple(sorted(done & held.keys())),
             unchanged=tuple(sorted(intake.unchanged)),
             removed=tuple(sorted(missing)),
-            failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
+            failed=_failed(found, intake),
             passed_over=tuple(found.passed_over),
             notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
             pending=tuple(work.pending),
@@ -282,7 +284,7 @@ class Documents:
             changed=tuple(sorted(changed)),
             unchanged=tuple(sorted(unchanged)),
             removed=tuple(sorted(gone(rows, found, namespace=choice.namespace))),
-            failed=tuple(sorted({*found.failures, *intake.failures}, key=_by_source)),
+            failed=_failed(found, intake),
             passed_over=tuple(found.passed_over),
             notes=(*found.notes, *spared(rows, found, namespace=choice.namespace)),
         )
@@ -348,6 +350,11 @@ def _known(rows: Iterable[DocumentRow]) -> dict[str, Held]:
         )
         for row in rows
     }
+
+
+def _failed(found: Found, intake: Intake) -> tuple[SourceFailure, ...]:
+    """The sources that gave nothing, each once."""
+    return tuple(sorted({*found.failures, *intake.failures}, key=_by_source))
 
 
 def _by_source(failure: SourceFailure) -> tuple[str, str]:

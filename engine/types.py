@@ -328,12 +328,16 @@ class StageUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What adding sources would take: documents and chunks that are new, and each stage's calls."""
+    """What adding sources would take: documents and chunks that are new, and each stage's calls.
+
+    What `failed` cannot be read and is not counted.
+    """
 
     documents: int
     chunks: int
     stages: tuple[StageUsage, ...]
     notes: tuple[str, ...] = ()
+    failed: tuple[SourceFailure, ...] = ()
 
     @property
     def currency(self) -> str:

@@ -36,32 +36,25 @@ from .options import (
     TagOption,
     WhereOption,
     WithinOption,
+    effort_of,
     metadata_of,
+    mode_of,
     pattern_of,
 )
-from .session import conclude, library_or_none, opened, reading, settings_of, show, writing
+from .session import (
+    conclude,
+    exit_for,
+    library_or_none,
+    opened,
+    reading,
+    settings_of,
+    show,
+    writing,
+)
 from .tokens import token_app
 
 if TYPE_CHECKING:
     from ..types import IngestReport
-
-
-MODES = ("auto", "local", "global", "both")
-EFFORTS = ("low", "medium", "high")
-
-
-def mode_of(given: str) -> str:
-    """Which way a question takes; what is none of them is a command not understood."""
-    if given not in MODES:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
-    return given
-
-
-def effort_of(given: str | None) -> str | None:
-    """How much an overview may cost; None leaves it to the settings."""
-    if given is not None and given not in EFFORTS:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
-    return given
 
 
 app = command_group("loregraph")
@@ -135,6 +128,7 @@ def add(
                 progress=progress,
             )
         show_estimate(forecast, as_json=json_output)
+        exit_for(forecast.failed, done=forecast.documents > 0)
         return
     with writing(library, profile, create=True) as (engine, progress):
         report = engine.add(

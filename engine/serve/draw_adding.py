@@ -12,7 +12,7 @@ from ..types import EMPTY
 from .draw import ERRORS, counted, kept_by_provider, print_json, say, usage_line
 
 if TYPE_CHECKING:
-    from ..types import Estimate, IngestReport, PendingChunk, StageUsage
+    from ..types import Estimate, IngestReport, PendingChunk, SourceFailure, StageUsage
 
 _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 DONE = ("added", "changed", "unchanged", "removed")
@@ -41,7 +41,12 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     if report.usage.calls:
         say(f"  {usage_line(report.usage)}")
     _show_pending(report)
-    for failure in report.failed:
+    _show_failed(report.failed)
+
+
+def _show_failed(failures: Sequence[SourceFailure]) -> None:
+    """What gave nothing and why, one line each, to standard error."""
+    for failure in failures:
         if failure.is_empty:
             reason = failure.reason.removeprefix(f"{EMPTY}: ")
             say("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
@@ -90,6 +95,7 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
         say("  no language model is asked: it costs nothing")
     for note in estimate.notes:
         say(f"  note: {note}")
+    _show_failed(estimate.failed)
 
 
 def show_stages(stages: Sequence[StageUsage]) -> None:

@@ -13,6 +13,8 @@ from ..errors import SourceError
 from ..types import MetaValue
 
 DEFAULT_LIBRARY = Path("library")
+MODES = ("auto", "local", "global", "both")
+EFFORTS = ("low", "medium", "high")
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
     Path | None,
@@ -67,3 +69,17 @@ def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
     folders = sorted({Path(source).resolve() for source in sources})
     inside = [place.relative_to(each) for each in folders if place.is_relative_to(each)]
     return ["/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", each.as_posix()) for each in inside]
+
+
+def mode_of(given: str) -> str:
+    """Which way a question takes; what is none of them is a command not understood."""
+    if given not in MODES:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
+    return given
+
+
+def effort_of(given: str | None) -> str | None:
+    """How much an overview may cost; None leaves it to the settings."""
+    if given is not None and given not in EFFORTS:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
+    return given

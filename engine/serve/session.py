@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ..errors import LibraryNotFound
 if TYPE_CHECKING:
     from ..facade import KnowledgeEngine
     from ..settings import Settings
-    from ..types import IngestReport
+    from ..types import IngestReport, SourceFailure
 
 SOME_FAILED = 3
 INTERRUPTED = 130
@@ -34,9 +34,16 @@ def conclude(
     """
     show(report, as_json=as_json, file=file, planned=planned)
     done = report.added or report.changed or report.unchanged or report.removed
-    if report.failed and not done:
+    exit_for(report.failed, done=bool(done))
+    if report.pending:
+        raise typer.Exit(SOME_FAILED)
+
+
+def exit_for(failures: Sequence[SourceFailure], *, done: bool) -> None:
+    """End the command where sources failed: all of them, or some beside those that are `done`."""
+    if failures and not done:
         raise typer.Exit(1)
-    if report.pending or not all(failure.is_empty for failure in report.failed):
+    if not all(failure.is_empty for failure in failures):
         raise typer.Exit(SOME_FAILED)
 
 
