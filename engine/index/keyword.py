@@ -30,6 +30,8 @@ from .name_scores import Scores, inverse_frequency, name_scores, shortest
 from .tables import keywords
 
 K1, B = 1.2, 0.75
+TITLE_WEIGHT = 0.3
+"""The share of the title's own score, where this list alone retrieves."""
 FIELDS = ("title", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
@@ -52,7 +54,6 @@ class KeywordRetriever(BM25Retriever):
         library: where tokens are kept.
         tokens: text to tokens, the same for passages and questions.
         readable: text to 0–1, how much of it the embedding model can read; kept with the tokens.
-        title_weight: the share of the title's own score (used when retrieving by this list alone).
         top_k: how many nodes `retrieve` gives at most.
     """
 
@@ -62,13 +63,11 @@ class KeywordRetriever(BM25Retriever):
         *,
         tokens: Tokens,
         readable: Callable[[str], float],
-        title_weight: float = 0.3,
         top_k: int = 10,
     ) -> None:
         self._library = library
         self._tokens = tokens
         self._readable = readable
-        self._title_weight = title_weight
         self._guard = threading.Lock()
         self._built: _Built | None = None
         self.similarity_top_k = top_k
@@ -141,7 +140,7 @@ class KeywordRetriever(BM25Retriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with self._library.read() as connection:  # one picture for all steps
             found = self.field_scores(query_bundle.query_str)
-            total = found["body"] + self._title_weight * found["title"]
+            total = found["body"] + TITLE_WEIGHT * found["title"]
             order = np.lexsort((np.arange(total.size), -total))[: self.similarity_top_k]
             ids = self.chunk_ids
             best = [(ids[row], float(total[row])) for row in order if total[row] > 0]

@@ -19,9 +19,9 @@ from .fuse import rescale
 _LOGGER = logging.getLogger("loregraph.rerank")
 
 RERANK = "rerank"
+"""The name in `Passage.scores` of what the reranker gave."""
 ORDER_KEPT = "order kept"
 """How it is told that the judge failed."""
-"""The name in `Passage.scores` of what the reranker gave."""
 
 
 class Reranker(Protocol):
@@ -159,7 +159,11 @@ def with_rerank_score(passage: Passage, score: float) -> Passage:
     return replace(passage, score=score, scores={**passage.scores, RERANK: score})
 
 
-def shown_text(passage: Passage, *, limit_characters: int) -> str:
+SENT_CHARACTERS = 8_000
+"""How much of a passage a cross-encoder is sent; it reads no more anyway."""
+
+
+def shown_text(passage: Passage, *, limit_characters: int = SENT_CHARACTERS) -> str:
     """What a model reads of a passage: its title and headings, then its text, cut to the limit.
 
     Names that the text begins with anyway are not said twice.

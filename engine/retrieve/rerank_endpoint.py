@@ -29,16 +29,12 @@ class EndpointReranker:
         client: holds the address, the key, the time limit and the retries.
         model: the model that is asked for.
         base_url: for messages.
-        limit_characters: how much of a passage is sent; servers cut what their model cannot read.
     """
 
-    def __init__(
-        self, client: OpenAI, *, model: str, base_url: str, limit_characters: int = 8_000
-    ) -> None:
+    def __init__(self, client: OpenAI, *, model: str, base_url: str) -> None:
         self._client = client
         self._model = model
         self._name = f"reranker {model!r} at {base_url}"
-        self._limit_characters = limit_characters
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
         """The passages by falling score; those that the server left out follow in their order.
@@ -54,7 +50,7 @@ class EndpointReranker:
         body = {
             "model": self._model,
             "query": question,
-            "documents": [shown_text(p, limit_characters=self._limit_characters) for p in passages],
+            "documents": [shown_text(passage) for passage in passages],
         }
         with translated(self._name):
             reply = self._client.post("/rerank", cast_to=httpx.Response, body=body).json()

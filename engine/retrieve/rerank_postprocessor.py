@@ -44,7 +44,6 @@ class PostprocessorReranker:
         name: how messages call it.
         failures: what else than `USUAL_FAILURES` and errors of `openai` and `httpx` the vendor's
             client raises.
-        limit_characters: how much of a passage is sent; its model reads no more anyway.
     """
 
     def __init__(
@@ -53,12 +52,10 @@ class PostprocessorReranker:
         *,
         name: str,
         failures: Sequence[type[Exception]] = (),
-        limit_characters: int = 8_000,
     ) -> None:
         self._build = build
         self._name = name
         self._failures = (*USUAL_FAILURES, *failures)
-        self._limit_characters = limit_characters
         self._building = threading.Lock()
         self._turn = threading.Lock()  # tokenisers and torch models take one thread at a time
         self._built: BaseNodePostprocessor | ModelUnavailable | None = None
@@ -72,10 +69,9 @@ class PostprocessorReranker:
         """
         from llama_index.core.schema import NodeWithScore, TextNode
 
-        limit = self._limit_characters
         nodes = [
             NodeWithScore(
-                node=TextNode(id_=str(place), text=shown_text(each, limit_characters=limit)),
+                node=TextNode(id_=str(place), text=shown_text(each)),
                 score=each.score,
             )
             for place, each in enumerate(passages)
