@@ -32,7 +32,7 @@ from .words import CLASS_NOUNS
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-RULES_VERSION = 8
+RULES_VERSION = 9
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 

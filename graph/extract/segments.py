@@ -1,8 +1,8 @@
 """A text as its readers need it: sentences, each in a language, and a copy free of markup.
 
 The *shadow* of a text has the same length and the same offsets, with control characters, Markdown
-marks, addresses and half surrogates blanked, so that no language model trips over them. Knows
-nothing of names or grammar.
+marks, formulas, addresses and half surrogates blanked, so that no language model trips over them.
+Knows nothing of names or grammar.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _LETTERS_PER_HAN = 3
 _MARKUP = re.compile(
     r"""
     [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\u200b-\u200f\u2028\u2029]  # no text at all
+    | \$\$[^$]{1,2000}\$\$                         # formulas
+    | \$(?=[^$]{0,400}[\\^_])(?:[^$\n]|\n(?![ \t]{0,9}\n)){1,400}\$
+    | \{[a-z]{1,40}\}                             # what a transcriber marks: {vocalsound}
     | [*`~\\<>]                                   # emphasis, code, tags
     | ^[ \t]*\#{1,6}(?=[ \t])                     # headings
     | (?<!\w)_++ | (?<!_)_++(?!\w)               # emphasis again

@@ -282,8 +282,30 @@ def test_markup_is_blanked_without_moving_anything() -> None:
     assert shadow.index("Lantern") == text.index("Lantern")
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param(
+            "Let $\\overline{\\Delta} + \\Gamma_0$ be Borel.", "Let be Borel.", id="inline"
+        ),
+        pytest.param(
+            "So\n$$ \\bigl( E \\bigr)\n= 1 $$\nholds.", "So holds.", id="on its own lines"
+        ),
+        pytest.param("It cost $5, then $10.", "It cost $5, then $10.", id="prices"),
+        pytest.param("Pay $5_000.\n\nOr $x$.", "Pay $5_000. Or $x$.", id="paragraphs apart"),
+        pytest.param("{disfmarker} The lamp {vocalsound} .", "The lamp .", id="a transcriber's"),
+        pytest.param("{Ada Brine} and {Ada}", "{Ada Brine} and {Ada}", id="names in braces"),
+    ],
+)
+def test_formulas_and_transcribers_marks_are_no_prose(text: str, left: str) -> None:
+    assert " ".join(shadow_of(text).split()) == left
+
+
 _PIECES = st.sampled_from(
     [
+        "$",
+        "$$ \\Delta_0 ",
+        "{uh}",
         "Lin Ruoxi",
         "Dr. Holmes",
         " founded ",

@@ -56,6 +56,10 @@ minutes of quadratic time at this size."""
                 ("underscores in a word", f"a{'_' * SIZE}b"),
                 ("spaces before no heading", f"{' ' * SIZE}b"),
                 ("targets of links", "](a" * (SIZE // 3)),
+                ("dollars", "$" * SIZE),
+                ("formulas without an end", f"${'_' * 399}\n{' ' * 9}" * (SIZE // 409)),
+                ("one formula without an end", f"$${'_' * SIZE}"),
+                ("braces", "{a" * (SIZE // 2)),
                 ("lines", "\n" * SIZE),
             )
         ),
