@@ -76,7 +76,8 @@ def choose_embedding(
                 model=_guarded(model), identity=name, notes=_stays(names, place), held=kept
             )
     if kept or len(chain) == 1:
-        return ChosenEmbedding(model=_guarded(chain[0]), identity=names[0], held=kept)
+        model = _guarded(chain[0], holds_vectors=bool(kept))
+        return ChosenEmbedding(model=model, identity=names[0], held=kept)
     reasons: list[str] = []
     judge = reason_against or why_unusable
     for model, name in zip(chain, names, strict=True):
@@ -140,9 +141,11 @@ class GuardedEmbedding(WrappedEmbedding):
 
     Every `ModelUnavailable` becomes an `EmbeddingUnavailable` that says what to do. After one, the
     embedding of questions fails at once for `rest_seconds`, so that a server which hangs costs one
-    question its timeout and not each.
+    question its timeout and not each. `holds_vectors` is false of a library's only model until it
+    has embedded: then another one can still be chosen, which the error says.
     """
 
+    _holds_vectors: bool = PrivateAttr()
     _rest_seconds: float = PrivateAttr()
     _clock: Clock = PrivateAttr()
     _lock: threading.Lock = PrivateAttr()
@@ -153,10 +156,12 @@ class GuardedEmbedding(WrappedEmbedding):
         self,
         inner: BaseEmbedding,
         *,
+        holds_vectors: bool = True,
         rest_seconds: float = REST_SECONDS,
         clock: Clock = time.monotonic,
     ) -> None:
         super().__init__(inner)
+        self._holds_vectors = holds_vectors
         self._rest_seconds = rest_seconds
         self._clock = clock
         self._lock = threading.Lock()
@@ -175,15 +180,20 @@ class GuardedEmbedding(WrappedEmbedding):
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         try:
-            return super()._get_text_embeddings(texts)
+            vectors = super()._get_text_embeddings(texts)
         except ModelUnavailable as error:
             raise self._note(error) from error
+        self._holds_vectors = True
+        return vectors
 
     def _note(self, error: ModelUnavailable) -> EmbeddingUnavailable:
         reason = (
             f"{error}; this library's vectors are of {self.identity}, and no other model can embed"
             " for it: questions are answered by words and links alone meanwhile, and what was"
             " stored before is kept"
+            if self._holds_vectors
+            else f"{error}; this library has no vectors yet: add again when it answers, choose"
+            " another model (embedding.kind), or one that stands in (embedding.fallback)"
         )
         with self._lock:
             self._reason = reason
@@ -191,5 +201,7 @@ class GuardedEmbedding(WrappedEmbedding):
         return EmbeddingUnavailable(reason)
 
 
-def _guarded(model: BaseEmbedding) -> GuardedEmbedding:
-    return model if isinstance(model, GuardedEmbedding) else GuardedEmbedding(model)
+def _guarded(model: BaseEmbedding, *, holds_vectors: bool = True) -> GuardedEmbedding:
+    if isinstance(model, GuardedEmbedding):
+        return model
+    return GuardedEmbedding(model, holds_vectors=holds_vectors)

@@ -354,6 +354,20 @@ def test_a_dead_endpoint_gives_way_in_a_new_library_alone() -> None:
         kept.model.get_text_embedding_batch(["a text"])
 
 
+def test_the_only_model_of_a_library_without_vectors_may_be_changed_for_another(
+    openai_server: OpenAIServer,
+) -> None:
+    openai_server.answer_with(lambda request: Reply("away", status=503))
+    model = choose_embedding([_endpoint(openai_server.base_url)], held=[]).model
+    with pytest.raises(EmbeddingUnavailable, match=r"no vectors yet: .* \(embedding\.fallback\)"):
+        model.get_text_embedding_batch(["a text"])
+    openai_server.answer_with(lambda request: Reply())
+    model.get_text_embedding_batch(["a text"])
+    openai_server.answer_with(lambda request: Reply("away", status=503))
+    with pytest.raises(EmbeddingUnavailable, match="no other model can embed"):
+        model.get_text_embedding_batch(["another text"])
+
+
 def test_a_living_endpoint_is_taken_after_one_word(openai_server: OpenAIServer) -> None:
     living = _endpoint(openai_server.base_url)
     choice = choose_embedding([living, _tfidf()], held=[])
