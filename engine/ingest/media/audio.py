@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import SourceError
 from ...types import MetaValue
@@ -84,7 +84,7 @@ def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
     blocks: list[bytes] = []
     left = 2 * SAMPLES_A_SECOND * 3600 * _MAX_HOURS
     try:
-        with av.open(io.BytesIO(data), metadata_errors="replace") as container:
+        with av.open(io.BytesIO(data), **_tolerant(av.__version__)) as container:
             if not container.streams.audio:
                 raise SourceError("has no sound track: there is nothing to transcribe in it")
             tags = {**container.streams.audio[0].metadata, **container.metadata}
@@ -99,7 +99,17 @@ def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
     sound = np.frombuffer(b"".join(blocks), dtype=np.int16).astype(np.float32) / np.float32(32768)
     if not len(sound):
         raise SourceError("is empty: there is no sound in it")
-    return sound, {key.lower(): value for key, value in tags.items()}
+    return sound, {key.lower(): _whole(value) for key, value in tags.items()}
+
+
+def _whole(value: str) -> str:
+    """Without the halves of characters that PyAV, from version 19 on, makes of broken bytes."""
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _tolerant(version: str) -> dict[str, Any]:
+    """How PyAV is told to read tags in a broken encoding; version 19 does so unasked."""
+    return {"metadata_errors": "replace"} if int(version.split(".")[0]) < 19 else {}
 
 
 def _samples(container: object) -> Iterator[bytes]:
