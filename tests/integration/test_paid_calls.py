@@ -109,7 +109,7 @@ def _interruptible() -> None:
     "bad",
     [
         pytest.param(Reply(stall=True), id="a call in flight"),
-        pytest.param(Reply(status=503, headers={"Retry-After": "60"}), id="waiting to try again"),
+        pytest.param(Reply(status=503, headers={"Retry-After": "900"}), id="waiting to try again"),
     ],
 )
 def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
@@ -126,19 +126,21 @@ def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env=os.environ | _environment(openai_server),
+        env=os.environ | _environment(openai_server) | {"LOREGRAPH_LLM__TIMEOUT_SECONDS": "900"},
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=_interruptible,  # a shell may have told it to be deaf
     )
-    while len(openai_server.requests) < good + 2 and process.poll() is None:
+    # Once a server asks to be left alone, the other of two calls at a time may not begin any more.
+    sent = good + (2 if bad.stall else 1)
+    while len(openai_server.requests) < sent and process.poll() is None:
         time.sleep(0.02)
     _until_it_waits(process)  # it has read the replies that came
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=600)
     # It waited neither for the silent server nor for the time to ask again.
     assert openai_server.at_once == (2 if bad.stall else 0)
-    assert len(openai_server.requests) == good + 2
+    assert sent <= len(openai_server.requests) <= good + 2
     assert process.returncode == 130, said
     assert "interrupted" in said
 
