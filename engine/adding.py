@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .choice import Choice, listed
 from .documents import Documents
 from .estimate import Forecasts
-from .namespaces import id_in
+from .namespaces import qualified_id
 from .progress import Progress, silent
 from .types import Estimate, IngestReport, MetaValue
 
@@ -174,7 +174,7 @@ class Adding:
         """
         wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
         return self._documents.remove(
-            [id_in(namespace, name) for name in wanted], progress=progress or silent
+            [qualified_id(namespace, name) for name in wanted], progress=progress or silent
         )
 
     def describe(
@@ -193,7 +193,7 @@ class Adding:
             SourceError: a namespace or metadata that cannot be.
         """
         return self._documents.describe(
-            id_in(namespace, document_id),
+            qualified_id(namespace, document_id),
             Choice(namespace=namespace, metadata=metadata),
             progress=progress or silent,
         )

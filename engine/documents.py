@@ -27,9 +27,10 @@ from .ingest.workers.pool import ReaderPool
 from .models.budget import Budget
 from .models.fallback import ChosenEmbedding, refuse_mixture
 from .models.spending import spending
+from .namespaces import check_name
 from .progress import Progress
 from .settings import IngestSettings
-from .types import Estimate, IngestReport, SourceFailure, SourceText
+from .types import Estimate, IngestReport, PendingChunk, SourceFailure, SourceText
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -98,6 +99,8 @@ class Documents:
         self, files: Mapping[str, Path], *, choice: Choice, progress: Progress
     ) -> IngestReport:
         """Add files under ids of the caller's; where they lie is not kept."""
+        for name in files:
+            check_name(name)
         sources = [FileSource(id=name, path=path) for name, path in sorted(files.items())]
         count = len(sources)
 
@@ -252,13 +255,20 @@ class Documents:
             failed=_failed(found, intake),
             passed_over=tuple(found.passed_over),
             notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
-            pending=tuple(work.pending),
+            pending=self._pending_in(choice.namespace, work.pending),
             chunks=work.chunks,
             embedded=work.embedded,
             extracted=work.extracted,
             usage=spent.total,
             seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
         )
+
+    def _pending_in(
+        self, namespace: str, pending: Sequence[PendingChunk]
+    ) -> tuple[PendingChunk, ...]:
+        """Return the pending chunks of a namespace; `engine.pending()` lists all."""
+        inside = {row.id for row in self._rows() if row.namespace == namespace}
+        return tuple(each for each in pending if each.document_id in inside)
 
     def _embedding_notes(self, is_stored: bool) -> tuple[str, ...]:
         """What a report says of the embedding model: only where something was embedded with it."""

@@ -53,7 +53,7 @@ def _missing_from(
         if row.path is None or row.source in there:
             continue
         by_id = inside is not None and row.source.startswith(inside)
-        by_path = row.namespace == namespace and Path(row.path).is_relative_to(folder)
-        if by_id or by_path:
+        by_path = Path(row.path).is_relative_to(folder)
+        if row.namespace == namespace and (by_id or by_path):
             missing.add(row.id)
     return missing

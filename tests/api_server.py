@@ -31,7 +31,7 @@ _ADDRESS = re.compile(rb"listens at (https?://\S+)")
 
 
 class ApiServer:
-    """Started by `with`, ended by SIGTERM; `library` is inside `folder`."""
+    """Started by `with`, ended by SIGTERM; `library` is inside `folder` unless it is given."""
 
     def __init__(
         self,
@@ -40,9 +40,10 @@ class ApiServer:
         env: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
         models: bool = False,
+        library: Path | None = None,
     ) -> None:
         self.folder = folder
-        self.library = folder / "library"
+        self.library = library or folder / "library"
         self.url = ""
         inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
         plain = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "", "COLUMNS": "80"}

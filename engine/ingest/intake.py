@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SourceError
-from ..namespaces import id_in
+from ..namespaces import check_name, id_in
 from ..settings import IngestSettings
 from ..types import MetaValue, SourceFailure, SourceText
 from .database.reader import DatabaseNote, DatabaseOptions, database_source, read_database
@@ -196,6 +196,7 @@ class Intake:
         limit = self.settings.max_document_characters
         for document in documents:
             try:
+                check_name(document.id_)
                 source = read_llama_document(document, max_characters=limit)
             except SourceError as error:
                 self.fail(document.id_, error)
@@ -206,6 +207,7 @@ class Intake:
         """One text in hand, if it is new or changed."""
         limit = self.settings.max_document_characters
         try:
+            check_name(document_id)
             source = read_text(text, document_id=document_id, title=title, max_characters=limit)
         except SourceError as error:
             self.fail(document_id, error)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import NotAllowed
 from ..ingest.sources import find_sources
 from ..namespaces import check_namespace
+from ..types import IngestReport
 
 _WEB = re.compile(r"https?://\S+", re.IGNORECASE)
 _OTHER_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_ADDRESS = re.compile(r"https?://[^\s'\"),;]+", re.IGNORECASE)
 _SPECIAL = re.compile(r"([\\*?\[\] !#])")
 _LONGEST_SOURCE = 4_000
 
@@ -90,6 +92,19 @@ class Admitted:
 
     source: str
     include: tuple[str, ...] = ()
+
+
+def without_addresses(report: IngestReport) -> IngestReport:
+    """Return a report that names no server address, for callers confined to namespaces."""
+
+    def hide(text: str) -> str:
+        return _ADDRESS.sub("(address not shown)", text)
+
+    return replace(
+        report,
+        notes=tuple(map(hide, report.notes)),
+        pending=tuple(replace(each, reason=hide(each.reason)) for each in report.pending),
+    )
 
 
 def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError, UnknownName
 from ..types import IngestReport, MetaValue
 from .call import Call, Result
-from .rights import admitted_source
+from .rights import Rights, admitted_source, without_addresses
 from .values import AddDocumentArguments, AddTextArguments, Changed, Metadata, RemoveArguments
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> R
         namespace=namespace,
         progress=call.progress,
     )
-    return _result(report)
+    return _result(report, call.rights)
 
 
 def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Call) -> Result:
@@ -42,7 +42,7 @@ def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Ca
         namespace=namespace,
         progress=call.progress,
     )
-    return _result(report)
+    return _result(report, call.rights)
 
 
 def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Result:
@@ -53,7 +53,7 @@ def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Resu
         raise UnknownName(f"no document {wanted.document_id!r}: `list_documents` shows the ids")
     for one in found:
         rights.home(one.namespace)
-    return _result(engine.remove(wanted.document_id, progress=call.progress))
+    return _result(engine.remove(wanted.document_id, progress=call.progress), rights)
 
 
 def _made_from(text: str) -> str:
@@ -67,8 +67,10 @@ def _metadata(given: Metadata) -> Mapping[str, MetaValue] | None:
     return {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
 
 
-def _result(report: IngestReport) -> Result:
+def _result(report: IngestReport, rights: Rights) -> Result:
     """What was done; raises `SourceError` where nothing was."""
+    if rights.reads is not None:
+        report = without_addresses(report)
     failed = tuple(f"{one.source}: {one.reason}" for one in report.failed)
     done = report.added or report.changed or report.unchanged or report.removed
     if failed and not done:

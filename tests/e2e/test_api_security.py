@@ -61,6 +61,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 @pytest.fixture(scope="module")
+def tokenless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A server on loopback that knows no token."""
+    with ApiServer(tmp_path_factory.mktemp("tokenless")) as running:
+        running.add_text("Captain Ada Brine lit the lamp at Gull Quay.", document_id="lamp")
+        yield running
+
+
+@pytest.fixture(scope="module")
 def tokens(server: ApiServer) -> Tokens:
     """Made while the server runs: from then on it asks for them."""
     return Tokens(
@@ -96,6 +104,7 @@ EVERYTHING = [
     ("GET", "/v1/graph/communities"),
     ("GET", "/v1/graph/communities/x"),
     ("GET", "/v1/graph/page"),
+    ("POST", "/v1/graph/page"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/loregraph"),
     ("POST", "/v1/chat/completions"),
@@ -358,6 +367,51 @@ def test_a_page_of_another_origin_cannot_post(
     assert "access-control-allow-origin" not in read.headers
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(("method", "path"), EVERYTHING)
+def test_without_a_token_nothing_runs_for_another_origin(
+    tokenless: ApiServer, method: str, path: str, site: str
+) -> None:
+    said_by_browsers = (
+        {"Sec-Fetch-Site": site},
+        {"Origin": "https://evil.example"},
+        {"Referer": "https://evil.example/page"},
+        {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    )
+    with tokenless.client() as client:
+        for headers in said_by_browsers:
+            refused = client.request(method, path, headers=headers)
+            assert (refused.status_code, refused.json()["type"]) == (
+                403,
+                "urn:loregraph:problem:origin",
+            ), (method, path, headers)
+
+
+def test_without_a_token_the_page_itself_programs_and_links_to_it_get_in(
+    tokenless: ApiServer,
+) -> None:
+    with tokenless.client() as client:
+        navigated = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        assert client.get("/", headers=navigated).status_code == 200
+        for headers in (
+            {},
+            {"Sec-Fetch-Site": "same-origin"},
+            {"Sec-Fetch-Site": "none"},
+            {"Origin": tokenless.url},
+            {"Referer": f"{tokenless.url}/"},
+        ):
+            assert client.get("/v1/stats", headers=headers).status_code == 200
+
+
+def test_no_get_answers_a_question(tokenless: ApiServer) -> None:
+    with tokenless.client() as client:
+        refused = client.get("/v1/graph/page", params={"question": "Who is Ada Brine?"})
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+        page = client.post("/v1/graph/page", json={"question": "Who is Ada Brine?"})
+        assert page.status_code == 200
+        assert page.headers["content-type"].startswith("text/html")
+
+
 def test_a_form_cannot_be_taken_for_json(server: ApiServer, tokens: Tokens) -> None:
     body = json.dumps({"text": "x"})
     with server.client(tokens.admin) as client:
@@ -444,7 +498,7 @@ def test_bodies_over_the_limit_are_refused(server: ApiServer, tokens: Tokens) ->
         file = {"files": ("big.txt", b"x" * 2_100_000)}
         assert client.post("/v1/documents", files=file).status_code == 413
         assert client.get("/v1/health").status_code == 200
-    assert not list((server.library / "incoming").glob("*/*"))
+    assert not list((server.library / "incoming").glob("*/*/*"))
 
 
 def raw(server: ApiServer, sent: bytes, *, token: str) -> socket.socket:

@@ -114,19 +114,55 @@ def test_a_list_of_tokens_that_is_broken_lets_nobody_in(tmp_path: Path) -> None:
             assert client.get("/v1/stats").status_code == 200
 
 
-def test_a_job_in_hand_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
-    """What it had not committed is sent again; the library is sound."""
-    text = "Captain Ada Brine met Orrin Vale at Gull Quay on day {}. It rained.\n\n"
+BIG = "".join(f"Captain Ada Brine met Orrin Vale on day {n}. It rained.\n\n" for n in range(9_000))
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_an_accepted_upload_is_added_by_the_next_server(tmp_path: Path, end: str) -> None:
     with ApiServer(tmp_path) as server, server.client() as client:
-        big = "".join(map(text.format, range(20_000))).encode()
-        sent = client.post("/v1/documents", files=[("files", ("big.md", big))])
-        job = sent.json()["job"]
-        server.stop()
+        sent = client.post("/v1/documents", files=[("files", ("big.md", BIG.encode()))])
+        later = client.post("/v1/documents", files=[("files", ("small.md", b"It was calm."))])
+        getattr(server, end)()
     assert "Traceback" not in server.log()
     with ApiServer(tmp_path) as server, server.client() as client:
-        assert client.get(f"/v1/jobs/{job}").json()["state"] == "interrupted"
-        assert not list(server.library.glob("incoming/*"))
-        assert client.get("/v1/health").status_code == 200
+        for job, name in ((sent.json()["job"], "big.md"), (later.json()["job"], "small.md")):
+            assert server.finished(job)["state"] == "done"
+            assert client.get(f"/v1/documents/{name}").status_code == 200
+        assert not list(server.library.glob("incoming/*/*/"))
+
+
+def test_two_servers_of_one_library_lose_no_upload(tmp_path: Path) -> None:
+    """Neither the second one's start nor its end touches what the first one owes."""
+    names = [f"{number}.md" for number in range(12)]
+    with ApiServer(tmp_path) as first, first.client() as client:
+        sent = client.post("/v1/documents", files=[("files", ("big.md", BIG.encode()))])
+        jobs = [sent.json()["job"]]
+        for name in names[:6]:
+            files = [("files", (name, f"The lamp of {name} was lit.".encode()))]
+            jobs.append(client.post("/v1/documents", files=files).json()["job"])
+        beside = ApiServer(tmp_path / "second", library=first.library)
+        with beside as second, second.client() as other:
+            for name in names[6:]:
+                files = [("files", (name, f"The lamp of {name} was lit.".encode()))]
+                job = other.post("/v1/documents", files=files).json()["job"]
+                assert second.finished(job)["state"] == "done"
+                assert client.get(f"/v1/jobs/{job}").json()["state"] == "done"
+        assert [first.finished(job)["state"] for job in jobs] == ["done"] * len(jobs)
+        held = {row["id"] for row in client.get("/v1/documents").json()["items"]}
+    assert held == {"big.md", *names}
+
+
+def test_a_job_whose_upload_is_missing_has_failed(tmp_path: Path) -> None:
+    with ApiServer(tmp_path) as server, server.client() as client:
+        client.post("/v1/documents", files=[("files", ("big.md", BIG.encode()))])
+        files = [("files", ("small.md", b"It was calm."))]
+        job = client.post("/v1/documents", files=files).json()["job"]
+        (found,) = server.library.glob("incoming/*/*/small.md")
+        found.unlink()
+        done = server.finished(job)
+    assert done["state"] == "failed"
+    assert "'small.md'" in done["error"]
+    assert "send it again" in done["error"]
 
 
 def test_another_origin_may_call_where_settings_say_so(tmp_path: Path) -> None:

@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
+from llama_index.core.schema import Document
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
 from openai_server import Reply
 
 from engine import KnowledgeEngine
-from engine.errors import NotAllowed, QuestionError, UnknownName
+from engine.errors import NotAllowed, QuestionError, SourceError, UnknownName
+from engine.settings import Settings
 from engine.tools.call import LONGEST_ANSWER, Call
 from engine.tools.definitions import TOOLS
-from engine.tools.rights import ALL_RIGHTS
+from engine.tools.rights import ALL_RIGHTS, without_addresses
 from engine.tools.values import FoundPassages
 
 OpenEngine = Callable[..., KnowledgeEngine]
@@ -221,6 +223,55 @@ def test_nothing_of_another_namespace_is_reached_by_any_tool(engine: KnowledgeEn
     with pytest.raises(QuestionError, match="namespace: unknown argument"):
         tools["search"].call(question="ledger", namespace="south")
     assert engine.document_text("south::ledger") == LEDGER
+
+
+@pytest.mark.parametrize("name", ["south::ledger", "::ledger", "x::y"])
+def test_an_id_that_is_given_reaches_into_no_other_namespace(
+    engine: KnowledgeEngine, tmp_path: Path, name: str
+) -> None:
+    for access in ({"namespace": ""}, {"namespace": None}):
+        tools = named(engine.tools(read_only=False, **access))
+        with pytest.raises(SourceError, match="separates namespaces"):
+            tools["add_text"].call(text="It is mine now.", document_id=name)
+    report = engine.add_text("It is mine now.", document_id=name)
+    assert [row.source for row in report.failed] == [name]
+    report = engine.add([Document(id_=name, text="It is mine now.")])
+    assert [row.source for row in report.failed] == [name]
+    (tmp_path / "one.md").write_text("It is mine now.", encoding="utf8")
+    with pytest.raises(SourceError, match="separates namespaces"):
+        engine.add_files({name: tmp_path / "one.md"})
+    assert engine.document_text("south::ledger") == LEDGER
+
+
+def test_a_file_whose_name_looks_like_an_id_is_added_under_an_escaped_one(
+    engine: KnowledgeEngine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "south::ledger.txt").write_text("It is mine.", encoding="utf8")
+    report = engine.add(folder / "south::ledger.txt")
+    assert report.added == ("south:%3Aledger.txt",)
+    assert engine.document_text("south::ledger") == LEDGER
+    assert engine.sync(folder / "south::ledger.txt").removed == ()
+    engine.remove(report.added)
+
+
+def test_a_report_lists_what_is_pending_in_its_own_namespace(tmp_path: Path) -> None:
+    settings = Settings.model_validate(
+        {
+            "embedding": {"kind": "none"},
+            "graph": {"spacy_model": "none", "extractor": "llm"},
+            "llm": {"kind": "openai_like", "model": "m", "base_url": "http://127.0.0.1:9/v1",
+                    "retries": 0},
+        }
+    )  # fmt: skip
+    with KnowledgeEngine.open(tmp_path / "library", settings=settings) as engine:
+        engine.add_text("Xenia Morrow owes ten crowns.", document_id="debt", namespace="south")
+        report = engine.add_text("Ada Brine lit the lamp.", document_id="lamp", namespace="north")
+        assert [each.document_id for each in report.pending] == ["north::lamp"]
+        assert {each.document_id for each in engine.pending()} == {"north::lamp", "south::debt"}
+        assert "127.0.0.1" in report.pending[0].reason
+        assert "127.0.0.1" not in repr(without_addresses(report))
 
 
 def test_readable_text_has_an_end_and_values_are_whole(

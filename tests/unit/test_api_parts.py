@@ -252,7 +252,7 @@ def test_more_jobs_than_may_wait_are_refused() -> None:
         threading.Event().wait(0.01)
     jobs.submit(job("b", "b"), wait)
     with pytest.raises(Problem, match="wait already"):
-        jobs.submit(job("c", "c"), wait, after=lambda: discarded.append("c"))
+        jobs.submit(job("c", "c"), wait, after=lambda _state: discarded.append("c"))
     assert discarded == ["c"]
     go.set()
     assert until_over(jobs, "a").state == "done"

@@ -24,6 +24,7 @@ from .gate import Gate
 from .heads import Heads
 from .metrics import Measured
 from .service import Service
+from .upload_jobs import take_over_uploads
 
 if TYPE_CHECKING:
     from ..mcp_http import McpPart
@@ -110,6 +111,7 @@ def create_app(
         else engine_or_path
     )
     service = Service(engine, settings=settings, place=engine.path)
+    take_over_uploads(service)
     agents = _for_agents(service) if settings.serve.mcp else None
 
     @asynccontextmanager

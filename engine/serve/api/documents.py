@@ -16,7 +16,6 @@ from pydantic import BaseModel
 
 from ...index.catalogue import DocumentInfo, TextWindow
 from ...namespaces import SEPARATOR, check_namespace, id_in
-from ...progress import Progress
 from ...types import IngestReport, MetaValue
 from . import cursors
 from .cursors import Cursor, Limit, Page
@@ -33,7 +32,9 @@ from .shapes import (
     Where,
     metadata_in,
     metadata_in_text,
+    report_for,
 )
+from .upload_jobs import submit_upload
 from .uploads import Upload, no_room, take_in
 
 router = APIRouter(prefix="/v1", tags=["documents"])
@@ -161,16 +162,6 @@ async def add_text(
     if SEPARATOR in name or not name.isprintable() or not name.strip():
         raise Problem(422, "document-id", f"document_id: {SEPARATOR!r} is for namespaces")
 
-    def add(progress: Progress) -> IngestReport:
-        return service.engine.add_text(
-            wanted.text,
-            document_id=name,
-            title=wanted.title,
-            metadata=given,
-            namespace=wanted.namespace,
-            progress=progress,
-        )
-
     job = _job(
         "add",
         wanted.namespace,
@@ -178,7 +169,9 @@ async def add_text(
         parts=[(name, digest), ("title", wanted.title)],
         given=given,
     )
-    return await _outcome(service, service.jobs.submit(job, add), response)
+    text = {"document_id": name, "title": wanted.title, "text": wanted.text}
+    work = partial(submit_upload, service, job, given=given, text=text)
+    return await _outcome(service, await service.looking.run(work), response, caller)
 
 
 @router.get("/documents/{id:path}", summary="One document")
@@ -210,7 +203,7 @@ async def describe_document(
     submitted = service.jobs.submit(
         job, lambda progress: service.engine.describe(id, given, progress=progress)
     )
-    return await _outcome(service, submitted, response)
+    return await _outcome(service, submitted, response, caller)
 
 
 @router.delete(
@@ -235,7 +228,7 @@ async def remove_document(
     submitted = service.jobs.submit(
         job, lambda progress: service.engine.remove(id, progress=progress)
     )
-    return await _outcome(service, submitted, response)
+    return await _outcome(service, submitted, response, caller)
 
 
 def _taken_in(
@@ -256,16 +249,9 @@ def _taken_in(
         service.incoming.discard(folder)
         raise
     parts = [(each.name, each.sha256) for each in uploads]
-    job = service.jobs.submit(
-        _job("add", namespace, documents, parts=parts, given=given),
-        lambda progress: service.engine.add_files(
-            {each.name: each.path for each in uploads},
-            metadata=given,
-            namespace=namespace,
-            progress=progress,
-        ),
-        after=lambda: service.incoming.discard(folder),
-    )
+    job = _job("add", namespace, documents, parts=parts, given=given)
+    names = [each.name for each in uploads]
+    job = submit_upload(service, job, given=given, files=names, folder=folder)
     return Accepted(job=job.id, state=job.state, documents=documents, unchanged=False)
 
 
@@ -288,7 +274,9 @@ def _is_held(service: Service, name: str, upload: Upload, given: Metadata) -> bo
     )
 
 
-async def _outcome(service: Service, job: Job, response: Response) -> IngestReport | JobStatus:
+async def _outcome(
+    service: Service, job: Job, response: Response, caller: Principal
+) -> IngestReport | JobStatus:
     """The report of a job that is soon over, else the job; waits beside everything else."""
     now = job
     for _ in range(round(_WAIT_SECONDS / _LOOK_SECONDS)):
@@ -299,9 +287,9 @@ async def _outcome(service: Service, job: Job, response: Response) -> IngestRepo
     if now.state == "failed":
         raise Problem(503, "not-done", now.error or "it could not be done")
     if now.report is not None:
-        return now.report
+        return report_for(caller, now.report)
     response.status_code = 202
-    return JobStatus.of(now)
+    return JobStatus.of(now, caller)
 
 
 async def _visible(service: Service, caller: Principal, name: str) -> DocumentInfo:

@@ -29,8 +29,8 @@ from . import cursors
 from .cursors import Cursor, Limit, Page
 from .lanes import Lane
 from .problems import Problem
-from .service import Caller, ServiceHere
-from .shapes import Namespace, Where
+from .service import Caller, Service, ServiceHere
+from .shapes import Filters, Namespace, Question, Where
 
 router = APIRouter(prefix="/v1/graph", tags=["graph"])
 Found = TypeVar("Found")
@@ -49,7 +49,7 @@ class View:
     engine: KnowledgeEngine
     lane: Lane
     namespace: str | frozenset[str] | None
-    filters: list[str] | None
+    filters: Filters
 
     @property
     def graph(self) -> Exploration:
@@ -167,13 +167,35 @@ async def page(
     focus: Annotated[str, Query(max_length=1_000, description="An entity to begin at.")] = "",
     hops: Annotated[int, Query(ge=1, le=6)] = 1,
     community: Annotated[str | None, Query(max_length=1_000)] = None,
-    question: Annotated[str, Query(max_length=4_000)] = "",
+    question: Annotated[
+        str, Query(max_length=4_000, description="Refused here: answering may cost, so POST it.")
+    ] = "",
 ) -> Response:
-    """One page that holds the graph, or a part of it, and asks nothing of any network.
+    """Return one offline page that holds the graph, or a part of it.
 
     It holds what the token may see, and nothing of other documents.
     """
-    draw = partial(_page, view, focus=focus, hops=hops, community=community, question=question)
+    if question:
+        raise Problem(405, "method", "question: send it by POST", headers={"Allow": "POST"})
+    return await _drawn(
+        service, partial(_page, view, focus=focus, hops=hops, community=community, question="")
+    )
+
+
+@router.post(
+    "/page",
+    summary="The graph behind an answer as a page",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {}}}},
+)
+async def page_of_answer(service: ServiceHere, caller: Caller, wanted: Question) -> Response:
+    """Answer a question; return one offline page with the part of the graph behind the answer."""
+    view = View(service.engine, service.looking, caller.within(wanted.namespace), wanted.filters)
+    draw = partial(_page, view, focus="", hops=1, community=None, question=wanted.question)
+    return await _drawn(service, draw)
+
+
+async def _drawn(service: Service, draw: Callable[[], bytes]) -> Response:
     html = await service.asking.run(draw)
     headers = {"Content-Security-Policy": _PAGE_POLICY}
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)

@@ -1,9 +1,9 @@
 """What every request passes before a route sees it: host, origin, token, rate.
 
 A page of another site that a browser has open must not reach a server on loopback: neither under a
-name that was made to point here (the host is checked) nor by a form or a script that posts (the
-origin is checked, and bodies are JSON). Forwarded headers are not believed. Knows nothing of routes
-but which of them are open to all.
+name that was made to point here (the host is checked) nor by a form, a script or a picture (the
+origin is checked, and bodies are JSON). Without a token nothing that reads or costs runs for
+another origin, whatever the method. Forwarded headers are not believed.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ class Gate:
         if path in _OPEN_PATHS or path.startswith(_OPEN_BELOW) or scope["method"] == "OPTIONS":
             return NOBODY
         principal = self._known(headers, address=_address(scope))
+        if principal is LOCAL:
+            self._check_origin(headers)
         self._check_rate(principal.id if principal is not LOCAL else _address(scope))
         return principal
 
@@ -96,15 +98,20 @@ class Gate:
             raise Problem(421, "host", detail)
 
     def _check_origin(self, headers: Headers) -> None:
-        """A browser says where a request comes from; other programs send no `Origin`."""
-        origin = headers.get("origin")
-        if origin is None:
-            foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        else:
-            own = urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != ""
-            foreign = not own and origin not in self._origins
+        """Refuse another origin, which browsers name; other programs send none of these headers."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin is not None:
+            foreign = not self._is_own(origin, headers) and origin not in self._origins
+        elif site is not None:
+            foreign = site in ("cross-site", "same-site")
+        else:  # an older browser
+            referer = headers.get("referer")
+            foreign = referer is not None and not self._is_own(referer, headers)
         if foreign:
             raise Problem(403, "origin", "a page of another origin may not do this here")
+
+    def _is_own(self, url: str, headers: Headers) -> bool:
+        return _netloc(url) == headers.get("host", "").lower() != ""
 
     def _known(self, headers: Headers, *, address: str) -> Principal:
         try:
@@ -193,6 +200,13 @@ def with_security_headers(send: Send) -> Send:
         await send(message)
 
     return wrapped
+
+
+def _netloc(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _address(scope: Scope) -> str:

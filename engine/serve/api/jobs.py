@@ -1,8 +1,8 @@
 """Work that writes to the library, one piece at a time, told of while it goes on.
 
 A queue of so many and one thread: a library has one writer. What a job is and how it ended is kept
-in a small file, so that it is still told after a restart; one that was waiting or running then is
-`interrupted`, and what it was to add has to be sent again. Knows nothing of what its work does.
+in a small file, so that it is still known after a restart. A job that was waiting or running then
+is resumed where its upload is still there, else `interrupted`: it has to be sent again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .problems import Problem, problem_of
 Kind = Literal["add", "describe", "remove"]
 State = Literal["queued", "running", "done", "failed", "interrupted"]
 Work = Callable[[Progress], IngestReport]
+After = Callable[[State], None]
 _OPEN: tuple[State, ...] = ("queued", "running")
 _REMEMBERED = 500
 _OWN_FAULT = "the server failed at this; its log says more"
@@ -63,22 +64,45 @@ class Jobs:
     Args:
         file: where jobs are remembered; None remembers them only while this lives.
         most_waiting: how many may wait.
+        elsewhere: the job files of other servers of this library.
     """
 
-    def __init__(self, file: Path | None, *, most_waiting: int) -> None:
+    def __init__(
+        self,
+        file: Path | None,
+        *,
+        most_waiting: int,
+        elsewhere: Callable[[], Sequence[Path]] = lambda: (),
+    ) -> None:
         self._file = file
+        self._elsewhere = elsewhere
         self._most_waiting = most_waiting
         self._guard = threading.Lock()
-        self._jobs: OrderedDict[str, Job] = OrderedDict(
-            (job.id, replace(job, state="interrupted") if not job.is_over else job)
-            for job in (_read(file) if file is not None else ())
-        )
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        if file is not None:
+            self.remember(file)
         self._closing = False
         self._open: set[Future[IngestReport]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="loregraph-job")
 
-    def submit(self, job: Job, work: Work, *, after: Callable[[], None] = lambda: None) -> Job:
-        """Queue work; `after` is called when it is over, however it ends.
+    def remember(self, file: Path) -> None:
+        """Take the jobs of an earlier server over; open ones were interrupted."""
+        with self._guard:
+            for job in _read(file):
+                self._jobs[job.id] = job if job.is_over else replace(job, state="interrupted")
+            self._forget_oldest()
+            self._save()
+
+    def resume(self, job: Job, work: Work, *, after: After) -> None:
+        """Queue an interrupted job again under its own id, however many wait."""
+        with self._guard:
+            self._jobs.pop(job.id, None)
+            self._jobs[job.id] = job
+            self._save()
+        self._start(job, work, after)
+
+    def submit(self, job: Job, work: Work, *, after: After = lambda _state: None) -> Job:
+        """Queue work; `after` is called with the state in which it ended.
 
         A job of this id that waits or runs, with nothing behind it about the same documents, is
         this one: it is given back, and the work is not done twice.
@@ -89,26 +113,28 @@ class Jobs:
         with self._guard:
             same = self._same(job)
             if same is not None:
-                after()
+                after("done")
                 return same
             waiting = sum(each.state == "queued" for each in self._jobs.values())
             if self._closing or waiting >= self._most_waiting:
-                after()
+                after("failed")
                 detail = f"{waiting} jobs wait already: send it again when some are done"
                 raise Problem(503, "busy", detail, headers={"Retry-After": "30"})
             job = replace(job, id=self._free_id(job.id))
             self._jobs[job.id] = job
             self._forget_oldest()
             self._save()
-        future = self._thread.submit(self._run, job.id, work)
-        self._open.add(future)
-        future.add_done_callback(partial(self._over, job.id, after))
+        self._start(job, work, after)
         return job
 
     def get(self, job_id: str) -> Job | None:
-        """One job; None where none of this id is known."""
+        """Return one job, of this server or another one; None for an unknown id."""
         with self._guard:
-            return self._jobs.get(job_id)
+            found = self._jobs.get(job_id)
+        if found is None or found.state == "interrupted":
+            others = (job for file in self._elsewhere() for job in _read(file))
+            return next((job for job in others if job.id == job_id), found)
+        return found
 
     def all(self) -> list[Job]:
         """All that are known, the latest first."""
@@ -135,6 +161,11 @@ class Jobs:
 
     # --- how --------------------------------------------------------------------------------
 
+    def _start(self, job: Job, work: Work, after: After) -> None:
+        future = self._thread.submit(self._run, job.id, work)
+        self._open.add(future)
+        future.add_done_callback(partial(self._over, job.id, after))
+
     def _run(self, job_id: str, work: Work) -> IngestReport:
         def progress(stage: str, done: int, total: int) -> None:
             self._update(job_id, stage=stage, done=done, total=total)
@@ -142,10 +173,11 @@ class Jobs:
         self._update(job_id, state="running", save=True)
         return work(progress)
 
-    def _over(self, job_id: str, after: Callable[[], None], future: Future[IngestReport]) -> None:
+    def _over(self, job_id: str, after: After, future: Future[IngestReport]) -> None:
         self._open.discard(future)
-        after()  # first: a job that is over has left nothing behind
         error = None if future.cancelled() else future.exception()
+        # First: a job that is over has left nothing behind.
+        after("interrupted" if future.cancelled() else "done" if error is None else "failed")
         if future.cancelled():
             self._update(job_id, state="interrupted", save=True)
         elif error is None:
@@ -201,7 +233,7 @@ def _read(file: Path) -> Sequence[Job]:
     """The jobs of before; none where there is no such file, or it is no list of jobs."""
     try:
         rows = json.loads(file.read_text(encoding="utf8"))
-        return [_job(row) for row in rows]
+        return [job_of(row) for row in rows]
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -209,7 +241,8 @@ def _read(file: Path) -> Sequence[Job]:
         return ()
 
 
-def _job(row: Mapping[str, object]) -> Job:
+def job_of(row: Mapping[str, object]) -> Job:
+    """Return the job that a stored row describes; raises `ValueError` or `TypeError`."""
     known = {each.name for each in fields(Job)}
     if not known <= set(row):
         raise ValueError("a job lacks what it should have")

@@ -40,7 +40,12 @@ class Service:
         self.asking = Lane("asking", at_once=serve.concurrency, waiting=serve.max_waiting)
         self.looking = Lane("looking", at_once=_LOOKING_AT_ONCE, waiting=serve.max_waiting)
         self.incoming = Incoming(place / "incoming")
-        self.jobs = Jobs(place / "derived" / "jobs.json", most_waiting=serve.max_jobs)
+        self.incoming.open()
+        self.jobs = Jobs(
+            self.incoming.jobs_file,
+            most_waiting=serve.max_jobs,
+            elsewhere=self.incoming.jobs_of_others,
+        )
         self.metrics = Metrics()
         self.metrics.registry.register(
             LibraryFigures(stats=engine.stats, usage=engine.usage, jobs=self.jobs.counts)

@@ -11,9 +11,11 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...ingest.content import storable
+from ...tools.rights import without_addresses
 from ...tools.values import MOST_TURNS, Said
 from ...types import IngestReport, MetaValue, Passage
 from .jobs import Job, State
+from .principal import Principal
 from .problems import Problem
 
 MOST_CONDITIONS = 20
@@ -131,9 +133,15 @@ class JobStatus(BaseModel):
     error: str | None = None
 
     @classmethod
-    def of(cls, job: Job) -> JobStatus:
-        """What is told of a job."""
-        return cls(**{**asdict(job), "sources": list(job.sources), "report": job.report})
+    def of(cls, job: Job, caller: Principal) -> JobStatus:
+        """Build the status of a job, as its caller may see it."""
+        report = report_for(caller, job.report) if job.report is not None else None
+        return cls(**{**asdict(job), "sources": list(job.sources), "report": report})
+
+
+def report_for(caller: Principal, report: IngestReport) -> IngestReport:
+    """Return a report without addresses of servers, unless an admin asks."""
+    return report if caller.is_admin else without_addresses(report)
 
 
 class Accepted(BaseModel):

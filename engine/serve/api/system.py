@@ -123,7 +123,7 @@ async def list_jobs(
     some = jobs[begin : begin + limit]
     has_more = begin + limit < len(jobs)
     following = cursors.written("jobs", some[-1].id) if has_more else None
-    return Page(items=[JobStatus.of(job) for job in some], total=len(jobs), next=following)
+    return Page(items=[JobStatus.of(job, caller) for job in some], total=len(jobs), next=following)
 
 
 @router.get("/jobs/{id}", summary="One job")
@@ -132,7 +132,7 @@ async def get_job(service: ServiceHere, caller: Caller, id: str) -> JobStatus:  
     job = service.jobs.get(id)
     if job is None or not caller.may_read(job.namespace):
         raise Problem(404, "not-found", f"no job {id[:100]!r}")
-    return JobStatus.of(job)
+    return JobStatus.of(job, caller)
 
 
 @figures.get("/metrics", summary="Figures for Prometheus", response_class=Response)

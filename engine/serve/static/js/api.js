@@ -54,8 +54,8 @@ export async function call(method, path, options = {}) {
 export const get = (path, query, signal) => call("GET", path, { query, signal });
 
 /** Ask for something that is no JSON: a Blob. */
-export async function download(path, query) {
-  const response = await answered("GET", path, { query, accept: "*/*" });
+export async function download(method, path, options) {
+  const response = await answered(method, path, { ...options, accept: "*/*" });
   return response.blob();
 }
 
