@@ -381,10 +381,8 @@ def test_without_a_token_nothing_runs_for_another_origin(
     with tokenless.client() as client:
         for headers in said_by_browsers:
             refused = client.request(method, path, headers=headers)
-            assert (refused.status_code, refused.json()["type"]) == (
-                403,
-                "urn:loregraph:problem:origin",
-            ), (method, path, headers)
+            assert refused.status_code == 403, (method, path, headers)
+            assert "another origin" in refused.text
 
 
 def test_without_a_token_the_page_itself_programs_and_links_to_it_get_in(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -30,14 +31,16 @@ def submit_upload(
     """Store an upload with its manifest, so that a crash loses nothing, and queue its job."""
     take_over_uploads(service)
     folder = folder or service.incoming.folder()
-    manifest = {**asdict(job), "given": given, "text": text, "files": list(files)}
+    stated = {**asdict(job), "given": given, "text": text, "files": list(files)}
+    manifest = json.loads(json.dumps(stated))  # as it is read back after a crash
+    owed = Owed(folder=folder, manifest=manifest)
     try:
+        work = _work_of(service, owed)
         service.incoming.accept(folder, manifest)
     except BaseException:
         service.incoming.discard(folder)
         raise
-    owed = Owed(folder=folder, manifest=manifest)
-    return service.jobs.submit(job, _work_of(service, owed), after=_after(service, owed))
+    return service.jobs.submit(job, work, after=_after(service, owed))
 
 
 def take_over_uploads(service: Service) -> None:
