@@ -53,8 +53,8 @@ def _standard(text: str) -> str | None:
     if ":" in text and "," in text[:6]:
         try:
             return _second(parsedate_to_datetime(text))
-        except (ValueError, TypeError):
-            return None
+        except (ValueError, TypeError, OverflowError, IndexError):
+            return None  # a year or a zone that no calendar has
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from ..errors import SourceError
 
 _LOOKS_LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.M)
-_LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\u2028\u2029]\s*")
+_LINE_BREAKS = re.compile(r"(?<!\s)\s*[\n\r\v\f\u2028\u2029]\s*")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
 _ITEM_INDENT = "   "
 

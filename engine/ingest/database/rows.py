@@ -42,7 +42,7 @@ _DIGITS = 100
 _KEY_LIMIT = 200
 _TITLE_LIMIT = 120
 _DIVIDERS = re.compile(r"[\s%/,?#\x00-\x1f\x7f]")
-_SPACES = re.compile(r"[ \t\r\f\v]+\n")
+_SPACES = re.compile(r"(?<![ \t\r\f\v])[ \t\r\f\v]++\n")
 
 Labels = Mapping[str, str]
 """Of a row: what its foreign keys point to, as readable text, by the first column of the key."""

@@ -17,7 +17,7 @@ from ..web.markdown import as_markdown
 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "ascii": "utf-8"}
 _LETTER = re.compile(r"[^\W_]")
-_LINK = re.compile(r"\]\([^)\s]*\)|https?://\S+")
+_LINK = re.compile(r"\]\((?:[^)\s\]]|\](?!\())*+\)|https?://\S+")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _LEAST_SHARE = 0.5
 """Of the letters of the HTML version: with fewer, the plain one only says that there is another."""

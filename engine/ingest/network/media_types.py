@@ -101,7 +101,9 @@ _STARTS = (
     (b"ID3", ".mp3"),
     (b"WEBVTT", ".vtt"),
 )
-_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head)\b", re.I)
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html|head)\b", re.I
+)
 _XML = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml\b")
 _NAME_LIMIT = 100
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]+')

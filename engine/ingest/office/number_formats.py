@@ -7,6 +7,7 @@ reader sees as the value; colours, padding and fractions are not. Knows nothing 
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,6 +17,8 @@ _HIDDEN = re.compile(r"_.|\*.|\[[^\]]*\]")
 _DATE_LETTERS = re.compile(r"[ymdhs年月日]|AM/PM|上午/下午", re.I)
 _DIGITS = re.compile(r"[#0?][#0?,.]*")
 _SECONDS_A_DAY = 86_400
+_LONGEST = 1_000
+"""Characters; programs allow 255. A longer format is damaged, and is no format."""
 _EPOCH = {False: datetime.datetime(1899, 12, 30), True: datetime.datetime(1904, 1, 1)}
 BUILT_IN = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
@@ -56,6 +59,8 @@ def shown(value: float, *, format_: str = "", since_1904: bool = False) -> str:
 def _how(format_: str, negative: bool) -> tuple[Shown, bool]:
     """What the format does to a number of this sign, and whether the sign is still to be shown: a
     section for negative numbers brings its own."""
+    if len(format_) > _LONGEST:
+        format_ = ""
     section = _section(format_ or "General", negative=negative)
     return _shape(section), not (negative and section != format_.split(";")[0] and format_)
 
@@ -132,6 +137,8 @@ def _number_shape(section: str) -> Shown:
 
 def _moment(value: float, kind: str, *, since_1904: bool) -> str:
     """A serial day as ISO 8601; empty where no calendar has it."""
+    if not math.isfinite(value):
+        return ""
     seconds = round(value * _SECONDS_A_DAY)
     if kind == "duration" or (kind == "time" and value < 1):
         minutes, second = divmod(abs(seconds), 60)

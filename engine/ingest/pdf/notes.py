@@ -1,6 +1,8 @@
-"""What a page holds beside its printed text: values of form fields, comments, attached files.
+"""What a page holds beside its printed text: values of form fields, comments, attached files; and
+what the document says of itself.
 
-A field's value becomes a piece at the field's place, so that it reads beside its label. Knows
+PDFium's own texts are read here by themselves: what is no UTF-16 in them costs a character, not
+the document. A field's value becomes a piece at the field's place, so that it reads beside its label. Knows
 nothing of layout.
 """
 
@@ -11,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..content import Member, storable
+from ..content import Member, one_line, storable
 from .glyphs import Glyph, Style
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
+    from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
 
 _MOST_NOTES = 2_000
 _LONGEST_VALUE = 20_000
@@ -131,6 +133,19 @@ def _text(buffer: ctypes.Array[ctypes.c_char]) -> str:
     return " ".join(storable(text).split())
 
 
+def said_of(document: PdfDocument, key: str) -> str:
+    """An entry of the document's information on itself (`Title`, …), on one line; empty without."""
+    from pypdfium2 import raw
+
+    name = key.encode("ascii")
+    length = raw.FPDF_GetMetaText(document.raw, name, None, 0)
+    if not 2 < length <= 2 * _LONGEST_VALUE:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    raw.FPDF_GetMetaText(document.raw, name, buffer, length)
+    return one_line(_text(buffer))
+
+
 def attachments_of(document: PdfDocument, *, most: int) -> tuple[Member, ...]:
     """The files that are attached to the document as a whole, the first `most` by name."""
     from pypdfium2 import PdfiumError
@@ -139,9 +154,21 @@ def attachments_of(document: PdfDocument, *, most: int) -> tuple[Member, ...]:
     for index in range(min(most, document.count_attachments())):
         try:
             attachment = document.get_attachment(index)
-            name, data = attachment.get_name(), bytes(attachment.get_data())
+            name, data = _name(attachment), bytes(attachment.get_data())
         except PdfiumError:
             name, data = f"attachment-{index + 1}", b""  # reported as empty by who reads it
-        safe = storable(name).replace("\\", "/").split("/")[-1]
+        safe = name.replace("\\", "/").split("/")[-1]
         members.append(Member(name=safe or f"attachment-{index + 1}", data=data))
     return tuple(sorted(members, key=lambda member: (member.name, member.data)))
+
+
+def _name(attachment: PdfAttachment) -> str:
+    from pypdfium2 import raw
+
+    length = raw.FPDFAttachment_GetName(attachment.raw, None, 0)
+    if not 2 < length <= 2 * _LONGEST_VALUE:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    as_wide = ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR))
+    raw.FPDFAttachment_GetName(attachment.raw, as_wide, length)
+    return _text(buffer)

@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import REPLACEMENT, Content, ReadOptions, one_line, storable
 from ..text.plain import plain_title
 from .glyphs import glyphs_of
 from .layout import columns_in_order
 from .markdown import markdown_pages, styles_of
-from .notes import attachments_of, comments_of, fields_of
+from .notes import attachments_of, comments_of, fields_of, said_of
 from .pieces import pieces_of, sheets
 from .rules import rules_of
 from .running import Columns, without_running_lines
@@ -67,7 +67,7 @@ def read_pdf(
         read = _Reading(options=options, max_recognised=max_recognised_pages)
         for index in range(len(document)):
             _read_page(document, index, into=read)
-        title = document.get_metadata_value("Title")
+        title = said_of(document, "Title")
         metadata = _metadata(document)
         members = attachments_of(document, most=options.max_members)
     pages = [storable(page) for page in _texts(read)]
@@ -121,7 +121,8 @@ def _opened(data: bytes) -> Iterator[PdfDocument]:
             reason = "is not a readable PDF (damaged or cut short): export it anew"
         raise SourceError(reason) from error
     try:
-        document.init_forms()
+        with suppress(PdfiumError):  # a damaged form: its fields are not read, its pages are
+            document.init_forms()
         yield document
     finally:
         document.close()
@@ -218,26 +219,24 @@ def _starts(pages: list[str]) -> tuple[int, ...]:
 
 
 def _title(given: str, text: str) -> str | None:
-    title = one_line(storable(given.replace("\x00", "")))
+    title = one_line(given.replace(REPLACEMENT, ""))
     useless = len(title) < 3 or _EMPTY_TITLE.fullmatch(title) or _FILE_NAME.search(title)
     return plain_title(text.lstrip("# ")) if useless else title
 
 
 def _metadata(document: PdfDocument) -> dict[str, MetaValue]:
-    said = {key: one_line(storable(value)) for key, value in document.get_metadata_dict().items()}
     found: dict[str, MetaValue] = {}
-    author = said.get("Author", "")
+    author = said_of(document, "Author")
     if author and not _EMPTY_TITLE.fullmatch(author):
         found["author"] = author
-    date = pdf_date(said.get("CreationDate", "")) or pdf_date(said.get("ModDate", ""))
+    date = pdf_date(said_of(document, "CreationDate")) or pdf_date(said_of(document, "ModDate"))
     if date:
         found["date"] = date
     language = _language(document)
     if language:
         found["language"] = language
-    tags = tuple(
-        filter(None, (tag.strip() for tag in re.split("[,;，；]", said.get("Keywords", ""))))
-    )
+    keywords = re.split("[,;，；]", said_of(document, "Keywords"))
+    tags = tuple(filter(None, (tag.strip() for tag in keywords)))
     if tags:
         found["tags"] = tags
     return found

@@ -30,7 +30,7 @@ _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _DATE = re.compile(
     r"\d{1,4}[-/.年]\d{1,2}[-/.月]\d{1,4}日?(?:[T ]\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?Z?)?"
 )
-_ADDRESS = re.compile(r"https?://\S+|\S+@\S+\.\w+")
+_ADDRESS = re.compile(r"https?://\S+|[^\s@]++@[^\s@]+\.\w+")
 
 
 def read_delimited(data: bytes, options: ReadOptions) -> Content:

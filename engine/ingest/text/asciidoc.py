@@ -8,21 +8,26 @@ from collections.abc import Iterator, Sequence
 from ..structured.records import table_or_records
 from .notebook import fenced
 
-_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
+_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _ATTRIBUTE = re.compile(r":!?[\w-]+!?:(?:[ \t].*)?$")
 _ITEM = re.compile(r"[ \t]*(\*{1,5}|-|\.{1,5}|\d+\.)[ \t]+(\S.*)$")
 _DEFINED = re.compile(r"(\S.*?)::(?:[ \t]+(\S.*))?$")
 _OPTIONS = re.compile(r"\[([^\]]*)\]$")
 _ANCHOR = re.compile(r"\[\[[^\]]*\]\]$")
 _CAPTION = re.compile(r"\.([^\s.].*)$")
-_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--)(\w*)$")
+_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,}|={4,}|\*{4,}|_{4,}+|\+{4,}|/{4,}|--)(\w*)$")
 _VERBATIM = ("-", ".", "`", "+")
 _TABLE = re.compile(r"[|,:!]={3,}$")
-_MACRO = re.compile(r"(?:image|video|audio|include|toc|ifdef|ifndef|endif|ifeval)::\S*\[(.*)\]$")
-_LINK = re.compile(r"\b(?:link:)?((?:https?|ftp|mailto):[^\s\[\]]+|link:[^\s\[\]]+)\[([^\]]*)\]")
-_REFERENCE = re.compile(r"<<[^,>]*(?:,([^>]*))?>>|xref:\S*?\[([^\]]*)\]")
-_INLINE_ANCHOR = re.compile(r"\[\[[^\]]*\]\]|\(\(\([^)]*\)\)\)")
-_FOOTNOTE = re.compile(r"footnote:\w*\[([^\]]*)\]")
+_MACRO = re.compile(
+    r"(?:image|video|audio|include|toc|ifdef|ifndef|endif|ifeval)::[^\s\[]*\[(.*)\]$"
+)
+_LINK = re.compile(
+    r"\b(?:link:)?((?:https?|ftp|mailto):[^\s\[\]]++|link:[^\s\[\]]++)(?:\[([^\]]*+)\])?"
+)
+_REFERENCE = re.compile(r"<<(?:[^,<>]|<(?!<))*+(?:,((?:[^<>]|<(?!<))*+))?>>")
+_CROSS_REFERENCE = re.compile(r"xref:[^\s\[]*+(?:\[([^\]]*+)\])?")
+_INLINE_ANCHOR = re.compile(r"\[\[(?:[^\[\]]|\[(?!\[))*+\]\]|\(\(\((?:[^()]|\((?!\(\())*+\)\)\)")
+_FOOTNOTE = re.compile(r"footnote:\w*+\[([^\]]*+)\]")
 _CELL = re.compile(
     r"(?:(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[*+]|\.\d+\+)?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|"
 )
@@ -80,7 +85,7 @@ def _is_silent(line: str) -> bool:
 def _line_block(line: str) -> str:
     heading = _HEADING.fullmatch(line)
     if heading:
-        return f"{'#' * len(heading[1])} {_inline(heading[2])}"
+        return f"{'#' * len(heading[1])} {_inline(_without_closing(heading[2], heading[1]))}"
     macro = _MACRO.fullmatch(line)
     if macro:
         return _inline(macro[1].split(",")[0].strip('"')) if line.startswith("image") else ""
@@ -95,13 +100,28 @@ def _line_block(line: str) -> str:
     return _inline(line.removeprefix("."))
 
 
+def _without_closing(text: str, mark: str) -> str:
+    """A heading's text without the mark that may close it."""
+    rest = text.removesuffix(mark)
+    return rest.rstrip(" \t") if rest != text and rest[-1:] in (" ", "\t") else text
+
+
 def _inline(text: str) -> str:
-    text = _LINK.sub(
-        lambda found: f"{found[2] or found[1]} ({found[1]})" if found[2] else found[1], text
-    )
-    text = _REFERENCE.sub(lambda found: found[1] or found[2] or "", text)
-    text = _FOOTNOTE.sub(r" (\1)", text)
+    """The text without the marks of links, references and notes. Marks that never close stay, and
+    none is looked for past the last bracket, so that it is not looked for again from each."""
+    end = text.rfind("]") + 1
+    closed, rest = text[:end], text[end:]
+    closed = _LINK.sub(_linked, closed)
+    closed = _CROSS_REFERENCE.sub(lambda found: found[0] if found[1] is None else found[1], closed)
+    closed = _FOOTNOTE.sub(r" (\1)", closed)
+    text = _REFERENCE.sub(lambda found: found[1] or "", closed + rest)
     return _INLINE_ANCHOR.sub("", text).strip()
+
+
+def _linked(found: re.Match[str]) -> str:
+    if found[2] is None:
+        return found[0]
+    return f"{found[2]} ({found[1]})" if found[2] else found[1]
 
 
 def _language(options: str) -> str:
@@ -125,11 +145,13 @@ def _pipes(lines: Sequence[str], at: int) -> tuple[list[str], int]:
 
 
 def _table(lines: Sequence[str], *, separator: str, options: str) -> list[str]:
+    before: list[str] = []
     if separator in ",:":
         rows = [[_inline(cell) for cell in line.split(separator)] for line in lines if line]
     else:
-        rows = _cells(lines, width=_width(options))
-    return list(table_or_records(rows[0], rows[1:])) if rows else []
+        before, rows = _cells(lines, width=_width(options))
+    text = "\n".join(filter(None, map(_inline, before)))
+    return [text, *(table_or_records(rows[0], rows[1:]) if rows else ())]
 
 
 def _width(options: str) -> int:
@@ -141,19 +163,17 @@ def _width(options: str) -> int:
     return int(repeated[1]) if repeated else len(re.split("[,;]", found[1]))
 
 
-def _cells(lines: Sequence[str], *, width: int) -> list[list[str]]:
-    """Cells of one row may stand on lines of their own: the first line, or `cols`, says how many
-    there are."""
-    cells: list[str] = []
+def _cells(lines: Sequence[str], *, width: int) -> tuple[list[str], list[list[str]]]:
+    """What stands before the first cell, and the rows. Cells of one row may stand on lines of
+    their own: the first line, or `cols`, says how many there are."""
+    before: list[str] = []
+    cells: list[list[str]] = []
     for line in lines:
         found = list(_CELL.finditer(line))
-        if not found and cells:
-            cells[-1] = f"{cells[-1]} {line}".strip()
-            continue
-        ends = [*(each.start() for each in found[1:]), len(line)]
-        here = [line[each.end() : end] for each, end in zip(found, ends, strict=True)]
-        width = width or len(here)
-        cells += here
+        starts = [each.start() for each in found] + [len(line)]
+        (cells[-1] if cells else before).append(line[: starts[0]])
+        cells += [[line[each.end() : end]] for each, end in zip(found, starts[1:], strict=True)]
+        width = width or len(found)
     width = max(1, width)
-    said = [_inline(" ".join(cell.split())) for cell in cells]
-    return [said[start : start + width] for start in range(0, len(said), width)]
+    said = [_inline(" ".join(" ".join(cell).split())) for cell in cells]
+    return before, [said[start : start + width] for start in range(0, len(said), width)]

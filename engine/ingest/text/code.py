@@ -12,7 +12,7 @@ from ..content import Content
 from .plain import decode
 
 _CPP_ONLY = re.compile(
-    r"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|public:|private:|protected:)"
+    r"^[ \t]*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|public:|private:|protected:)"
     r"|\bstd::|\bvirtual\b|\bconstexpr\b|#include\s*<(?:string|vector|map|memory|iostream)>",
     re.M,
 )

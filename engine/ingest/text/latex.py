@@ -18,8 +18,8 @@ from .latex_writer import MARKS, LatexWriter
 from .markdown import described
 from .plain import decode
 
-_ABOUT = re.compile(r"\\(?:icml)?(title|author|date|keywords)\s*(?:\[[^\]]*\])?\s*(?=\{)")
-_THEOREM = re.compile(r"\\newtheorem\*?\s*\{([^{}]+)\}\s*(?:\[[^\]]*\])?\s*\{([^{}]+)\}")
+_ABOUT = re.compile(r"\\(?:icml)?(title|author|date|keywords)\s*+(?:\[[^\]]{0,1000}+\]\s*+)?(?=\{)")
+_THEOREM = re.compile(r"\\newtheorem\*?\s*\{([^{}]+)\}\s*+(?:\[[^\]]{0,1000}+\]\s*+)?\{([^{}]+)\}")
 _BEGIN, _END = r"\begin{document}", r"\end{document}"
 _WORD = re.compile(r"\w\w")
 
@@ -91,4 +91,4 @@ def _about(text: str, statements: dict[str, str]) -> tuple[str, dict[str, str]]:
 
 def _line(argument: str, statements: dict[str, str], *, notes: bool) -> str:
     said = LatexWriter(text=argument, statements=statements, notes=notes, depth=1).run()
-    return one_line(re.sub(r"(?:\s*,\s*)+", ", ", said).strip(" ,"), limit=5_000)
+    return one_line(re.sub(r"(?<!\s)\s*+,[\s,]*+", ", ", said).strip(" ,"), limit=5_000)

@@ -17,7 +17,8 @@ _VERBATIM = re.compile(
 _COMMENTED = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\iffalse\b.*?\\fi\b", re.S)
 _DEFINITION = re.compile(
     r"\\(?:(?:re|provide)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
-    r"(?:\{\s*\\([A-Za-z@]+)\s*\}|\\([A-Za-z@]+))\s*(?:\[(\d)\])?\s*(?:\[([^\]]*)\])?\s*(?=\{)"
+    r"(?:\{\s*\\([A-Za-z@]+)\s*\}|\\([A-Za-z@]++))\s*+(?:\[(\d)\]\s*+)?"
+    r"(?:\[([^\]]{0,1000}+)\]\s*+)?(?=\{)"
     r"|\\def\s*\\([A-Za-z@]+)((?:#\d)*)\s*(?=\{)"
 )
 _COMMAND = re.compile(r"\\([A-Za-z@]+)(\*?)")

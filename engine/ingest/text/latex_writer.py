@@ -281,7 +281,7 @@ class LatexWriter:
     def _spanning(self) -> None:
         """A cell as wide as several: the others stay empty."""
         width, _ = self._argument().strip(), self._argument()
-        cells = int(width) if width.isdigit() and len(width) < 3 else 1
+        cells = int(width) if width.isdecimal() and len(width) < 3 else 1
         self._put(self._inline(self._argument()) + (_CELL * (cells - 1) if self.tables else ""))
 
     def _verbatim(self) -> None:

@@ -29,6 +29,9 @@ _CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t\r]*\Z")
 _LONGEST_HEADING = 1_000
 """Pairs of marks in a line that is far longer, and so no heading, would cost seconds to find."""
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
+_UNREADABLE = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
+"""What parsers raise on numbers, days and types of YAML or TOML that are none."""
+_LARGEST = 1 << 63
 _DATES = ("date", "published", "created", "updated")
 Scalar = str | int | float | bool | datetime.date | datetime.datetime
 
@@ -52,7 +55,7 @@ def front_matter(text: str) -> dict[str, MetaValue]:
             data: object = tomllib.loads(found["toml"].replace("\r\n", "\n"))
         else:
             data = yaml.safe_load(found["yaml"])
-    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: no TOML, or no such date
+    except (yaml.YAMLError, *_UNREADABLE, RecursionError):
         return {}  # a rule across the page, not front matter; the text itself is kept whole
     return described(data) if isinstance(data, dict) else {}
 
@@ -83,6 +86,8 @@ def described(data: Mapping[str, object]) -> dict[str, MetaValue]:
 
 
 def _meta(value: object) -> MetaValue | None:
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return None  # no database takes it as a number, and its digits may be without end
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, datetime.date):
@@ -90,8 +95,8 @@ def _meta(value: object) -> MetaValue | None:
     if isinstance(value, str):
         return one_line(storable(value))
     if isinstance(value, list | tuple):
-        items = (str(_meta(item)) for item in value if isinstance(item, Scalar))
-        return tuple(filter(None, items))
+        items = (_meta(item) for item in value if isinstance(item, Scalar))
+        return tuple(filter(None, (str(item) for item in items if item is not None)))
     return None
 
 

@@ -18,7 +18,9 @@ from .plain import decode
 _OUTPUT_LINES = 20
 _OUTPUT_CHARACTERS = 1_000
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_EMBEDDED = re.compile(r"(!\[[^\]\n]*\])\((?:data:|attachment:)[^)\n]*\)")
+_EMBEDDED = re.compile(
+    r"(!\[(?:[^\]\n!]++|!(?!\[))*+\])\((?:data:|attachment:)(?:[^)\n!]++|!(?!\[))*+\)"
+)
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.M)
 
 
@@ -105,7 +107,7 @@ def _language(about: Mapping[str, object]) -> str:
 
 
 def _number(value: object) -> int:
-    return int(value) if isinstance(value, str) and value.isdigit() and len(value) < 3 else 1
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 3 else 1
 
 
 def _joined(value: object) -> str:

@@ -16,8 +16,8 @@ _OPTION = re.compile(r"[ \t]*:[\w -]+:(?:[ \t].*)?$")
 _FIELD = re.compile(r":([\w -]+):[ \t]+(\S.*)$")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+$")
 _SIMPLE = re.compile(r"[ \t]*={2,}(?:[ \t]+={2,})+$")
-_ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)\s*(?:<([^`>]*)>)?`")
-_LINK = re.compile(r"`([^`<]+?)\s*<([^`>]+)>`__?")
+_ROLE = re.compile(r":(?=[\w:.+-])(?:[\w.+-]|:(?!`))*+(?::`([^`<]*+)(?:<([^`>]*+)>)?`)?")
+_LINK = re.compile(r"`([^`<]++)<([^`>]++)>`__?")
 _NAMED = re.compile(r"`([^`]+)`__?(?!\w)|(?<!\w)(\w+)_(?!\w)")
 _LITERAL = re.compile(r"``(.+?)``")
 _CODE = ("code", "code-block", "sourcecode", "literalinclude", "parsed-literal", "math", "doctest")
@@ -96,9 +96,9 @@ def _directed(name: str, argument: str, body: list[str], *, depth: int) -> Itera
     options = 0
     while options < len(body) and _OPTION.fullmatch(body[options]):
         options += 1
+    while options < len(body) and not body[options].strip():
+        options += 1
     content = body[options:]
-    while content and not content[0].strip():
-        content = content[1:]
     if name in _CODE:
         language = "math" if name == "math" else argument.strip()
         listing = "\n".join(content) or argument
@@ -139,16 +139,25 @@ def _comma_table(body: list[str]) -> list[str]:
 
 
 def _list_table(content: list[str]) -> list[str]:
-    rows: list[list[str]] = []
+    rows: list[list[list[str]]] = []
     for line in content:
         item = line.strip()
         if item.startswith("* -"):
-            rows.append([_inline(item[3:])])
+            rows.append([[item[3:]]])
         elif item.startswith("-") and rows:
-            rows[-1].append(_inline(item[1:]))
+            rows[-1].append([item[1:]])
         elif item and rows:
-            rows[-1][-1] = f"{rows[-1][-1]} {_inline(item)}".strip()
-    return list(table_or_records(rows[0], rows[1:])) if rows else []
+            rows[-1][-1].append(item)
+    return _written(rows)
+
+
+def _written(rows: list[list[list[str]]]) -> list[str]:
+    """Rows of cells that are given by their lines."""
+    said = [
+        [" ".join(filter(None, (_inline(line).strip() for line in cell))) for cell in row]
+        for row in rows
+    ]
+    return list(table_or_records(said[0], said[1:])) if said else []
 
 
 def _table(lines: Sequence[str], at: int) -> tuple[list[str], int]:
@@ -164,42 +173,42 @@ def _table(lines: Sequence[str], at: int) -> tuple[list[str], int]:
         if not following and (not simple or (is_rule and rules > 1)):
             break
     content = lines[at:stop]
-    rows = _simple_rows(content) if simple else _grid_rows(content)
-    return (list(table_or_records(rows[0], rows[1:])) if rows else []), stop
+    return _written(_simple_rows(content) if simple else _grid_rows(content)), stop
 
 
-def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
-    rows: list[list[str]] = []
+def _grid_rows(lines: Sequence[str]) -> list[list[list[str]]]:
+    rows: list[list[list[str]]] = []
     fresh = True
     for line in lines:
         if _GRID.fullmatch(line):
             fresh = True
             continue
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if fresh or not rows:
-            rows.append(cells)
-        else:
-            rows[-1] = [
-                f"{a} {b}".strip()
-                for a, b in zip(rows[-1], [*cells, *[""] * len(rows[-1])], strict=False)
-            ]
+            rows.append([])
+        _go_on(rows[-1], line.strip().strip("|").split("|"))
         fresh = False
-    return [list(map(_inline, row)) for row in rows]
+    return rows
 
 
-def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
+def _simple_rows(lines: Sequence[str]) -> list[list[list[str]]]:
     edges = [found.span() for found in re.finditer("=+", lines[0])]
     ends = [*(start for start, _ in edges[1:]), None]
-    rows: list[list[str]] = []
+    rows: list[list[list[str]]] = []
     for line in lines:
         if not line.strip() or re.fullmatch(r"[ \t=-]+", line):
             continue
-        cells = [line[start:end].strip() for (start, _), end in zip(edges, ends, strict=True)]
-        if rows and not cells[0]:
-            rows[-1] = [f"{a} {b}".strip() for a, b in zip(rows[-1], cells, strict=True)]
-        else:
-            rows.append(cells)
-    return [list(map(_inline, row)) for row in rows]
+        cells = [line[start:end] for (start, _), end in zip(edges, ends, strict=True)]
+        if cells[0].strip() or not rows:
+            rows.append([])
+        _go_on(rows[-1], cells)
+    return rows
+
+
+def _go_on(row: list[list[str]], cells: Sequence[str]) -> None:
+    """Add a further line to each cell; a ragged one opens cells of its own."""
+    row += [[] for _ in range(len(cells) - len(row))]
+    for cell, line in zip(row, cells, strict=False):
+        cell.append(line)
 
 
 def _paragraph(lines: Sequence[str], at: int) -> tuple[str, int]:
@@ -223,6 +232,13 @@ def _inline(text: str) -> str:
 
 
 def _unlinked(text: str) -> str:
-    text = _ROLE.sub(lambda found: found[1] or found[2] or "", text)
-    text = _LINK.sub(r"\1 (\2)", text)
+    text = _ROLE.sub(_said, text)
+    text = _LINK.sub(lambda found: f"{found[1].rstrip()} ({found[2]})", text)
     return _NAMED.sub(lambda found: found[1] or found[2], text)
+
+
+def _said(role: re.Match[str]) -> str:
+    """What a role marks; a run of colons and words that marks nothing stays as it is."""
+    if role[1] is None:
+        return role[0]
+    return role[1].rstrip() or role[2] or ""

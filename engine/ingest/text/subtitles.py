@@ -25,8 +25,8 @@ _ASS_DIALOGUE = re.compile(r"^Dialogue:[ \t]*(.*)$", re.M)
 _ASS_FORMAT = re.compile(r"^Format:[ \t]*(.*)$", re.M | re.I)
 _ASS_FIELDS = ("layer", "start", "end", "style", "name", *["margin"] * 3, "effect", "text")
 _ASS_TITLE = re.compile(r"^Title:[ \t]*(\S.*)$", re.M)
-_ASS_OVERRIDE = re.compile(r"\{[^}\n]{0,2000}\}")
-_ASS_DRAWING = re.compile(r"\{[^{}\n]{0,2000}\\p[1-9][^}\n]{0,2000}\}[^{\n]*")
+_ASS_OVERRIDE = re.compile(r"\{[^}\n]*+(\}?)")
+_ASS_DRAWING = re.compile(r"\{(?:[^{}\n\\]++|\\(?!p[1-9]))*+\\p[1-9][^{}\n]*+\}[^{\n]*")
 _ASS_NO_TITLES = frozenset({"untitled", "default aegisub file"})
 
 
@@ -124,7 +124,7 @@ def dialogue_cues(text: str) -> Iterator[Cue]:
         start, end = (re.fullmatch(_TIME, event[key].strip()) for key in ("start", "end"))
         if start is None or end is None:
             continue
-        said = _ASS_OVERRIDE.sub("", _ASS_DRAWING.sub("", event["text"]))
+        said = _ASS_OVERRIDE.sub(_unclosed, _ASS_DRAWING.sub("", event["text"]))
         said = said.replace("\\N", "\n").replace("\\n", " ").replace("\\h", " ")
         begins = _ass_seconds(start)
         yield Cue(
@@ -133,6 +133,11 @@ def dialogue_cues(text: str) -> Iterator[Cue]:
             text=_plain(said),
             speaker=one_line(event.get("name") or event.get("actor") or ""),
         )
+
+
+def _unclosed(override: re.Match[str]) -> str:
+    """Nothing, but for a brace that no other one closes: that is text."""
+    return "" if override.group(1) else override.group()
 
 
 def _ass_seconds(time: re.Match[str]) -> float:

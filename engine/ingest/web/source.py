@@ -91,6 +91,6 @@ def _decoded(data: bytes) -> str:
         try:
             name = codecs.lookup(declared.group(1).decode("ascii")).name
             return storable(data.decode(_WIDER.get(name, name)))
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, UnicodeError):
             return decode(data)  # an unknown or a wrong declaration: the bytes decide
     return decode(data)
