@@ -294,7 +294,24 @@ TOKENS: dict[str, tuple[str, ...]] = {
             "\\\n",
             ";",
         ),
-        *("{\\fonttbl{", "{\\creatim\\yr9999\\mo9\\dy9}", "\\line ", "\\tab "),
+        *(
+            "{\\fonttbl{\\f1\\fcharset1 ",
+            "\\f1 ",
+            "\\fcharset1 ",
+            "{\\field{\\*\\fldinst{",
+            'HYPERLINK "',
+        ),
+        '{\\field{\\*\\fldinst{HYPERLINK "a"}}{\\fldrslt a}}',
+        *(
+            '{\\field{\\*\\fldinst{HYPERLINK "a"}}{',
+            "\\uc ",
+            "\\bin ",
+            "\\pict\\bin ",
+            "{\\fonttbl{",
+            "{\\creatim\\yr9999\\mo9\\dy9}",
+            "\\line ",
+            "\\tab ",
+        ),
     ),
     "text.notebook:read_notebook": (
         *(
@@ -376,3 +393,82 @@ def textual_formats() -> dict[str, Format]:
     every = [*FORMATS.values(), *NAMES.values()]
     found = {place_of(each): each for each in reversed(every) if each.bytes_a_character}
     return {**{place_of(each): each for each in every if place_of(each) in TOKENS}, **found}
+
+
+_PARTS = "Subject: a\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+_CUE = "1\n00:00:01,000 --> 00:00:02,000\na"
+_EVENT = "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,a"
+
+AROUND: dict[str, tuple[tuple[str, str], ...]] = {
+    "text.markdown:read_markdown": (("", ""), ("---\na: ", "\n---\nb"), ("+++\na = ", "\n+++\nb")),
+    "text.subtitles:read_subtitles": ((_CUE, ""),),
+    "text.subtitles:read_substation": (
+        (_EVENT, ""),
+        ("[Events]\nFormat: ", f"\n{_EVENT}"),
+    ),
+    "text.markup:read_asciidoc": (
+        *(("", ""), ("= ", "x"), ("= heade", "x"), ("a ", " x"), ("|===\n", "\n|===\n")),
+    ),
+    "text.markup:read_restructured": (
+        *(("", ""), ("a\n", "x"), ("+--+--+\n", ""), (".. list-table::\n\n   * - a\n     ", "")),
+        *((":a:`", "`"), (".. a::\n\n   ", "")),
+    ),
+    "text.latex:read_latex": (
+        *(("a ", ""), ("\\begin{tabular}{ll}", "\\end{tabular}"), ("\\section{", "}")),
+        ("\\newcommand{\\x}[1]{#1#1}\\newcommand{\\y}{b}\\begin{document}", "\\end{document}"),
+        ("\\newcommand", "{}"),
+    ),
+    "structured.json_reader:read_json": (("", ""), ("[", "null]"), ('{"a":[', "null]}")),
+    "structured.xml_reader:read_xml": (
+        *(("<a>", ""), ("<article><title>a</title><body>", ""), ("<rss><channel>", "")),
+        *(('<a b="', '"/>'), ("<!DOCTYPE a [", "]><a>b</a>")),
+    ),
+    "web.reader:read_web_page": (("<title>T</title><p>a</p>", ""), ("<title>", "</title><p>a")),
+    "web.reader:read_web_archive": ((_PARTS, ""), ("Content-Type: ", "\r\n\r\na")),
+    "mail.message:read_message": (
+        *((_PARTS, ""), ("From: ", "\r\n\r\na"), ("Content-Type: text/html\r\n\r\n", "")),
+        *(
+            ("To: a\r\nContent-Type: ", "\r\n\r\na"),
+            ("To: a\r\nContent-Disposition: ", "\r\n\r\na"),
+        ),
+        ("Subject: a\r\nContent-Type: text/plain; format=flowed\r\n\r\n", ""),
+    ),
+    "mail.message:read_mailbox": (("From a\nSubject: a\n\n", ""),),
+    "text.rtf:read_rtf": (
+        *(("{\\rtf1\\ansi ", ""), ("{\\rtf1{\\fonttbl{\\f0\\fcharset2", "}}a}")),
+        ('{\\rtf1 {\\field{\\*\\fldinst{ HYPERLINK "', "}}"),
+        ("{\\rtf1\\ansi{\\info", "}a}"),
+    ),
+    "text.notebook:read_notebook": (
+        *(('{"cells":[', "{}]}"), ('{"cells":[{"cell_type":"markdown","source":[', '""]}]}')),
+        ('{"cells":[{"cell_type":"code","source":"a","outputs":[{"text":[', '""]}]}]}'),
+    ),
+}
+"""What stands before and after the marks, so that they are met where they mean most."""
+
+NESTED: dict[str, tuple[tuple[str, str], ...]] = {
+    "text.markdown:read_markdown": (("[", "]"), ("[", "](a)"), ("**a", "**"), ("<b>", "</b>")),
+    "text.markup:read_asciidoc": (
+        *(("<<", ">>"), ("(((", ")))"), ("[[", "]]"), ("[", "]"), ("xref:a[", "]"), ("<<a,", ">")),
+        *(("http://a[", "]"), ("footnote:[", "]"), ("====\n", "====\n"), ("|===\n", "|===\n")),
+    ),
+    "text.markup:read_restructured": (("`", "`_"), (":a:`", "`"), ("`a <", ">`_"), ("``", "``")),
+    "text.latex:read_latex": (
+        *(("{", "}"), ("\\section{", "}"), ("\\textbf{", "}"), ("\\footnote{", "}"), ("$", "$")),
+        *(("\\begin{itemize}", "\\end{itemize}"), ("\\frac{", "}"), ("\\item[", "]")),
+        *(("\\begin{tabular}{l}", "\\end{tabular}"), ("\\begin{a}", "\\end{a}"), ("\\title{", "}")),
+        ("\\multicolumn{1}{l}{", "}"),
+    ),
+    "text.rtf:read_rtf": (("{", "}"), ("{\\b ", "}"), ("{\\*\\a ", "}"), ("{\\field{", "}}")),
+    "web.reader:read_web_page": tuple(
+        (f"<{tag}>", f"</{tag}>")
+        for tag in ("div", "ul", "li", "table", "td", "a", "h1", "time", "article", "form", "svg")
+    ),
+    "structured.xml_reader:read_xml": (
+        ("<b>", "</b>"),
+        ("<section><title>a</title>", "</section>"),
+    ),
+    "structured.json_reader:read_json": (("[", "]"), ('{"a":', "}"), ('[{"a":1,"b":', "}]")),
+    "text.notebook:read_notebook": (("[", "]"),),
+}
+"""Marks that open something inside what the same mark opened, and what closes it."""

@@ -56,10 +56,12 @@ def _made() -> Iterator[Seed]:
 
 
 _TEXTS = {
-    "a.rst": "===\nT\n===\n\n:Author: A\n:Date: 2020-01-02\n\nU\n---\n\n.. code-block:: go\n   :x: y\n"
+    "a.rst": "===\nT\n===\n\n:Author: A\n:Date: 2020-01-02\n\nU\n---\n\n.. cod"
+    "e-block:: go\n   :x: y\n"
     "\n   a\n\n+---+---+\n| A | B |\n+===+===+\n| 1 | 2 |\n+---+---+\n\n=== ===\nx   y\n=== ===\n"
     "1   2\n=== ===\n\n.. list-table:: C\n\n   * - a\n     - b\n   * - 1\n     - 2\n\n"
-    ".. csv-table::\n   :header: a, b\n\n   1, 2\n\n.. note:: say\n\nSee `a <b>`_ and :ref:`c <d>`.\n",
+    ".. csv-table::\n   :header: a, b\n\n   1, 2\n\n.. note:: say\n\nSe"
+    "e `a <b>`_ and :ref:`c <d>`.\n",
     "a.adoc": "= T\n:author: A\n:revdate: 2020-01-02\n\n== S\ntext <<id,there>> footnote:[x]\n\n"
     '* a\n** b\n\n. c\n\n[source,go]\n----\n= x\n----\n\n[cols="2*,a"]\n|===\n|A |B\n\n|1\n2+|2\n'
     "|3 .2+a|4 |===\n|===\n\n,===\na,b\n1,2\n,===\n\nterm:: said\n\nimage::a.png[A map]\n",
@@ -74,7 +76,8 @@ _TEXTS = {
     "list: &a [1, two, 3.0]\nmore: *a\n---\n\n# T\n\ntext\n",
     "front.markdown": "+++\ntitle = 'T'\ndate = 2020-01-02T03:04:05+08:00\nn = 12\nx = 1.5\n"
     "tags = ['a', 'b']\n+++\n\n# T\n\ntext\n",
-    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\n<i>A</i>\n\n2\n00:00:03,000 --> 00:00:09,000\nB: c\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\n<i>A</i>\n\n2\n00:00:03,00"
+    "0 --> 00:00:09,000\nB: c\n",
     "a.ass": "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, "
     "Text\nDialogue: 0,0:00:01.00,0:00:02.00,Main,Ann,0,0,0,,{\\an8}A\\Nb\n",
     "a.ndjson": '{"title":"a","n":1}\n{"title":"b","n":2e9}\n[1,2]\n"c"\n',
@@ -86,8 +89,10 @@ _TEXTS = {
     '"cell_type":"code","input":["x"],"outputs":[{"output_type":"pyerr","ename":"a","evalue":"b"}'
     ']}]}],"nbformat":3}',
     "a.rtf": "{\\rtf1\\ansi\\ansicpg1252{\\info{\\title A}{\\author B}{\\keywords a, b}{\\creatim"
-    "\\yr2020\\mo1\\dy2}}A\\'e9 \\u233?\\par\\trowd a\\cell b\\cell\\row\\trowd 1\\cell 2\\cell\\row}",
-    "a.tex": "\\documentclass{article}\\title{T}\\author{A}\\date{May 2020}\\newcommand{\\x}[1]{#1 y}"
+    "\\yr2020\\mo1\\dy2}}A\\'e9 \\u233?\\par\\trowd a\\cell b\\cell\\row\\trow"
+    "d 1\\cell 2\\cell\\row}",
+    "a.tex": "\\documentclass{article}\\title{T}\\author{A}\\date{May 2020}\\new"
+    "command{\\x}[1]{#1 y}"
     "\\begin{document}\\section{S}\\x{a} $b$\\begin{tabular}{ll}\\multicolumn{2}{l}{A}\\\\1&2\\\\"
     "\\end{tabular}\\begin{itemize}\\item a\\end{itemize}\\begin{verbatim}%\\end{verbatim}"
     "\\end{document}",
@@ -104,7 +109,8 @@ _TEXTS = {
     "xmlns:text='urn:oasis:names:tc:opendocument:xmlns:text:1.0' xmlns:meta='urn:oasis:names:tc:"
     "opendocument:xmlns:meta:1.0' xmlns:dc='http://purl.org/dc/elements/1.1/' office:mimetype="
     "'application/vnd.oasis.opendocument.text'><office:meta><dc:title>T</dc:title><dc:date>"
-    "2020-01-02T03:04:05</dc:date></office:meta><office:body><office:text><text:h text:outline-level"
+    "2020-01-02T03:04:05</dc:date></office:meta><office:body><office:text><tex"
+    "t:h text:outline-level"
     "='1'>A</text:h><text:p>b<text:s text:c='3'/>c</text:p><text:list><text:list-item><text:p>d"
     "</text:p></text:list-item></text:list></office:text></office:body></office:document>",
 }
@@ -122,7 +128,8 @@ _SPACES = " ".join(
     )
 )
 _SHEET = (
-    f"<office:document-content {_SPACES}><office:body><office:spreadsheet><table:table table:name='A'>"
+    f"<office:document-content {_SPACES}><office:body><office:spreadsheet><tabl"
+    "e:table table:name='A'>"
     "<table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell "
     "table:number-columns-repeated='3'><text:p>b</text:p></table:table-cell></table:table-row>"
     "<table:table-row table:number-rows-repeated='2'><table:table-cell office:value-type='float' "
@@ -130,7 +137,8 @@ _SHEET = (
     "</office:spreadsheet></office:body></office:document-content>"
 )
 _SLIDES = (
-    f"<office:document-content {_SPACES}><office:body><office:presentation><draw:page draw:name='A'>"
+    f"<office:document-content {_SPACES}><office:body><office:presentation><dra"
+    "w:page draw:name='A'>"
     "<draw:frame presentation:class='title'><draw:text-box><text:p>T</text:p></draw:text-box>"
     "</draw:frame><draw:frame><draw:text-box><text:list><text:list-item><text:p>a</text:p>"
     "</text:list-item></text:list></draw:text-box></draw:frame></draw:page></office:presentation>"
@@ -140,12 +148,14 @@ _EPUB = {
     "mimetype": "application/epub+zip",
     "META-INF/container.xml": "<container xmlns='urn:oasis:names:tc:opendocument:xmlns:container'>"
     "<rootfiles><rootfile full-path='b.opf'/></rootfiles></container>",
-    "b.opf": "<package xmlns='http://www.idpf.org/2007/opf' xmlns:dc='http://purl.org/dc/elements/1.1/'"
+    "b.opf": "<package xmlns='http://www.idpf.org/2007/opf' xmlns:dc='http://pur"
+    "l.org/dc/elements/1.1/'"
     "><metadata><dc:title>T</dc:title><dc:creator>A</dc:creator><dc:date>2020-01-02</dc:date>"
     "</metadata><manifest><item id='a' href='a.xhtml' media-type='application/xhtml+xml'/><item "
     "id='n' href='n.ncx' media-type='application/x-dtbncx+xml'/></manifest><spine toc='n'><itemref "
     "idref='a'/></spine></package>",
-    "n.ncx": "<ncx xmlns='http://www.daisy.org/z3986/2005/ncx/'><navMap><navPoint><navLabel><text>One"
+    "n.ncx": "<ncx xmlns='http://www.daisy.org/z3986/2005/ncx/'><navMap><navPoin"
+    "t><navLabel><text>One"
     "</text></navLabel><content src='a.xhtml'/></navPoint></navMap></ncx>",
     "a.xhtml": "<?xml version='1.0' encoding='utf-8'?><html xmlns='http://www.w3.org/1999/xhtml'>"
     "<body><h1>One</h1><p>The harbour opens at noon.</p></body></html>",

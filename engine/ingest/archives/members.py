@@ -14,13 +14,14 @@ def distinct(members: Iterable[Member]) -> tuple[Member, ...]:
     """The members in their order, each under a safe relative path of its own: a repeated one gets
     a number before its suffix."""
     taken: set[str] = set()
+    numbers: dict[PurePosixPath, int] = {}  # tried so far: a name that comes often is not slow
     kept: list[Member] = []
     for position, member in enumerate(members, start=1):
         path = PurePosixPath(safe_path(member.name) or f"entry {position}")
-        candidate, number = path, 1
+        candidate = path
         while str(candidate) in taken:
-            number += 1
-            candidate = path.with_name(f"{path.stem} ({number}){path.suffix}")
+            numbers[path] = numbers.get(path, 1) + 1
+            candidate = path.with_name(f"{path.stem} ({numbers[path]}){path.suffix}")
         taken.add(str(candidate))
         kept.append(replace(member, name=str(candidate)))
     return tuple(kept)

@@ -57,7 +57,7 @@ def read_message(data: bytes) -> Content:
     Raises:
         SourceError: no message, or an encrypted one.
     """
-    message = message_from_bytes(_bounded(data.lstrip(b"\r\n\t ")))
+    message = parsed(data.lstrip(b"\r\n\t "))
     if not message.keys():
         raise SourceError("is no message: it begins with no header such as From or Subject")
     if message.get_content_type() in _ENCRYPTED and message.get_param("smime-type") != _SIGNED_TYPE:
@@ -72,8 +72,8 @@ def read_message(data: bytes) -> Content:
     )
 
 
-def _bounded(data: bytes) -> bytes:
-    """The bytes of a message, if it is not one of far more parts than anybody sends.
+def parsed(data: bytes) -> Message:
+    """The parts of a message, if it is not one of far more of them than anybody sends.
 
     Raises:
         SourceError: it is.
@@ -88,7 +88,7 @@ def _bounded(data: bytes) -> bytes:
         raise SourceError(
             f"has a header of {longest:,} bytes, which is damaged or hostile: save it again"
         )
-    return data
+    return message_from_bytes(data)
 
 
 def read_mailbox(data: bytes) -> Content:

@@ -84,9 +84,8 @@ def _tidy(lines: list[str]) -> list[str]:
     tidied = [line.strip() for line in lines]
     while tidied and not tidied[-1]:
         tidied.pop()
-    while tidied and not tidied[0]:
-        tidied.pop(0)
-    return tidied
+    first = next((at for at, line in enumerate(tidied) if line), 0)
+    return tidied[first:]
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:

@@ -2,8 +2,8 @@
 what the document says of itself.
 
 PDFium's own texts are read here by themselves: what is no UTF-16 in them costs a character, not
-the document. A field's value becomes a piece at the field's place, so that it reads beside its label. Knows
-nothing of layout.
+the document. A field's value becomes a piece at the field's place, so that it reads beside its
+label. Knows nothing of layout.
 """
 
 from __future__ import annotations

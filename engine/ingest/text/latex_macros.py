@@ -7,14 +7,13 @@ without end stop at a bound; what is left then stays as it is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(\n[ \t]*)?")
-_VERBATIM = re.compile(
-    r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}.*?\\end\{\1\}", re.S
-)
-_COMMENTED = re.compile(r"\\begin\{comment\}.*?\\end\{comment\}|\\iffalse\b.*?\\fi\b", re.S)
+_VERBATIM = re.compile(r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}")
+_COMMENTED = re.compile(r"\\begin\{comment\}|\\iffalse\b")
+_END_OF_COMMENTED = re.compile(r"\\end\{comment\}"), re.compile(r"\\fi\b")
 _DEFINITION = re.compile(
     r"\\(?:(?:re|provide)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*?\s*"
     r"(?:\{\s*\\([A-Za-z@]+)\s*\}|\\([A-Za-z@]++))\s*+(?:\[(\d)\]\s*+)?"
@@ -39,14 +38,46 @@ def uncommented(text: str) -> str:
     """The text without comments, but for what looks like them in listings."""
     pieces: list[str] = []
     at = 0
-    for listing in _VERBATIM.finditer(text):
-        pieces += [_without_comments(text[at : listing.start()]), listing.group()]
-        at = listing.end()
+    for start, end in _spans(text, _VERBATIM, _end_of_listing):
+        pieces += [_without_comments(text[at:start]), text[start:end]]
+        at = end
     return "".join([*pieces, _without_comments(text[at:])])
 
 
+def _spans(
+    text: str, opening: re.Pattern[str], closing: Callable[[re.Match[str]], re.Pattern[str]]
+) -> Iterator[tuple[int, int]]:
+    """From each opening mark to the end of the next one that closes it; an end that did not come
+    once is not looked for again."""
+    at = 0
+    missing: set[re.Pattern[str]] = set()
+    for found in opening.finditer(text):
+        closed_by = closing(found)
+        if found.start() < at or closed_by in missing:
+            continue
+        closed = closed_by.search(text, found.end())
+        if closed is None:
+            missing.add(closed_by)
+        else:
+            at = closed.end()
+            yield found.start(), at
+
+
+def _end_of_listing(opening: re.Match[str]) -> re.Pattern[str]:
+    return re.compile(re.escape(f"\\end{{{opening.group(1)}}}"))
+
+
+def _end_of_commented(opening: re.Match[str]) -> re.Pattern[str]:
+    return _END_OF_COMMENTED[opening.group() == r"\iffalse"]
+
+
 def _without_comments(text: str) -> str:
-    return _COMMENT.sub(_uncommented_line, _COMMENTED.sub("", text))
+    pieces: list[str] = []
+    at = 0
+    for start, end in _spans(text, _COMMENTED, _end_of_commented):
+        pieces.append(text[at:start])
+        at = end
+    return _COMMENT.sub(_uncommented_line, "".join([*pieces, text[at:]]))
 
 
 def _uncommented_line(found: re.Match[str]) -> str:

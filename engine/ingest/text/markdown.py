@@ -9,6 +9,7 @@ import datetime
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 
 import yaml
 
@@ -50,11 +51,17 @@ def front_matter(text: str) -> dict[str, MetaValue]:
     found = _FRONT_MATTER.match(text[:_FRONT_MATTER_LIMIT])
     if found is None:
         return {}
+    return dict(_said(found["yaml"], found["toml"]))
+
+
+@lru_cache(maxsize=8)
+def _said(yaml_text: str | None, toml_text: str | None) -> Mapping[str, MetaValue]:
+    """What front matter says; kept, since it is asked for more than once for each text."""
     try:
-        if found["toml"] is not None:
-            data: object = tomllib.loads(found["toml"].replace("\r\n", "\n"))
+        if toml_text is not None:
+            data: object = tomllib.loads(toml_text.replace("\r\n", "\n"))
         else:
-            data = yaml.safe_load(found["yaml"])
+            data = yaml.safe_load(yaml_text or "")
     except (yaml.YAMLError, *_UNREADABLE, RecursionError):
         return {}  # a rule across the page, not front matter; the text itself is kept whole
     return described(data) if isinstance(data, dict) else {}

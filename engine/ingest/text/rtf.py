@@ -23,6 +23,17 @@ _INFORMATION_LIMIT = 20_000
 _OBJECT_BYTES = re.compile(rb"(?:[0-9a-fA-F]{2}[\r\n]*){200,}")
 _UNICODE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(-?\d+)")
 _LAST_UNIT = 0x10FFFF
+_FONTS = re.compile(r"\{[^{}]*\\fonttbl")
+_FONT = re.compile(r"\\f(\d++)(?:[^\\]++|\\(?!f\d|fcharset))*+\\fcharset(\d++)")
+_BRACE = re.compile(r"[{}]")
+_LINK = re.compile(
+    r"\{\\field\{\s*+\\\*\\fldinst\{[^{}]*?HYPERLINK\s(\"[^\"{}]*+\")\}\}\s*+"
+    r"\{(?:[^{}]++|\{[^{}]*+\})*+\}\}",
+    re.I,
+)
+_FIELD_MARK = re.compile(r"(\{\\field)(?=\{)", re.I)
+_WITHOUT_NUMBER = re.compile(r"\\(uc|bin)(?![a-z0-9-])")
+_NUMBERS = {"uc": r"\uc1", "bin": r"\bin0"}
 _ROW = re.compile(r"[^|\n]*(?:\|[^|\n]*)+\|[ \t]*")
 
 
@@ -40,7 +51,7 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
             f"is too large: {len(source):,} bytes of RTF without its pictures; split it, "
             "or raise ingest.max_document_characters"
         )
-    source = _UNICODE.sub(_possible, source)
+    source = _spared(_UNICODE.sub(_possible, source))
     encoding = _encoding(data)
     text = _stripped(source, encoding)
     about = _about(source, encoding)
@@ -55,6 +66,28 @@ def _possible(found: re.Match[str]) -> str:
     code = int(number) if len(number) < 9 else _LAST_UNIT + 1
     sound = -0x10000 <= code <= _LAST_UNIT
     return found.group() if sound else f"{found.group(1)}\\u{ord(REPLACEMENT)}"
+
+
+def _spared(source: str) -> str:
+    """The source without what the parser breaks on, or looks at again and again: addresses of
+    links are put in here, of fonts no more is kept than their characters."""
+    source = _WITHOUT_NUMBER.sub(lambda found: _NUMBERS[found.group(1)], source)
+    source = _LINK.sub(lambda found: f"{found.group()}({found.group(1)})", source)
+    source = _FIELD_MARK.sub(r"\1 ", source)
+    found = _FONTS.search(source)
+    if found is None:
+        return source
+    depth, end = 1, len(source)
+    for brace in _BRACE.finditer(source, found.end()):
+        depth += 1 if brace.group() == "{" else -1
+        if not depth:
+            end = brace.start()
+            break
+    fonts = (
+        f"{{\\f{number}\\fcharset{kind} a;}}"
+        for number, kind in _FONT.findall(source, found.end(), end)
+    )
+    return f"{source[: found.end()]}{''.join(fonts)}{source[end:]}"
 
 
 def _encoding(data: bytes) -> str:
@@ -75,7 +108,7 @@ def _stripped(source: str, encoding: str) -> str:
         text: str = rtf_to_text(source, encoding=encoding, errors="replace")  # type: ignore[no-untyped-call]
     except LookupError:  # a code page that Python does not know
         text = rtf_to_text(source, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
-    except (ValueError, OverflowError, IndexError) as error:
+    except (ValueError, OverflowError, IndexError, TypeError) as error:
         raise SourceError(f"is damaged RTF ({error}); save it again") from error
     return storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
@@ -87,7 +120,10 @@ def _about(source: str, encoding: str) -> dict[str, object]:
     group = source[found.start() : found.start() + _INFORMATION_LIMIT]
     about: dict[str, object] = {}
     for name, value in _FIELD.findall(group):
-        said = one_line(_stripped(f"{{\\rtf1\\ansi {value}}}", encoding))
+        try:
+            said = one_line(_stripped(f"{{\\rtf1\\ansi {value}}}", encoding))
+        except SourceError:
+            continue  # what the document says of itself may be damaged alone
         if said:
             about["tags" if name == "keywords" else name] = said
     dates = {name: f"{year}-{month}-{day}" for name, year, month, day in _WHEN.findall(group)}

@@ -20,6 +20,13 @@ _MOST_BLOCKS = 1_000
 _BLOCKS = frozenset({"table", "ul", "ol", "dl"})
 """What `trafilatura` costs grows with the elements of a page (about 0.4 ms each), and far faster
 with its tables and lists: with more, a page would take longer than anybody waits for one."""
+_PARAGRAPH = re.compile(
+    "article|aside|blockquote|body|br|caption|center|col|d[dlt]|div|fieldset|form|h[1-6]|legend|li"
+    "|opt(?:ion|group)|p|pre|t(?:able|body|d|extarea|foot|h|head|r)|ul"
+).fullmatch
+_SHORT = 150
+_MOST_PAIRS = 4_000_000
+"""Of short paragraphs without a longer one between them: each looks for one past all the others."""
 _LEAST_PIECE = 20
 _COVERED = 0.9
 _MOST = 0.6
@@ -49,11 +56,15 @@ def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | 
 
 def _is_dense(tree: HtmlElement) -> bool:
     """Whether there is more markup in the page than the search for its text could cope with."""
-    elements = tables_and_lists = 0
+    elements = tables_and_lists = length = run = pairs = 0
     for element in tree.iter():
         elements += 1
         tables_and_lists += element.tag in _BLOCKS
-    return elements > _MOST_ELEMENTS or tables_and_lists > _MOST_BLOCKS
+        if isinstance(element.tag, str) and _PARAGRAPH(element.tag):
+            run = 0 if length > _SHORT else run + 1
+            pairs, length = pairs + run, 0
+        length += len((element.text or "").strip()) + len((element.tail or "").strip())
+    return elements > _MOST_ELEMENTS or tables_and_lists > _MOST_BLOCKS or pairs > _MOST_PAIRS
 
 
 def _depth(tree: HtmlElement) -> int:

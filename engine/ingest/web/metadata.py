@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _ADDRESS = re.compile(r"https?://|@")
 _MOST_LINKED_DATA = 500_000
 _MOST_TAGS = 30
+_LONGEST_LINE = 500
+_SPACES = re.compile(r"\s+")
 _BYLINE = re.compile(r"^(?:by|von|par|作者[:：]?|文[/／])\s*", re.I)
 
 
@@ -82,11 +85,11 @@ def _linked_data(tree: HtmlElement) -> Iterator[dict[str, object]]:
         if len(text) > _MOST_LINKED_DATA:
             continue
         try:
-            queue: list[object] = [json.loads(text)]
+            queue: deque[object] = deque([json.loads(text)])
         except (ValueError, RecursionError):
             continue  # many pages' own mistakes; the page's text does not depend on it
         while queue:
-            item = queue.pop(0)
+            item = queue.popleft()
             if isinstance(item, list):
                 queue += item
             elif isinstance(item, dict):
@@ -104,7 +107,7 @@ def _date(
         "//*[@itemprop='datePublished'] | //time[@pubdate] | //article//time | //time"
     )
     for element in times:
-        candidates += [element.get("datetime") or element.get("content") or element.text_content()]
+        candidates += [element.get("datetime") or element.get("content") or _start_of(element)]
     return next(filter(None, map(iso_date, candidates)), None)
 
 
@@ -114,12 +117,22 @@ def _author(tree: HtmlElement, said: dict[str, list[str]], linked: list[dict[str
     marked = tree.xpath(
         "//*[@itemprop='author'] | //a[@rel='author'] | //*[contains(@class,'byline')]"
     )
-    candidates += [element.text_content() for element in marked]
+    candidates += [_start_of(element) for element in marked]
     for candidate in candidates:
         name = _BYLINE.sub("", one_line(storable(candidate)))
         if 1 < len(name) <= 120 and not _ADDRESS.search(name):
             return name
     return ""
+
+
+def _start_of(element: HtmlElement) -> str:
+    """The first words of an element: more than a name or a day has, less than a page."""
+    start = ""
+    for text in element.itertext():
+        start += _SPACES.sub(" ", text)
+        if len(start) >= _LONGEST_LINE:
+            break
+    return start
 
 
 def _names(author: object) -> str:

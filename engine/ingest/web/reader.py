@@ -92,10 +92,9 @@ def read_web_archive(data: bytes) -> Content:
     Raises:
         SourceError: there is no page of HTML in it, or no text in that.
     """
-    from email import message_from_bytes, policy
+    from ..mail.message import parsed
 
-    message = message_from_bytes(data, policy=policy.default)
-    for part in message.walk():
+    for part in parsed(data).walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
             payload = part.get_payload(decode=True)
             if isinstance(payload, bytes) and payload.strip():
