@@ -12,12 +12,12 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\-\]]*)[^\]]*\]')
+_QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\-\]]*+)[^\]]*+\]')
 _HIDDEN = re.compile(r"_.|\*.|\[[^\]]*\]")
 _DATE_LETTERS = re.compile(r"[ymdhs年月日]|AM/PM|上午/下午", re.I)
 _DIGITS = re.compile(r"[#0?][#0?,.]*")
 _SECONDS_A_DAY = 86_400
-_LONGEST = 1_000
+_LONGEST = 300
 """Characters; programs allow 255. A longer format is damaged, and is no format."""
 _EPOCH = {False: datetime.datetime(1899, 12, 30), True: datetime.datetime(1904, 1, 1)}
 BUILT_IN = {
