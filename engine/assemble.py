@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .answer.local_answers import LocalAnswers
@@ -24,6 +25,7 @@ from .index.door import (
 from .index.indexer import Indexer
 from .index.keyword import KeywordRetriever
 from .index.library import Library
+from .index.preparing import Chunker
 from .index.vector import WindowedVectorIndex
 from .model_parts import (
     ModelReading,
@@ -39,10 +41,11 @@ from .retrieve.corrective import WebSearch
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import TOKENS_VERSION
 from .settings import ChunkSettings, GraphSettings, Settings
-from .types import StageUsage
+from .types import SourceText, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.schema import TextNode
 
     from .answer.overviews.plan import Effort
     from .answer.routing.router import ScopeRouter
@@ -115,6 +118,7 @@ def assemble(
             enrichment=reading.enrichment,
             second_look=reading.second_look,
             reports=reading.eager(library) if reading.eager is not None else None,
+            plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
         ),
         retriever=finding.retriever,
         forecasts=_forecasts(
@@ -131,6 +135,17 @@ def assemble(
         brief=answering.brief,
         router=answering.router,
     )
+
+
+def _plain_chunkers(options: ChunkOptions, *, tokeniser: Tokeniser) -> list[Chunker]:
+    """Ways to cut what the chosen strategy cannot: by paragraphs, else by tokens alone."""
+    plain = replace(options, context_tokens=0, complete=None)
+    ways = [replace(plain, strategy=way) for way in ("recursive", "fixed")]
+    return [partial(_chunk_by, tokeniser=tokeniser, options=way) for way in ways]
+
+
+def _chunk_by(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) -> list[TextNode]:
+    return chunk(source, options=options, tokeniser=tokeniser)
 
 
 def _forecasts(

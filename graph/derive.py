@@ -3,7 +3,8 @@
 One transaction, in which the rows written are a function of the facts alone: a library that
 reached the same facts by another way holds the same rows. Only what differs is written, and
 relations and reports are made anew only where something they rest on may have changed (`changes`).
-Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again.
+Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again. Facts
+from which nothing can be derived are left out (`suspects`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from .schema import (
     reports,
     written_reports,
 )
+from .suspects import derived_without_suspects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +89,13 @@ def derive(
         return Derived()
     report = progress or (lambda _stage, _done, _total: None)
     with database.write() as connection, without_collection():
-        current = generation(connection)
-        if derived_generation(connection) == current:
+        if derived_generation(connection) == generation(connection):
             return Derived()
-        derived = _derive(connection, options, report)
-        write_state(connection, "derived", str(current))
-    return derived
+        return derived_without_suspects(connection, lambda: _derive(connection, options, report))
 
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
+    current = generation(connection)
     laid_anew = documents_laid_anew(connection, version=FORMAT)
     report("resolve", 0, 1)
     named = resolution(connection)
@@ -142,6 +142,7 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     )
     report_rows, written = _report_anew(connection, resting_on, before=before)
     report("report", len(again), len(again))
+    write_state(connection, "derived", str(current))
     return Derived(
         entities=len(found),
         relations=relation_count,

@@ -23,6 +23,7 @@ from .schema import (
     communities,
     descriptions,
     entities,
+    faults,
     links,
     members,
     mentions,
@@ -138,6 +139,17 @@ def put_extractions(
     )
 
 
+def delete_facts_of(connection: Connection, chunk_ids: Collection[str], *, extractor: str) -> None:
+    """Delete all that was read from these chunks, their titles' names too; their texts stay."""
+    titles: set[str] = set()
+    for batch in batches(chunk_ids):
+        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch)).distinct()
+        titles.update(connection.execute(query).scalars())
+        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(title_key=""))
+    put_extractions(connection, dict.fromkeys(chunk_ids, Extraction()), extractor=extractor)
+    _mark_dirty(connection, titles - {""})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadChunk:
     """A chunk that has still to be read; `reader` is the extractor that read it meanwhile."""
@@ -155,12 +167,13 @@ def unread_chunks(
 ) -> list[UnreadChunk]:
     """The chunks that none of these extractors has read (no readers: nobody at all).
 
-    By document and position.
+    By document and position; without those whose facts nothing can be derived from.
     """
-    query = select(chunks).where(chunks.c.extractor.is_(None))
+    unread = chunks.c.extractor.is_(None)
     if readers is not None:
-        unread = or_(chunks.c.extractor.is_(None), chunks.c.extractor.not_in(readers))
-        query = select(chunks).where(unread)
+        unread = or_(unread, chunks.c.extractor.not_in(readers))
+    left_out = select(faults.c.chunk_id).where(faults.c.stage == "derive")
+    query = select(chunks).where(unread, chunks.c.id.not_in(left_out))
     rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
     return [
         UnreadChunk(
@@ -218,7 +231,7 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
         keys |= {*titles, *connection.execute(linked).scalars()}
         keys |= _keys_read_from(connection, batch)
-        for owned in (*_READ_FROM_CHUNKS, pending, links):
+        for owned in (*_READ_FROM_CHUNKS, pending, faults, links):
             connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
         connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))
     if count:

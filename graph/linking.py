@@ -1,7 +1,8 @@
 """Which names of the library occur in which chunk.
 
 Kept up to date by matching again only where a name that came or went may occur; the result is that
-of matching everything anew.
+of matching everything anew. A chunk that cannot be matched has no links and a fault, and is matched
+again whenever names change.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from .facts import batches
+from .fault_store import LINK, faulty_chunks, forget_faults, put_faults
+from .isolation import Fault, isolated
 from .names import NameMatcher, introduced_names
 from .schema import chunks, links, names
 
@@ -32,8 +35,10 @@ def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
     if not changed:
         return
     matcher = _matcher(changed)
+    faulty = faulty_chunks(connection, stage=LINK)
     texts = connection.execute(select(chunks.c.id, chunks.c.text))
-    for batch in batches(row.id for row in texts if matcher.occurs_in(row.text)):
+    again = (row.id for row in texts if row.id in faulty or _may_occur(matcher, row.text))
+    for batch in batches(again):
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
 
 
@@ -46,22 +51,42 @@ def _matcher(kinds: Iterable[tuple[str, str]]) -> NameMatcher:
 
 def write_links(connection: Connection, progress: Progress) -> None:
     """Match the chunks that wait for it with all names as they are now."""
-    query = select(chunks.c.id, chunks.c.title, chunks.c.text).where(chunks.c.linked.is_(False))
+    columns = (chunks.c.id, chunks.c.document_id, chunks.c.title, chunks.c.text)
+    query = select(*columns).where(chunks.c.linked.is_(False))
     waiting = connection.execute(query.order_by(chunks.c.id)).all()
     if not waiting:
         return
     known = connection.execute(select(names.c.key, names.c.kind))
     matcher = _matcher((row.key, row.kind) for row in known)
     rows: list[dict[str, Any]] = []
+    reasons: dict[str, str] = {}
     for number, row in enumerate(waiting):
-        matches = matcher.match(row.text)
-        introduced = introduced_names(row.text, matches, title=row.title)
-        keys = sorted({match.key for match in matches})
-        rows.extend({"chunk_id": row.id, "key": key, "opens": key in introduced} for key in keys)
+        found = isolated(lambda: _links(matcher, row), stage=LINK)  # noqa: B023 - called at once
+        if isinstance(found, Fault):
+            found.log(f"{row.document_id} ({row.id})")
+            reasons[row.id] = found.reason
+        else:
+            rows += found
         if number % 500 == 0:
             progress("link", number, len(waiting))
     for batch in batches(row.id for row in waiting):
         connection.execute(delete(links).where(links.c.chunk_id.in_(batch)))
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=True))
+    forget_faults(connection, (row.id for row in waiting), stage=LINK)
+    put_faults(connection, reasons, stage=LINK)
     if rows:
         connection.execute(insert(links), rows)
+
+
+def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:
+    """The rows of one chunk."""
+    matches = matcher.match(row.text)
+    introduced = introduced_names(row.text, matches, title=row.title)
+    keys = sorted({match.key for match in matches})
+    return [{"chunk_id": row.id, "key": key, "opens": key in introduced} for key in keys]
+
+
+def _may_occur(matcher: NameMatcher, text: str) -> bool:
+    """Whether any of the names stands in a text; also where that cannot be told."""
+    found = isolated(lambda: matcher.occurs_in(text), stage=LINK)
+    return isinstance(found, Fault) or found

@@ -111,6 +111,16 @@ pending = Table(
 )
 """Chunks that a language model was to read and could not, and why: the next run asks again."""
 
+faults = Table(
+    "faults",
+    metadata,
+    Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
+    Column("stage", String, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("version", String, nullable=False),  # of the product
+)
+"""Chunks that a stage raised an unexpected error about: their documents are partial."""
+
 entities = Table(
     "entities",
     metadata,

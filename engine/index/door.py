@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import graph as _graph
 
-from ..errors import GraphStageError, UnknownName
+from ..errors import EngineError, GraphStageError, UnknownName
 
 if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init__.py":
     raise ImportError(
@@ -83,6 +84,7 @@ from graph.facts import (
     unread_chunks,
     write_state,
 )
+from graph.fault_store import DERIVE, EXTRACT, FAILED, LINK, forget_faults, put_faults
 from graph.global_dynamic import Depth, descend
 from graph.global_follow import leads, sheets
 from graph.global_lazy import Allowance, by_home, relevant_chunks
@@ -99,6 +101,8 @@ from graph.global_search import (
 )
 from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
+from graph.isolation import Fault, narrowed, product_version
+from graph.isolation import isolated as _isolated
 from graph.judge_names import Judged, NameQuestion, judge, judge_prompt, packed
 from graph.model import (
     OCCURS_WITH,
@@ -127,7 +131,7 @@ from graph.read import (
 from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
 from graph.report_store import ReportDesk, put_written, reports_stamp, unwritten_among
 from graph.schema import chunks as chunk_table
-from graph.schema import metadata
+from graph.schema import faults, metadata
 from graph.search_view import GraphView, NamedPlace, QuestionNames, read_view
 from graph.seen import SeenGraph, read_seen
 from graph.seen_export import seen_export
@@ -145,7 +149,11 @@ from graph.visualise import to_html
 from graph.walk_file import load_view, save_view, view_stamp
 
 __all__ = [
+    "DERIVE",
+    "EXTRACT",
+    "FAILED",
     "HAND_MADE",
+    "LINK",
     "OCCURS_WITH",
     "Allowance",
     "Ask",
@@ -171,6 +179,7 @@ __all__ = [
     "ExtractionSchema",
     "ExtractionTransform",
     "Extractor",
+    "Fault",
     "Finding",
     "GraphError",
     "GraphExport",
@@ -224,12 +233,15 @@ __all__ = [
     "document_splitter",
     "extract_pack",
     "extractions_by_text",
+    "faults",
     "find_entities",
     "find_json",
+    "forget_faults",
     "generation",
     "graph_errors",
     "informativeness",
     "is_fresh",
+    "isolated",
     "joined",
     "judge",
     "judge_prompt",
@@ -239,6 +251,7 @@ __all__ = [
     "map_points",
     "material",
     "metadata",
+    "narrowed",
     "node_of_chunk",
     "owners",
     "packed",
@@ -252,11 +265,13 @@ __all__ = [
     "picture",
     "plan_decision",
     "plan_undo",
+    "product_version",
     "prompt_of",
     "put_chunks",
     "put_curation",
     "put_digests",
     "put_extractions",
+    "put_faults",
     "put_pending",
     "put_written",
     "raise_generation",
@@ -299,6 +314,9 @@ __all__ = [
     "without_collection",
     "write_state",
 ]
+
+isolated = partial(_isolated, passing=(EngineError,))
+"""As in `graph`: errors of the engine's own tree are raised on purpose, too."""
 
 
 @contextmanager

@@ -10,31 +10,48 @@ import hashlib
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
-from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, MetadataMode
 
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
 from ..progress import Progress, silent
-from ..types import PendingChunk, SourceText
+from ..types import PendingChunk, SourceFailure, SourceText
 from .before import before
 from .door import (
+    EXTRACT,
+    FAILED,
     Derived,
     Extraction,
+    Fault,
     KnowledgeGraphIndex,
     graph_errors,
     is_fresh,
+    isolated,
+    put_faults,
     text_sha,
 )
 from .held_view import forget_views
 from .keyword import KeywordRetriever
 from .ledger import drop_stale_replies
 from .library import Library
+from .preparing import (
+    CHUNK,
+    EMBED,
+    KEYWORDS,
+    STORE,
+    Chunker,
+    Done,
+    Prepared,
+    chunked,
+    embedded,
+    extracted,
+)
 from .store_dense import ExternalDense
-from .vector import CHUNK_KEY, WindowedVectorIndex
+from .vector import WindowedVectorIndex
 
 if TYPE_CHECKING:
     from .enrichment import Enrichment
@@ -44,31 +61,25 @@ if TYPE_CHECKING:
 BATCH_CHUNKS = 64
 """How many chunks are embedded and extracted together; a batch ends with the document it is in."""
 
-Chunker = Callable[[SourceText], list[TextNode]]
-
 _log = logging.getLogger("loregraph")
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    source: SourceText
-    nodes: list[BaseNode]
-    windows: list[BaseNode]
-    known: dict[str, Extraction]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Work:
     """What was really done: texts embedded, chunks extracted and stored, seconds by stage.
 
-    `pending` are the chunks that a language model was to read and has not; `notes` say what else
-    of a model's work could not be used.
+    `failed` are documents that could not be stored at all. `pending` are the chunks that a language
+    model was to read and has not, `postponed` how much else it was to do and has not, by what it
+    is; `notes` say why, and what of a model's work could not be used.
     """
 
     chunks: int = 0
     embedded: int = 0
     extracted: int = 0
+    failed: list[SourceFailure] = field(default_factory=list)
     pending: list[PendingChunk] = field(default_factory=list)
+    postponed: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
@@ -79,6 +90,7 @@ class Indexer:
     Args:
         library: where everything is committed.
         chunker: a document's text to nodes with exact spans.
+        plain_chunkers: cut in its place what it cannot, one after the other.
         graph: the knowledge-graph index.
         keyword: the BM25 retriever.
         vectors: the vector index, or None where embedding is switched off.
@@ -102,9 +114,10 @@ class Indexer:
         enrichment: Enrichment | None = None,
         second_look: SecondLook | None = None,
         reports: ReportWriter | None = None,
+        plain_chunkers: Sequence[Chunker] = (),
     ) -> None:
         self._library = library
-        self._chunker = chunker
+        self._chunkers = (chunker, *plain_chunkers)
         self._graph = graph
         self._keyword = keyword
         self._vectors = vectors
@@ -117,18 +130,24 @@ class Indexer:
     def put(
         self, sources: Iterable[SourceText], *, work: Work, progress: Progress
     ) -> Iterator[str]:
-        """Store documents, each in a transaction of its own; their ids as they are committed."""
-        batch: list[SourceText] = []
-        nodes: list[list[BaseNode]] = []
+        """Store documents, each in a transaction of its own; their ids as they are committed.
+
+        What no stage can take is in `work.failed`.
+        """
+        batch: list[Prepared] = []
         for source in sources:
             with _timed(work, "chunk"):
-                nodes.append(list(self._chunker(source)))
-            batch.append(source)
-            if sum(map(len, nodes)) >= BATCH_CHUNKS:
-                yield from self._put_batch(batch, nodes, work, progress)
-                batch, nodes = [], []
+                nodes, fault = chunked(source, self._chunkers)
+            if fault is not None and not nodes:
+                self._fail(source, fault, work)
+                continue
+            faults = {CHUNK: {node.node_id: fault for node in nodes[:1]}} if fault else {}
+            batch.append(Prepared(source, nodes, faults=faults))
+            if sum(len(each.nodes) for each in batch) >= BATCH_CHUNKS:
+                yield from self._put_batch(batch, work, progress)
+                batch = []
         if batch:
-            yield from self._put_batch(batch, nodes, work, progress)
+            yield from self._put_batch(batch, work, progress)
 
     def remove(self, document_id: str) -> None:
         """Take a document out of every table in one transaction; an unknown id is no error."""
@@ -212,6 +231,7 @@ class Indexer:
             summaries = self._second_look.summarise(progress=progress)
         if names.done:
             work.notes.append(f"{_pairs(names.done)} judged to be one thing")
+        work.postponed.update(names=names.failed.total(), descriptions=summaries.failed.total())
         for reason, count in sorted(names.failed.items()):
             work.notes.append(f"{_pairs(count)} not judged, and the next run asks again: {reason}")
         for reason, count in sorted(summaries.failed.items()):
@@ -228,44 +248,49 @@ class Indexer:
             return
         with _timed(work, "reports"), graph_errors():
             written = self._reports.write(progress=progress)
+        work.postponed["reports"] += len(written.failed)
         for reason, count in sorted(Counter(written.failed.values()).items()):
             work.notes.append(
                 f"{count} report(s) stay as they are, and the next run tries again: {reason}"
             )
 
     def _put_batch(
-        self,
-        batch: Sequence[SourceText],
-        nodes: Sequence[list[BaseNode]],
-        work: Work,
-        progress: Progress,
+        self, batch: Sequence[Prepared], work: Work, progress: Progress
     ) -> Iterator[str]:
-        flat = [node for some in nodes for node in some]
-        windows = self._embed(flat, work, progress)
+        flat = [node for each in batch for node in each.nodes]
+        vectors = self._embed(flat, work, progress)
         known = self._read_before(flat)
-        extracted = iter(self._extract(flat, work, progress))
-        for source, some in zip(batch, nodes, strict=True):
-            mine = [next(extracted) for _ in some]
-            inside = [window for node in some for window in windows.get(node.node_id, [])]
-            before = {node.node_id: known[node.node_id] for node in some if node.node_id in known}
+        read = self._extract(flat, work, progress)
+        nodes = iter(read.nodes)
+        for each in batch:
+            ids = [node.node_id for node in each.nodes]
+            ready = replace(
+                each,
+                nodes=[next(nodes) for _ in ids],
+                windows=_some(vectors.windows, ids),
+                known=_some(known, ids),
+                faults={
+                    **each.faults,
+                    EMBED: _some(vectors.faults, ids),
+                    EXTRACT: _some(read.faults, ids),
+                },
+            )
             with _timed(work, "store"):
-                self._commit(_Prepared(source, mine, inside, before))
-            work.chunks += len(mine)
-            yield source.id
+                fault = self._store(ready)
+            if fault is not None:
+                self._fail(each.source, fault, work)
+                continue
+            work.chunks += len(ids)
+            yield each.source.id
 
-    def _embed(
-        self, nodes: Sequence[BaseNode], work: Work, progress: Progress
-    ) -> dict[str, list[BaseNode]]:
+    def _embed(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> Done:
         if self._vectors is None:
-            return {}
+            return Done()
         progress("embed", work.chunks, work.chunks + len(nodes))
         with _timed(work, "embed"):
-            windows = self._vectors.windows(nodes)
-            work.embedded += self._vectors.embed(windows)
-        by_chunk: dict[str, list[BaseNode]] = defaultdict(list)
-        for window in windows:
-            by_chunk[window.metadata[CHUNK_KEY]].append(window)
-        return by_chunk
+            done = embedded(nodes, self._vectors)
+        work.embedded += done.count
+        return done
 
     def _read_before(self, nodes: Sequence[BaseNode]) -> dict[str, Extraction]:
         """What the language model read from the same texts before, by node: paid for once."""
@@ -275,40 +300,81 @@ class Indexer:
         known = self._enrichment.known(shas.values())
         return {node_id: known[sha] for node_id, sha in shas.items() if sha in known}
 
-    def _extract(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> list[BaseNode]:
+    def _extract(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> Done:
         if self._enrichment is not None and not self._enrichment.reads_beside:
-            return list(nodes)  # the model reads them when they are stored
+            return Done(nodes=list(nodes))  # the model reads them when they are stored
         progress("extract", work.chunks, work.chunks + len(nodes))
-        with _timed(work, "extract"), graph_errors():
-            nodes, fresh = self._graph.extract(nodes)
-            work.extracted += fresh
-            return nodes
+        with _timed(work, "extract"):
+            done = extracted(nodes, self._graph)
+        work.extracted += done.count
+        return done
 
-    def _commit(self, prepared: _Prepared) -> None:
+    def _store(self, prepared: Prepared) -> Fault | None:
+        """Commit a document, if need be without names, or without vectors either.
+
+        Why none of that can be done, if so.
+        """
+        fault = isolated(lambda: self._commit(prepared), stage=STORE)
+        if isinstance(fault, Fault):
+            plain = prepared.without_facts(fault)
+            again = isolated(lambda: self._commit(plain), stage=STORE)
+            if isinstance(again, Fault):
+                bare = prepared.bare(again)
+                again = isolated(lambda: self._commit(bare), stage=STORE)
+            return again
+        return fault
+
+    def _fail(self, source: SourceText, fault: Fault, work: Work) -> None:
+        fault.log(source.id)
+        reason = f"cannot be stored: {fault.reason}"
+        work.failed.append(SourceFailure(source=source.id, reason=reason))
+
+    def _commit(self, prepared: Prepared) -> None:
         """One document, whole or not at all; what it was before goes in the same transaction."""
-        with self._library.write(), graph_errors():
+        windows = [w for node in prepared.nodes for w in prepared.windows.get(node.node_id, [])]
+        with self._library.write() as connection, graph_errors():
             if self._library.holds(prepared.source.id):
                 self.remove(prepared.source.id)
             self._library.put_document(prepared.source, recipe=self.recipe)
             self._insert(prepared)
-            if self._vectors is not None and prepared.windows:
-                self._vectors.insert_nodes(prepared.windows)
-            self._keyword.index_nodes(
+            if self._vectors is not None and windows:
+                self._vectors.insert_nodes(windows)
+            plain = self._keyword.index_nodes(
                 [
                     (node.node_id, title, f"{context}\n{node.get_content()}".lstrip("\n"))
                     for node in prepared.nodes
                     for title, context in [before(node.metadata)]
                 ]
             )
+            faults = {**prepared.faults, KEYWORDS: plain}
+            for stage, found in faults.items():
+                reasons = {chunk_id: fault.reason for chunk_id, fault in found.items()}
+                put_faults(connection, reasons, stage=stage)
+        _log_once(prepared.source.id, [one for found in faults.values() for one in found.values()])
 
-    def _insert(self, prepared: _Prepared) -> None:
-        enrichment = self._enrichment
+    def _insert(self, prepared: Prepared) -> None:
+        enrichment, store = self._enrichment, self._graph.graph_store
+        unread = prepared.faults.get(EXTRACT, {})
+        store.upsert_llama_nodes([node for node in prepared.nodes if node.node_id in unread])
+        read = [node for node in prepared.nodes if node.node_id not in unread]
         if enrichment is None or enrichment.reads_beside:
-            self._graph.insert_nodes(prepared.nodes)
+            self._graph.insert_nodes(read)
+            nothing = {chunk_id: Extraction() for chunk_id in unread}
+            store.put_extractions(nothing, extractor=f"{FAILED}{self._graph.extractor}")
         else:
-            self._graph.graph_store.upsert_llama_nodes(prepared.nodes)
+            store.upsert_llama_nodes(read)
         if enrichment is not None and prepared.known:
-            self._graph.graph_store.put_extractions(prepared.known, extractor=enrichment.identity)
+            store.put_extractions(dict(prepared.known), extractor=enrichment.identity)
+
+
+def _log_once(document_id: str, faults: Iterable[Fault]) -> None:
+    """Log each different reason of a document once."""
+    for fault in {one.reason: one for one in faults}.values():
+        fault.log(document_id)
+
+
+def _some(values: Mapping[str, T], ids: Iterable[str]) -> dict[str, T]:
+    return {key: values[key] for key in ids if key in values}
 
 
 def _pairs(count: int) -> str:

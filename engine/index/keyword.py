@@ -8,6 +8,7 @@ of its two fields. The arrays are kept in files and memory-mapped (see `derived`
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,15 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from . import derived
-from .door import QuestionNames, chunk_table, generation, node_of_chunk, read_chunks
+from .door import (
+    Fault,
+    QuestionNames,
+    chunk_table,
+    generation,
+    isolated,
+    node_of_chunk,
+    read_chunks,
+)
 from .library import Library
 from .name_scores import Scores, inverse_frequency, name_scores, shortest
 from .tables import keywords
@@ -35,6 +44,8 @@ TITLE_WEIGHT = 0.3
 FIELDS = ("title", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
+Entry = tuple[str, str, float]
+_PLAIN = re.compile(r"[^\W_\u3400-\u9fff]+|(?=([\u3400-\u9fff]{2}))")
 Rows = NDArray[np.int64] | None
 """The rows over which words are counted; None is all."""
 
@@ -74,13 +85,22 @@ class KeywordRetriever(BM25Retriever):
         # The stock constructor builds its own arrays with its own tokeniser: passed over.
         BaseRetriever.__init__(self, callback_manager=CallbackManager([]))
 
-    def index_nodes(self, texts: Sequence[tuple[str, str, str]]) -> None:
-        """Store the tokens of `(chunk id, title, body)`."""
-        self._library.put_keywords(
-            {chunk_id: self._entry(title, body) for chunk_id, title, body in texts}
-        )
+    def index_nodes(self, texts: Sequence[tuple[str, str, str]]) -> dict[str, Fault]:
+        """Store the tokens of `(chunk id, title, body)`.
 
-    def _entry(self, title: str, body: str) -> tuple[str, str, float]:
+        Where they cannot be told, plain words are stored; by chunk id, why.
+        """
+        entries, faults = dict[str, Entry](), dict[str, Fault]()
+        for chunk_id, title, body in texts:
+            entry = isolated(partial(self._entry, title, body), stage="keywords")
+            if isinstance(entry, Fault):
+                faults[chunk_id] = entry
+                entry = (_plain_words(title), _plain_words(f"{title}\n{body}"), 1.0)
+            entries[chunk_id] = entry
+        self._library.put_keywords(entries)
+        return faults
+
+    def _entry(self, title: str, body: str) -> Entry:
         """Tokens of the title, tokens of both, and how readable the body is."""
         return (
             " ".join(self._tokens(title)),
@@ -284,3 +304,8 @@ def _save(fields: dict[str, bm25s.BM25 | None], folder: Path) -> None:
 
 def _load(folder: Path) -> bm25s.BM25:
     return bm25s.BM25.load(str(folder), mmap=True)
+
+
+def _plain_words(text: str) -> str:
+    """Words in small letters, and pairs of Chinese characters, with spaces between."""
+    return " ".join(match[1] or match[0] for match in _PLAIN.finditer(text.casefold()))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from .door import metadata
 
-SCHEMA = 5
+SCHEMA = 6
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -37,6 +37,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "completion_tokens INTEGER NOT NULL, cost FLOAT NOT NULL, PRIMARY KEY (day, stage, model))",
     ),
     4: ("ALTER TABLE usage ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",),
+    5: (),  # the table of faults
 }
 
 

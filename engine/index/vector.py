@@ -215,6 +215,10 @@ class WindowedVectorIndex(VectorStoreIndex):
                 node.embedding = made[node.get_content(MetadataMode.NONE)]
         return len(texts)
 
+    def try_out(self) -> None:
+        """Embed a plain word; raises what the model raises."""
+        self._embed_model.get_text_embedding_batch(["word"])
+
     def _pieces(self, node: BaseNode) -> list[BaseNode]:
         if CHUNK_KEY in node.metadata:
             return [node]

@@ -1,0 +1,134 @@
+"""Chunking, embedding and extraction of documents, each document isolated from the others.
+
+A text that a stage cannot take is stored without what that stage would have given: cut in a plainer
+way, without vectors, without names. Nothing here opens a transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from llama_index.core.schema import BaseNode, TextNode
+
+from ..types import SourceText
+from .door import (
+    EXTRACT,
+    Extraction,
+    Fault,
+    KnowledgeGraphIndex,
+    graph_errors,
+    isolated,
+    narrowed,
+)
+from .vector import CHUNK_KEY, WindowedVectorIndex
+
+CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
+"""Stages that can be at fault, beside `EXTRACT` and those of the graph."""
+
+Chunker = Callable[[SourceText], list[TextNode]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document ready to be stored.
+
+    `windows` and `known` (what a language model read before) are by chunk id; `faults` are by
+    stage and chunk id.
+    """
+
+    source: SourceText
+    nodes: list[BaseNode]
+    windows: Mapping[str, list[BaseNode]] = field(default_factory=dict)
+    known: Mapping[str, Extraction] = field(default_factory=dict)
+    faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
+
+    def without_facts(self, fault: Fault) -> Prepared:
+        """The same, with no names: what was found in its chunks cannot be stored."""
+        return replace(self, known={}, faults={**self.faults, EXTRACT: self._all(fault)})
+
+    def bare(self, fault: Fault) -> Prepared:
+        """The same, with neither names nor vectors."""
+        plain = self.without_facts(fault)
+        return replace(plain, windows={}, faults={**plain.faults, EMBED: self._all(fault)})
+
+    def _all(self, fault: Fault) -> dict[str, Fault]:
+        return {node.node_id: fault for node in self.nodes}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a stage gave for a batch: the result, how much was really done, and faults by chunk."""
+
+    windows: dict[str, list[BaseNode]] = field(default_factory=dict)
+    nodes: list[BaseNode] = field(default_factory=list)
+    count: int = 0
+    faults: dict[str, Fault] = field(default_factory=dict)
+
+
+def chunked(source: SourceText, chunkers: Iterable[Chunker]) -> tuple[list[BaseNode], Fault | None]:
+    """Cut a document by the first chunker that can, and return the first one's fault if any.
+
+    No chunks and a fault: none of them can.
+    """
+    fault: Fault | None = None
+    for chunker in chunkers:
+        done = isolated(partial(_listed, chunker, source), stage=CHUNK)
+        if not isinstance(done, Fault):
+            return done, fault
+        fault = fault or done
+    return [], fault
+
+
+def _listed(chunker: Chunker, source: SourceText) -> list[BaseNode]:
+    return list(chunker(source))
+
+
+def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
+    """Embed chunks; those that the model cannot take have no windows and a fault.
+
+    Raises:
+        Exception: what the model raised, where it cannot take a plain word either: then it is the
+            model that fails, not a text.
+    """
+
+    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
+        return isolated(lambda: _embed(some, vectors), stage=EMBED)
+
+    windows: dict[str, list[BaseNode]] = defaultdict(list)
+    count, faults = 0, dict[str, Fault]()
+    for some, done in narrowed(nodes, work):
+        if isinstance(done, Fault):
+            if isinstance(isolated(vectors.try_out, stage=EMBED), Fault):
+                raise done.error or RuntimeError(done.reason)
+            faults[some[0].node_id] = done
+            continue
+        count += done[1]
+        for window in done[0]:
+            windows[window.metadata[CHUNK_KEY]].append(window)
+    return Done(windows=dict(windows), count=count, faults=faults)
+
+
+def _embed(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> tuple[list[BaseNode], int]:
+    windows = vectors.windows(nodes)
+    return windows, vectors.embed(windows)
+
+
+def extracted(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
+    """Read names and relations; chunks that cannot be read come as they are, with a fault."""
+
+    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
+        return isolated(lambda: graph.extract(some), stage=EXTRACT)
+
+    read, count, faults = list[BaseNode](), 0, dict[str, Fault]()
+    with graph_errors():
+        for some, done in narrowed(nodes, work):
+            if isinstance(done, Fault):
+                faults[some[0].node_id] = done
+                read += some
+            else:
+                read += done[0]
+                count += done[1]
+    return Done(nodes=read, count=count, faults=faults)

@@ -1,0 +1,134 @@
+"""Isolation of unexpected errors: one text that a stage cannot take costs itself alone.
+
+The one place of both packages where any exception is caught. What is known to end a run (errors
+raised on purpose, a refusing disk or database, missing modules, memory, Ctrl-C) goes on its way.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import TypeVar
+
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    ProgrammingError,
+)
+
+from .errors import GraphError
+
+MAX_MESSAGE_CHARACTERS = 200
+"""Maximum number of characters that are kept of an exception's own message."""
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+_PACKAGES = ("engine", "graph")
+_OF_THE_DATA = (IntegrityError, DataError, InterfaceError, ProgrammingError)
+"""What a database says of rows that it cannot take; all else is about the database itself."""
+
+_OF_THE_MACHINE = (GraphError, MemoryError, OSError, ImportError)
+_log = logging.getLogger("loregraph")
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An unexpected error of one stage: the stage, and the error's type, message and place.
+
+    `reason` holds no address and no time: the same text and code give the same one.
+    """
+
+    stage: str
+    reason: str
+    error: Exception | None = field(default=None, compare=False, repr=False)
+
+    def log(self, subject: str) -> None:
+        """Log that the stage failed for `subject`, with the traceback."""
+        _log.error("%s of %r failed: %s", self.stage, subject, self.reason, exc_info=self.error)
+
+
+def isolated(
+    work: Callable[[], T], *, stage: str, passing: tuple[type[Exception], ...] = ()
+) -> T | Fault:
+    """Return what `work` returns, or the unexpected error that it raised as a `Fault`.
+
+    Args:
+        work: one stage's work on one or several texts.
+        stage: names it in the fault.
+        passing: further errors that are raised on purpose.
+    """
+    try:
+        return work()
+    except Exception as error:
+        if _ends_the_run(error, passing):
+            raise
+        return Fault(stage=stage, reason=reason_of(error), error=error)
+
+
+def narrowed(
+    items: Sequence[Item], work: Callable[[Sequence[Item]], T | Fault]
+) -> Iterator[tuple[Sequence[Item], T | Fault]]:
+    """Do `work` on all items, or where that is a fault on ever smaller halves, in their order.
+
+    Each fault comes with the one item that it is about.
+    """
+    if not items:
+        return
+    done = work(items)
+    if not isinstance(done, Fault) or len(items) == 1:
+        yield items, done
+        return
+    middle = len(items) // 2
+    yield from narrowed(items[:middle], work)
+    yield from narrowed(items[middle:], work)
+
+
+def reason_of(error: BaseException) -> str:
+    """Type, message and place (`module:line` of the innermost frame of the product) of an error."""
+    message = _ADDRESS.sub("0x…", " ".join(str(error).split()))
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        message = f"{message[:MAX_MESSAGE_CHARACTERS]}…"
+    message = message.encode("utf8", "backslashreplace").decode("utf8")
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    place = _place(error)
+    return f"{said} ({place})" if place else said
+
+
+def product_version() -> str:
+    """The product's version: what one could not take, another may."""
+    try:
+        return version("loregraph")
+    except PackageNotFoundError:
+        return ""
+
+
+def _place(error: BaseException) -> str:
+    places = [
+        f"{name}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        for name in [str(frame.f_globals.get("__name__", ""))]
+        if name.partition(".")[0] in _PACKAGES and name != __name__
+    ]
+    return places[-1] if places else ""
+
+
+def _ends_the_run(error: BaseException, passing: tuple[type[Exception], ...]) -> bool:
+    """Whether an error is not about the text in hand, but about the run or the machine."""
+    for one in (error, error.__cause__):
+        if isinstance(one, DBAPIError):
+            return not isinstance(one, _OF_THE_DATA)
+    return isinstance(error, (*_OF_THE_MACHINE, *passing)) or _is_interruption(error)
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
