@@ -25,7 +25,7 @@ from .index.door import (
 from .index.indexer import Indexer
 from .index.keyword import KeywordRetriever
 from .index.library import Library
-from .index.preparing import Chunker
+from .index.preparing import Chunker, chunked
 from .index.vector import WindowedVectorIndex
 from .model_parts import (
     ModelReading,
@@ -158,8 +158,12 @@ def _forecasts(
 ) -> Forecasts:
     """What says what adding would cost; it cuts documents without asking a model for it."""
     free = replace(options, complete=None, semantic_by_model=False)
+    ways: list[Chunker] = [
+        partial(_chunk_by, options=free, tokeniser=tokeniser),
+        *_plain_chunkers(free, tokeniser=tokeniser),
+    ]
     return Forecasts(
-        chunker=lambda source: chunk(source, options=free, tokeniser=tokeniser),
+        chunker=lambda source: chunked(source, ways)[0],
         count=tokeniser.count,
         history=history,
         models=forecast_models(models),

@@ -18,6 +18,7 @@ from .gone import gone, spared
 from .index.catalogue import ids_meant
 from .index.indexer import Indexer, Work
 from .index.library import DocumentRow, Library
+from .index.partial import partial_by_other_version, partial_documents
 from .index.seen import Seen, look_at
 from .ingest.content import ReadOptions
 from .ingest.intake import Held, Intake, Wish
@@ -146,7 +147,7 @@ class Documents:
         named = Named.of(sources)
         found = self._find(named.paths, choice)
         with self._pool() as pool:
-            known = _known(self._rows())
+            known = self._held(self._rows())
             intake = self._intake(known, Seen(self._library.path), choice, pool)
             estimate = forecast(self._feed(named, found, choice, progress)(intake))
         return replace(estimate, failed=_failed(found, intake))
@@ -232,7 +233,7 @@ class Documents:
             if self._embedding is not None:
                 refuse_mixture(self._embedding, held_now=self._library.vector_models())
             rows, seen = self._rows(), Seen(self._library.path)
-            held = _known(rows)
+            held = self._held(rows)
             intake = self._intake(held, seen, choice, pool)
             done = set(self._indexer.put(feed(intake), work=work, progress=progress))
             missing = intake.gone | also_gone(rows)
@@ -252,10 +253,12 @@ class Documents:
             changed=tuple(sorted(done & held.keys())),
             unchanged=tuple(sorted(intake.unchanged)),
             removed=tuple(sorted(missing)),
-            failed=_failed(found, intake),
+            failed=_failed(found, intake, work.failed),
+            partial=tuple(partial_documents(self._library, done.union(intake.unchanged))),
             passed_over=tuple(found.passed_over),
             notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
             pending=self._pending_in(choice.namespace, work.pending),
+            postponed={what: count for what, count in sorted(work.postponed.items()) if count},
             chunks=work.chunks,
             embedded=work.embedded,
             extracted=work.extracted,
@@ -279,7 +282,7 @@ class Documents:
         rows, seen = self._rows(), Seen(self._library.path)
         added, changed, unchanged = list[str](), list[str](), list[str]()
         with self._pool() as pool:
-            intake = self._intake(_known(rows), seen, choice, pool)
+            intake = self._intake(self._held(rows), seen, choice, pool)
             for source in found.sources:
                 name = intake.wish.id_of(source.id)
                 try:
@@ -328,6 +331,21 @@ class Documents:
             pool=pool,
         )
 
+    def _held(self, rows: Iterable[DocumentRow]) -> dict[str, Held]:
+        """What tells whether a document is still the same, by its id."""
+        to_retry = partial_by_other_version(self._library)
+        return {
+            row.id: Held(
+                sha256=row.sha256,
+                recipe="" if row.id in to_retry else row.recipe,
+                title=row.title,
+                source=row.source,
+                source_sha256=row.source_sha256,
+                given=row.given,
+            )
+            for row in rows
+        }
+
     def _rows(self) -> list[DocumentRow]:
         return list(self._library.documents().values())
 
@@ -347,24 +365,11 @@ def _not_held(name: str) -> SourceFailure:
     return SourceFailure(source=name, reason=reason)
 
 
-def _known(rows: Iterable[DocumentRow]) -> dict[str, Held]:
-    """What tells whether a document is still the same, by its id."""
-    return {
-        row.id: Held(
-            sha256=row.sha256,
-            recipe=row.recipe,
-            title=row.title,
-            source=row.source,
-            source_sha256=row.source_sha256,
-            given=row.given,
-        )
-        for row in rows
-    }
-
-
-def _failed(found: Found, intake: Intake) -> tuple[SourceFailure, ...]:
-    """The sources that gave nothing, each once."""
-    return tuple(sorted({*found.failures, *intake.failures}, key=_by_source))
+def _failed(
+    found: Found, intake: Intake, stored: Iterable[SourceFailure] = ()
+) -> tuple[SourceFailure, ...]:
+    """The sources that gave nothing, or could not be stored, each once."""
+    return tuple(sorted({*found.failures, *intake.failures, *stored}, key=_by_source))
 
 
 def _by_source(failure: SourceFailure) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TypeVar
 
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import BaseNode
 
 from .index.door import (
     OCCURS_WITH,
@@ -24,6 +24,7 @@ from .index.door import (
     Extraction,
     ExtractionSchema,
     Extractor,
+    Fault,
     Prompt,
     SqlGraphStore,
     chunk_of_node,
@@ -36,6 +37,7 @@ from .index.door import (
 )
 from .index.enrichment import Enrichment
 from .index.library import Library
+from .index.preparing import read_alone
 from .index.report_writer import ReportWriter
 from .index.second_look import NAMES, SUMMARIES, SecondLook
 from .types import Estimate, SourceText, StageUsage
@@ -103,7 +105,7 @@ class Forecasts:
     def __init__(
         self,
         *,
-        chunker: Callable[[SourceText], list[TextNode]],
+        chunker: Callable[[SourceText], list[BaseNode]],
         count: Callable[[str], int],
         history: Callable[[], Sequence[StageUsage]],
         models: Mapping[str, Model],
@@ -291,8 +293,8 @@ class _Sample:
     def _read(self) -> list[Extraction]:
         if not self._found and self.size:
             texts = [chunk.text for chunk in self.chunks[: self.size]]
-            with graph_errors():
-                self._found = self.sampler.extract(texts)
+            read = read_alone(self.sampler, texts)
+            self._found = [Extraction() if isinstance(one, Fault) else one for one in read]
         return self._found
 
     def answer_share(self, *, claims: bool) -> float:

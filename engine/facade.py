@@ -25,6 +25,7 @@ from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
 from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
+from .index.partial import partial_documents
 from .index.soundness import held, pending, problems, repaired
 from .index.unbegun import unmake
 from .index.vector import WindowedVectorIndex
@@ -38,7 +39,7 @@ from .observe.telemetry import build_telemetry
 from .questions import Questions
 from .retrieve.local import LocalRetriever
 from .settings import Settings
-from .types import PendingChunk, StageUsage
+from .types import PartialDocument, PendingChunk, StageUsage
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -231,6 +232,10 @@ class KnowledgeEngine(Adding, Asking):
     def pending(self) -> list[PendingChunk]:
         """The chunks that a language model has not read, and why; the next `add` tries again."""
         return pending(self._library)
+
+    def partial(self) -> list[PartialDocument]:
+        """The documents that a stage could not take, sorted by id, and what they lack and why."""
+        return partial_documents(self._library)
 
     def problems(self) -> list[str]:
         """What is wrong with the library, one line each; empty when it is sound."""

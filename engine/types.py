@@ -273,6 +273,15 @@ class SourceFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartialDocument:
+    """A document that is stored and found by its words, and what else it lacks and why, in one
+    line; it is not tried again until its text, the settings or the product's version change."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingChunk:
     """A chunk that a language model was to read and has not, and why; the next run tries again."""
 
@@ -285,8 +294,9 @@ class PendingChunk:
 class IngestReport:
     """What one `add`, `sync` or `remove` did, or would do. All tuples hold document ids, sorted.
 
-    A run that left chunks `pending` is partial: documents are there and found, their graph is not
-    all that it will be.
+    `partial` are documents among those added, changed or unchanged that a stage could not take.
+    `pending` are chunks that a language model has still to read, and `postponed` says how many
+    `reports`, `names` and `descriptions` it has still to see to: the next run goes on with both.
     """
 
     added: tuple[str, ...] = ()
@@ -296,7 +306,9 @@ class IngestReport:
     failed: tuple[SourceFailure, ...] = ()
     passed_over: tuple[SourceFailure, ...] = ()
     notes: tuple[str, ...] = ()
+    partial: tuple[PartialDocument, ...] = ()
     pending: tuple[PendingChunk, ...] = ()
+    postponed: Mapping[str, int] = field(default_factory=dict)
     chunks: int = 0
     embedded: int = 0
     extracted: int = 0

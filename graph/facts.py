@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, Table, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, or_, select, update
 
 from .model import Chunk, Claim, Description, Extraction, Mention, Statement
 from .names import is_generic, name_key
@@ -169,7 +169,7 @@ def unread_chunks(
 
     By document and position; without those whose facts nothing can be derived from.
     """
-    unread = chunks.c.extractor.is_(None)
+    unread: ColumnElement[bool] = chunks.c.extractor.is_(None)
     if readers is not None:
         unread = or_(unread, chunks.c.extractor.not_in(readers))
     left_out = select(faults.c.chunk_id).where(faults.c.stage == "derive")

@@ -20,6 +20,7 @@ from ..types import MetaValue
 from .door import chunk_table
 from .filters import DocumentFilter, Namespaces, document_filter
 from .library import DocumentRow, Library
+from .partial import why_partial
 from .tables import documents, metadata_values
 
 if TYPE_CHECKING:
@@ -121,6 +122,11 @@ class Catalogue:
         """How many of a document's chunks a language model is to read yet."""
         with self._library.read() as connection:
             return int(connection.exec_driver_sql(_PENDING, (document_id,)).scalar_one())
+
+    def why_partial(self, document_id: str) -> str:
+        """What a document lacks and why; empty where it is whole."""
+        with self._library.read() as connection:
+            return why_partial(connection, [document_id]).get(document_id, "")
 
     def window(self, document_id: str, *, start: int, end: int) -> TextWindow | None:
         """The characters `[start, end)` of a document, cut to what there is; None without one."""

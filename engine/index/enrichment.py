@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from sqlalchemy import Connection
+
 from ..errors import (
     BudgetExceeded,
     ModelError,
@@ -22,20 +24,26 @@ from ..errors import (
 from ..progress import Progress
 from ..types import PendingChunk
 from .door import (
+    EXTRACT,
+    FAILED,
     HAND_MADE,
     Ask,
     Extraction,
     ExtractionSchema,
     Extractor,
+    Fault,
     Pack,
     PackResult,
     Prompt,
     UnreadChunk,
     extract_pack,
     extractions_by_text,
+    forget_faults,
+    isolated,
     joined,
     packs,
     put_extractions,
+    put_faults,
     put_pending,
     read_extractions,
     sentence_spans,
@@ -44,6 +52,7 @@ from .door import (
 )
 from .library import Library
 from .patience import Patience
+from .preparing import read_alone
 from .side_by_side import side_by_side
 
 MIN_CHARACTERS = 200
@@ -197,6 +206,8 @@ class Enrichment:
                     read[chunk_id] = joined([before, read[chunk_id]])
             if read:
                 put_extractions(connection, read, extractor=self.identity)
+            if self._beside is None:  # what the stand-in could not read the model has read
+                forget_faults(connection, read, stage=EXTRACT)
         done.read += len(result.found)
         done.dropped.update(result.dropped)
         for sha in result.found:
@@ -209,24 +220,40 @@ class Enrichment:
         """Keep why chunks were not read, and let the stand-in read those that nobody has."""
         for batch in _batches(sorted(failed), FILL_BATCH):
             nobody = [sha for sha in batch if any(c.reader is None for c in failed[sha][1])]
-            filled: list[Extraction] = []
+            filled: dict[str, Extraction | Fault] = {}
             if self._fill is not None and nobody:
-                filled = self._fill.extract([failed[sha][1][0].text for sha in nobody])
+                texts = [failed[sha][1][0].text for sha in nobody]
+                filled = dict(zip(nobody, read_alone(self._fill, texts), strict=True))
             reasons = {chunk.id: failed[sha][0] for sha in batch for chunk in failed[sha][1]}
             with self._library.write() as connection:
-                if self._fill is not None and filled:
-                    found = {
-                        chunk.id: extraction
-                        for sha, extraction in zip(nobody, filled, strict=True)
-                        for chunk in failed[sha][1]
+                if self._fill is not None:
+                    by_chunk = {
+                        chunk: found for sha, found in filled.items() for chunk in failed[sha][1]
                     }
-                    put_extractions(connection, found, extractor=self._fill.identity)
+                    _put_filled(connection, by_chunk, extractor=self._fill.identity)
                 put_pending(connection, reasons)
             done.pending += [
                 PendingChunk(document_id=c.document_id, chunk_id=c.id, reason=failed[sha][0])
                 for sha in batch
                 for c in failed[sha][1]
             ]
+
+
+def _put_filled(
+    connection: Connection,
+    by_chunk: Mapping[UnreadChunk, Extraction | Fault],
+    *,
+    extractor: str,
+) -> None:
+    """Store what the stand-in read; a chunk that it cannot read is empty and has a fault."""
+    faults = {chunk: one for chunk, one in by_chunk.items() if isinstance(one, Fault)}
+    read = {c.id: one for c, one in by_chunk.items() if not isinstance(one, Fault)}
+    put_extractions(connection, read, extractor=extractor)
+    empty = {chunk.id: Extraction() for chunk in faults}
+    put_extractions(connection, empty, extractor=f"{FAILED}{extractor}")
+    put_faults(connection, {c.id: fault.reason for c, fault in faults.items()}, stage=EXTRACT)
+    for chunk, fault in faults.items():
+        fault.log(f"{chunk.document_id} ({chunk.id})")
 
 
 class _Calls:
@@ -247,6 +274,13 @@ class _Calls:
 
     def read(self, pack: Pack) -> PackResult:
         """What the model finds in a pack; texts for which that fails are unusable, with why."""
+        result = isolated(lambda: self._read(pack), stage=EXTRACT)
+        if isinstance(result, Fault):
+            result.log(f"{len(pack.keys)} texts")
+            return _failed(pack, result.reason)
+        return result
+
+    def _read(self, pack: Pack) -> PackResult:
         try:
             try:
                 result = self._whole_or_halves(pack)

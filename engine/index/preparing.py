@@ -17,6 +17,7 @@ from ..types import SourceText
 from .door import (
     EXTRACT,
     Extraction,
+    Extractor,
     Fault,
     KnowledgeGraphIndex,
     graph_errors,
@@ -114,6 +115,19 @@ def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
 def _embed(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> tuple[list[BaseNode], int]:
     windows = vectors.windows(nodes)
     return windows, vectors.embed(windows)
+
+
+def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | Fault]:
+    """One extraction a text, or why it cannot be read, in the texts' order."""
+
+    def work(some: Sequence[str]) -> list[Extraction] | Fault:
+        return isolated(lambda: extractor.extract(some), stage=EXTRACT)
+
+    found: list[Extraction | Fault] = []
+    with graph_errors():
+        for _, done in narrowed(texts, work):
+            found += [done] if isinstance(done, Fault) else done
+    return found
 
 
 def extracted(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:

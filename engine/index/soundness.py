@@ -8,6 +8,7 @@ from ..types import PendingChunk
 from .door import chunk_table
 from .indexer import Indexer
 from .library import Library
+from .partial import partial_count
 from .store_dense import ExternalDense
 from .tables import documents
 from .vector import WindowedVectorIndex
@@ -32,7 +33,10 @@ COUNTED = (
 def held(library: Library) -> dict[str, int]:
     """How much there is of what a user knows, and what the library takes on disk."""
     counts = library.counts()
-    return {name: counts[name] for name in COUNTED} | {"size_bytes": library.size_bytes()}
+    return {name: counts[name] for name in COUNTED} | {
+        "partial": partial_count(library),
+        "size_bytes": library.size_bytes(),
+    }
 
 
 def pending(library: Library) -> list[PendingChunk]:

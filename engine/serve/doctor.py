@@ -15,6 +15,9 @@ from ..types import StageUsage
 ANSWER_TOKENS = 256
 """For one word, and for what a model thinks before it."""
 
+PARTIAL_SHOWN = 20
+"""Maximum number of partial documents that are named."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -144,10 +147,17 @@ def _library(path: Path, asked: Settings) -> list[Finding]:
         findings = [Finding(text=problem, is_problem=True) for problem in engine.problems()]
         counts = engine.stats()
         findings += _spending(asked, engine.usage())
-        reasons = by_reason(engine.pending())
+        reasons, partial = by_reason(engine.pending()), engine.partial()
     for reason, count in reasons:
         waiting = "1 chunk waits" if count == 1 else f"{count} chunks wait"
         text = f"{waiting} for the next add to be read by the model: {reason}"
+        findings.append(Finding(text=text, is_lack=True))
+    findings += [
+        Finding(text=f"partial {one.source}: {one.reason}", is_lack=True)
+        for one in partial[:PARTIAL_SHOWN]
+    ]
+    if len(partial) > PARTIAL_SHOWN:
+        text = f"partial: {len(partial) - PARTIAL_SHOWN} documents more"
         findings.append(Finding(text=text, is_lack=True))
     if not counts["up_to_date"]:
         text = "entities and communities are not up to date: the next add or question sees to it"

@@ -230,8 +230,8 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
             say((f"   {' '.join(passage.path)}", "dim"))
 
 
-RARE = ("claims", "pending", "written_reports")
-"""Counts that are shown only where a language model was at work."""
+RARE = ("claims", "partial", "pending", "written_reports")
+"""Counts that are shown only where there is something to count."""
 
 
 def size_in_words(count: int) -> str:

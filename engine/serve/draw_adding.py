@@ -27,7 +27,8 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     counts = [f"{len(found)} {word}" for word in DONE if (found := getattr(report, word))]
     empty = sum(failure.is_empty for failure in report.failed)
     failed = len(report.failed) - empty
-    counts += [f"{count} {word}" for count, word in ((empty, "empty"), (failed, "failed")) if count]
+    others = ((empty, "empty"), (failed, "failed"), (len(report.partial), "partial"))
+    counts += [f"{count} {word}" for count, word in others if count]
     if report.chunks:
         counts.append(counted(report.chunks, "chunk"))
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
@@ -41,6 +42,8 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     if report.usage.calls:
         say(f"  {usage_line(report.usage)}")
     _show_pending(report)
+    for document in report.partial:
+        say("  ", ("partial", "yellow"), f" {document.source}: {document.reason}", to=ERRORS)
     _show_failed(report.failed)
 
 
@@ -143,7 +146,8 @@ def _show_plan(report: IngestReport) -> None:
 def report_by_source(report: IngestReport) -> str:
     """What came of every source, as JSON: outcome and, where it is not there, the reason.
 
-    Outcomes: added, changed, unchanged, removed, empty, failed, passed over.
+    Outcomes: added, changed, unchanged, removed, empty, failed, passed over. What is added, changed
+    or unchanged and stored only in part is partial as well, in a row of its own.
     """
     rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
     rows += [
@@ -157,6 +161,10 @@ def report_by_source(report: IngestReport) -> str:
     rows += [
         {"source": each.source, "outcome": "passed over", "reason": each.reason}
         for each in report.passed_over
+    ]
+    rows += [
+        {"source": each.source, "outcome": "partial", "reason": each.reason}
+        for each in report.partial
     ]
     rows.sort(key=lambda row: (row["source"], row["outcome"]))
     counts = Counter(row["outcome"] for row in rows)

@@ -6,6 +6,7 @@ Exit codes stand in `cli`.
 from __future__ import annotations
 
 import gc
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ def conclude(
     show(report, as_json=as_json, file=file, planned=planned)
     done = report.added or report.changed or report.unchanged or report.removed
     exit_for(report.failed, done=bool(done))
-    if report.pending:
+    if report.partial or report.pending or report.postponed:
         raise typer.Exit(SOME_FAILED)
 
 
@@ -118,6 +119,7 @@ def writing(
     try:
         with (
             opened(library, profile, create=create, asks_models=asks_models) as engine,
+            tracebacks_hidden(),
             progress_bars() as progress,
         ):
             yield engine, progress
@@ -131,6 +133,27 @@ def writing(
             from ..index.unbegun import unmake
 
             unmake(library)
+
+
+@contextmanager
+def tracebacks_hidden() -> Iterator[None]:
+    """Keep log records with a traceback from a terminal: the report says what they are about.
+
+    Where standard error goes to a file or a pipe they stay.
+    """
+    from .live import errors_are_seen
+
+    if not errors_are_seen():
+        yield
+        return
+    handler, logger = logging.StreamHandler(), logging.getLogger("loregraph")
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.exc_info is None)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def is_interruption(error: BaseException | None) -> bool:

@@ -292,12 +292,14 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What was done, by document id; `failed` says of sources that were not taken why."""
+    """What was done, by document id; `failed` says of sources that were not taken why, `partial`
+    of documents what they lack."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pending_chunks: int = 0

@@ -81,6 +81,7 @@ def _result(report: IngestReport, rights: Rights) -> Result:
         unchanged=report.unchanged,
         removed=report.removed,
         failed=failed,
+        partial=tuple(f"{one.source}: {one.reason}" for one in report.partial),
         notes=report.notes,
         pending_chunks=len(report.pending),
     )
@@ -92,6 +93,7 @@ def _result(report: IngestReport, rights: Rights) -> Result:
             ("unchanged", value.unchanged),
             ("removed", value.removed),
             ("failed", value.failed),
+            ("partial", value.partial),
             ("note", value.notes),
         )
         if names

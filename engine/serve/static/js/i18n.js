@@ -273,6 +273,7 @@ export const MESSAGES = {
   "jobs.did.unchanged": [["{n} unchanged", "{n} unchanged"], "未变 {n}"],
   "jobs.did.removed": [["{n} removed", "{n} removed"], "移除 {n}"],
   "jobs.did.failed": [["{n} failed", "{n} failed"], "失败 {n}"],
+  "jobs.did.partial": [["{n} in part", "{n} in part"], "部分入库 {n}"],
 
   "graph.title": ["Graph", "图谱"],
   "graph.names": ["Names", "名称"],

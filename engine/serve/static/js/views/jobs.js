@@ -121,18 +121,21 @@ function outcome(job) {
   if (job.state !== "done")
     return t(job.state === "interrupted" ? "jobs.interrupted" : "jobs.failed");
   const report = job.report ?? {};
-  const parts = ["added", "changed", "unchanged", "removed", "failed"]
+  const parts = ["added", "changed", "unchanged", "removed", "failed", "partial"]
     .filter((name) => report[name]?.length)
     .map((name) => t(`jobs.did.${name}`, { n: report[name].length }));
   return parts.join(", ") || t("jobs.done");
 }
 
 function reasons(job) {
-  const failed = (job.report?.failed ?? []).map((one) => `${shortName(one.source)}: ${one.reason}`);
+  const report = job.report ?? {};
+  const wanting = [...(report.failed ?? []), ...(report.partial ?? [])].map(
+    (one) => `${shortName(one.source)}: ${one.reason}`,
+  );
   const error = job.error
     ? [typeof job.error === "string" ? job.error : (job.error.detail ?? "")]
     : [];
-  const lines = [...error, ...failed, ...(job.report?.notes ?? [])].filter(Boolean);
+  const lines = [...error, ...wanting, ...(report.notes ?? [])].filter(Boolean);
   return (
     lines.length > 0 &&
     el(
