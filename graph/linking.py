@@ -61,7 +61,7 @@ def write_links(connection: Connection, progress: Progress) -> None:
     rows: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
     for number, row in enumerate(waiting):
-        found = isolated(lambda: _links(matcher, row), stage=LINK)  # noqa: B023 - called at once
+        found = _links_or_fault(matcher, row)
         if isinstance(found, Fault):
             found.log(f"{row.document_id} ({row.id})")
             reasons[row.id] = found.reason
@@ -76,6 +76,10 @@ def write_links(connection: Connection, progress: Progress) -> None:
     put_faults(connection, reasons, stage=LINK)
     if rows:
         connection.execute(insert(links), rows)
+
+
+def _links_or_fault(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]] | Fault:
+    return isolated(lambda: _links(matcher, row), stage=LINK)
 
 
 def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:

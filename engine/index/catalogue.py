@@ -36,6 +36,7 @@ class DocumentInfo:
 
     `metadata` are what the source says of itself under what its owner gave, which `given` holds
     alone; `pages` counts pages, 0 where the format has none; `characters` is the text's length.
+    `partial` says what a document lacks that a stage could not take, and why; empty for others.
     """
 
     id: str
@@ -49,6 +50,7 @@ class DocumentInfo:
     characters: int
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
     given: Mapping[str, MetaValue] = field(default_factory=dict)
+    partial: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +124,6 @@ class Catalogue:
         """How many of a document's chunks a language model is to read yet."""
         with self._library.read() as connection:
             return int(connection.exec_driver_sql(_PENDING, (document_id,)).scalar_one())
-
-    def why_partial(self, document_id: str) -> str:
-        """What a document lacks and why; empty where it is whole."""
-        with self._library.read() as connection:
-            return why_partial(connection, [document_id]).get(document_id, "")
 
     def window(self, document_id: str, *, start: int, end: int) -> TextWindow | None:
         """The characters `[start, end)` of a document, cut to what there is; None without one."""
@@ -229,10 +226,12 @@ def _infos(connection: Connection, ids: Sequence[str]) -> list[DocumentInfo]:
         .label("chunks")
     )
     query = select(*columns, length, chunks).where(documents.c.id.in_(ids))
-    return [_info(row) for row in connection.execute(query.order_by(documents.c.id))]
+    lacks = why_partial(connection, ids)
+    rows = connection.execute(query.order_by(documents.c.id))
+    return [_info(row, partial=lacks.get(row.id, "")) for row in rows]
 
 
-def _info(row: Row[Any]) -> DocumentInfo:
+def _info(row: Row[Any], *, partial: str) -> DocumentInfo:
     return DocumentInfo(
         id=row.id,
         title=row.title,
@@ -245,6 +244,7 @@ def _info(row: Row[Any]) -> DocumentInfo:
         characters=row.characters,
         metadata={**metadata_values(row.metadata), **metadata_values(row.given)},
         given=metadata_values(row.given),
+        partial=partial,
     )
 
 

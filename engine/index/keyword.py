@@ -92,13 +92,16 @@ class KeywordRetriever(BM25Retriever):
         """
         entries, faults = dict[str, Entry](), dict[str, Fault]()
         for chunk_id, title, body in texts:
-            entry = isolated(partial(self._entry, title, body), stage="keywords")
+            entry = self._entry_or_fault(title, body)
             if isinstance(entry, Fault):
                 faults[chunk_id] = entry
                 entry = (_plain_words(title), _plain_words(f"{title}\n{body}"), 1.0)
             entries[chunk_id] = entry
         self._library.put_keywords(entries)
         return faults
+
+    def _entry_or_fault(self, title: str, body: str) -> Entry | Fault:
+        return isolated(lambda: self._entry(title, body), stage="keywords")
 
     def _entry(self, title: str, body: str) -> Entry:
         """Tokens of the title, tokens of both, and how readable the body is."""

@@ -35,7 +35,7 @@ def partial_documents(
 ) -> list[PartialDocument]:
     """The partial documents of a library, or those among `only`, sorted by id."""
     with library.read() as connection:
-        found = _reasons(connection, only)
+        found = why_partial(connection, only)
     return [PartialDocument(source=name, reason=found[name]) for name in sorted(found)]
 
 
@@ -55,12 +55,8 @@ def partial_by_other_version(library: Library) -> frozenset[str]:
         return frozenset(connection.execute(query).scalars())
 
 
-def why_partial(connection: Connection, documents: Collection[str]) -> dict[str, str]:
-    """What these documents lack and why, by id; those that are whole are left out."""
-    return _reasons(connection, documents)
-
-
-def _reasons(connection: Connection, only: Collection[str] | None) -> dict[str, str]:
+def why_partial(connection: Connection, only: Collection[str] | None) -> dict[str, str]:
+    """What all documents or those among `only` lack and why, by id; whole ones are left out."""
     columns = (chunk_table.c.document_id, faults.c.stage, faults.c.reason)
     query = select(*columns, func.count().label("count"))
     query = query.join(chunk_table, chunk_table.c.id == faults.c.chunk_id).group_by(*columns)

@@ -237,6 +237,50 @@ def test_reports_are_written_as_documents_come_and_only_where_something_changed(
     assert not any("<quoted " in request.question for request in asked)
 
 
+def test_a_text_that_neither_the_model_nor_its_stand_in_can_read_is_partial_until_one_can(
+    opened, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graph.extract.language import LanguageExtractor
+
+    def fails(_self: object, texts: list[str]) -> Any:
+        if not texts:
+            return []
+        tried.append(len(texts))
+        raise IndexError("no way through")
+
+    tried: list[int] = []
+    monkeypatch.setattr(LanguageExtractor, "extract", fails)
+    openai_server.answer_with(lambda _request: "no")
+    engine = opened()
+    for again in (False, True):
+        report = engine.add_text(LINES[0], document_id="d0", title="Note 0")
+        assert [one.document_id for one in report.pending] == ["d0"]
+        assert "has no names for 1 chunk: IndexError: no way through" in report.partial[0].reason
+        assert (engine.stats()["partial"], tried) == (1, [1]), again
+    openai_server.answer_with(read_like_a_model)
+    report = engine.add_text(LINES[0], document_id="d0", title="Note 0")
+    assert (report.pending, report.partial, engine.stats()["partial"]) == ((), (), 0)
+
+
+def test_an_unexpected_error_about_a_reply_leaves_its_text_pending_with_the_place(
+    opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.index import enrichment
+
+    def fails(pack: Any, *rest: Any, **more: Any) -> Any:
+        if any("Orrin" in text for text in pack.texts):
+            raise KeyError("relations")
+        return whole(pack, *rest, **more)
+
+    whole = enrichment.extract_pack
+    monkeypatch.setattr(enrichment, "extract_pack", fails)
+    engine = opened()
+    reports = _fill(engine)
+    assert [one.document_id for one in reports[-1].pending] == ["d0", "d1"]
+    assert "KeyError: 'relations' (engine.index.enrichment:" in reports[-1].pending[0].reason
+    assert engine.graph_index.reports()
+
+
 def test_a_report_goes_with_what_it_rests_on(opened) -> None:
     engine = opened(graph={"reports": "eager", "report_min_entities": 2})
     _fill(engine)

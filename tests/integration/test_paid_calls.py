@@ -72,6 +72,26 @@ def test_usage_shows_the_replies_that_a_pack_brought_nothing_by(
     assert (row["calls"], row["failed"]) == (2, failed)
 
 
+def test_reports_that_could_not_be_written_end_with_3_until_they_are(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> str:
+        return "no" if "<quoted " in request.question else read_like_a_model(request)
+
+    openai_server.answer_with(answer)
+    folder, library = _documents(tmp_path / "documents", count=3), tmp_path / "library"
+    command = ["add", str(folder), "--library", str(library)]
+    eager = {"LOREGRAPH_GRAPH__REPORTS": "eager", "LOREGRAPH_GRAPH__REPORT_MIN_ENTITIES": "2"}
+    environment = _environment(openai_server) | eager
+    for _ in range(2):
+        run = CliRunner().invoke(app, command, env=environment)
+        assert run.exit_code == 3, run.output
+        assert "report(s) stay as they are" in run.output
+        assert "pending" not in run.output
+    openai_server.answer_with(read_like_a_model)
+    assert CliRunner().invoke(app, command, env=environment).exit_code == 0
+
+
 def test_usage_tells_what_the_provider_had_kept(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -46,9 +46,9 @@ Metadata = Mapping[str, MetaValue] | None
 
 
 class DocumentStatus(BaseModel):
-    """A document, how many of its chunks a language model is to read yet, and what it lacks.
+    """A document, and how many of its chunks a language model is to read yet.
 
-    `reason` says what a partial document lacks, and why; empty for others.
+    `partial` says what a document lacks that a stage could not take, and why; empty for others.
     """
 
     id: str
@@ -62,9 +62,9 @@ class DocumentStatus(BaseModel):
     characters: int
     metadata: dict[str, MetaValue]
     given: dict[str, MetaValue]
+    partial: str
     status: Literal["indexed", "pending", "partial"]
     pending: int
-    reason: str = ""
 
 
 @router.get("/documents", summary="List documents")
@@ -183,9 +183,8 @@ async def get_document(service: ServiceHere, caller: Caller, id: str) -> Documen
     """What is known of a document, and whether a language model has still to read parts of it."""
     info = await _visible(service, caller, id)
     pending = await service.looking.run(partial(service.engine.catalogue.pending, id))
-    reason = await service.looking.run(partial(service.engine.catalogue.why_partial, id))
-    status = "pending" if pending else "partial" if reason else "indexed"
-    return DocumentStatus(**asdict(info), status=status, pending=pending, reason=reason)
+    status = "pending" if pending else "partial" if info.partial else "indexed"
+    return DocumentStatus(**asdict(info), status=status, pending=pending)
 
 
 @router.patch(

@@ -8,7 +8,16 @@ import { number } from "./format.js";
 import { t } from "./i18n.js";
 import { mayWrite } from "./namespaces.js";
 
-const SHOWN_BY_NAME = ["type", "namespace", "source", "pages", "chunks", "characters", "sha256"];
+const SHOWN_BY_NAME = [
+  "type",
+  "partial",
+  "namespace",
+  "source",
+  "pages",
+  "chunks",
+  "characters",
+  "sha256",
+];
 
 /** Where a document stands; its id may hold slashes. */
 export const documentPath = (id) =>

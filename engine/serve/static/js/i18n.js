@@ -202,6 +202,7 @@ export const MESSAGES = {
   "document.givenWrong": ["Write name = value on each line.", "每行请写“名称 = 值”。"],
   "document.described": ["Saved.", "已保存。"],
   "document.save": ["Save", "保存"],
+  "document.partial": ["Stored in part", "部分入库"],
   "document.title": ["Title", "标题"],
   "document.type": ["Type", "类型"],
   "document.namespace": ["Namespace", "命名空间"],

@@ -150,6 +150,7 @@ function row(one, refresh) {
       { scope: "row" },
       el("a", { href: changed({ doc: one.id, from: "", to: "" }) }, quoted(name)),
       quoted(one.id, "span", { class: "id" }),
+      one.partial && quoted(`${t("document.partial")}: ${one.partial}`, "span", { class: "id" }),
     ),
     el("td", { class: "kind" }, one.type),
     el("td", { dir: "auto", class: "space" }, one.namespace),

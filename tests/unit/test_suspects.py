@@ -1,0 +1,106 @@
+"""Deriving goes on without the documents whose facts it cannot take, and without no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, select
+
+from graph.database import Database
+from graph.errors import GraphInputError
+from graph.facts import put_chunks, put_extractions
+from graph.model import Chunk, Extraction, Mention
+from graph.schema import chunks, faults, mentions, metadata
+from graph.suspects import derived_without_suspects
+
+
+@contextmanager
+def writing() -> Iterator[Connection]:
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        yield connection
+    database.close()
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    with writing() as opened:
+        yield opened
+
+
+def fill(connection: Connection, count: int) -> None:
+    values = [
+        Chunk(
+            id=f"c{n}",
+            document_id=f"d{n:03}",
+            title=f"Title {n}x",
+            text="Ada Brine",
+            start=0,
+            end=9,
+            position=0,
+        )
+        for n in range(count)
+    ]
+    put_chunks(connection, values)
+    found = Extraction(
+        mentions=(Mention(start=0, end=9, surface="Ada Brine", key="ada brine", type="PERSON"),)
+    )
+    put_extractions(connection, {one.id: found for one in values}, extractor="rules")
+
+
+def speaking(connection: Connection) -> set[str]:
+    """The documents of which anything is said."""
+    query = select(chunks.c.document_id).join(mentions, mentions.c.chunk_id == chunks.c.id)
+    titled = select(chunks.c.document_id).where(chunks.c.title_key != "")
+    return {*connection.execute(query).scalars(), *connection.execute(titled).scalars()}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(count=st.integers(1, 30), bad=st.sets(st.integers(0, 29), max_size=4))
+def test_only_the_documents_at_fault_are_left_out(count: int, bad: set[int]) -> None:
+    culprits = {f"d{n:03}" for n in bad if n < count}
+    attempts = 0
+    with writing() as connection:
+        fill(connection, count)
+
+        def derive() -> int:
+            nonlocal attempts
+            attempts += 1
+            if speaking(connection) & culprits:
+                raise ZeroDivisionError("division by zero")
+            return len(speaking(connection))
+
+        assert derived_without_suspects(connection, derive) == count - len(culprits)
+        query = select(chunks.c.document_id).join(faults, faults.c.chunk_id == chunks.c.id)
+        assert set(connection.execute(query).scalars()) == culprits
+    assert attempts <= 1 + len(culprits) * (2 + count.bit_length())
+
+
+def test_what_fails_without_any_document_is_raised(connection: Connection) -> None:
+    fill(connection, 3)
+
+    def derive() -> int:
+        raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(ZeroDivisionError):
+        derived_without_suspects(connection, derive)
+    assert len(speaking(connection)) == 3
+    assert connection.execute(select(faults)).all() == []
+
+
+def test_an_error_that_is_raised_on_purpose_is_tried_once(connection: Connection) -> None:
+    fill(connection, 3)
+    attempts = []
+
+    def derive() -> int:
+        attempts.append(1)
+        raise GraphInputError("refused")
+
+    with pytest.raises(GraphInputError):
+        derived_without_suspects(connection, derive)
+    assert (len(attempts), len(speaking(connection))) == (1, 3)
