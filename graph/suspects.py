@@ -18,6 +18,10 @@ from .fault_store import DERIVE, FAILED, put_faults
 from .isolation import Fault, isolated
 from .schema import chunks
 
+FEW = 8
+"""Maximum number of documents that are left out, or a tenth of all where that is more: beyond it
+the fault is taken for the derivation's own, and no facts are deleted."""
+
 T = TypeVar("T")
 
 
@@ -27,7 +31,8 @@ def derived_without_suspects(connection: Connection, derive: Callable[[], T]) ->
     Takes about log2(documents) attempts for each document at fault, none where nothing fails.
 
     Raises:
-        Exception: what `derive` raised, where it does so without any document's facts, too.
+        Exception: what `derive` raised, where it does so without any document's facts, too, or
+            where more than a few documents would have to be left out.
     """
     done = _attempt(connection, derive, without=())
     if not isinstance(done, Fault):
@@ -35,8 +40,11 @@ def derived_without_suspects(connection: Connection, derive: Callable[[], T]) ->
     fault, blamed = done, list[str]()
     suspects = list(connection.execute(select(chunks.c.document_id).distinct()).scalars())
     suspects.sort()
+    most = max(FEW, len(suspects) // 10)
     while isinstance(done, Fault):
-        count = _fewest(connection, derive, suspects=suspects, blamed=blamed)
+        count = 0
+        if len(blamed) < most:
+            count = _fewest(connection, derive, suspects=suspects, blamed=blamed)
         if count == 0:
             raise fault.error or RuntimeError(fault.reason)
         blamed.append(suspects[count - 1])

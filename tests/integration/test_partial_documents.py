@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from sqlalchemy import text
 
 from engine import KnowledgeEngine, Settings
 from engine.errors import ModelUnavailable
-from engine.index.keyword import KeywordRetriever
+from engine.index.keyword import _plain_words
 from engine.index.library import Library, metadata
 from engine.types import IngestReport
 
@@ -432,14 +434,17 @@ main()
 """
 
 
-def run(folder: Path, *arguments: str, code: str = _BROKEN_CLI) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *arguments: str, stderr: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     plain = {k: v for k, v in os.environ.items() if "LOREGRAPH" not in k}
     light = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", _BROKEN_CLI, *arguments],
         cwd=folder,
         env=plain | light | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         timeout=240,
     )
@@ -471,6 +476,21 @@ def test_the_command_line_keeps_the_good_files_says_the_partial_one_and_ends_wit
     assert "quarrelsome" in found.stdout
     assert re.search(r"^partial +1$", run(with_a_bad_text, "stats").stdout, re.M)
     assert "partial docs/ferry.md: has no names" in run(with_a_bad_text, "doctor").stdout
+
+
+def test_a_terminal_shows_the_line_and_no_traceback(tmp_path: Path) -> None:
+    folder_of(tmp_path, ferry=BAD)
+    main, side = pty.openpty()
+    done = run(tmp_path, "add", "docs", stderr=side)
+    os.close(side)
+    said = b""
+    with contextlib.suppress(OSError):  # how a terminal whose other side is closed ends
+        while part := os.read(main, 65_536):
+            said += part
+    os.close(main)
+    assert done.returncode == 3
+    assert b"docs/ferry.md: has no names for 1 chunk" in b" ".join(said.split())
+    assert b"Traceback" not in said
 
 
 def test_tools_say_which_documents_are_partial(
@@ -508,7 +528,4 @@ def test_a_fault_is_logged_by_the_products_logger(
 
 
 def test_plain_words_stand_in_for_tokens() -> None:
-    from engine.index.keyword import _plain_words
-
     assert _plain_words("The Ferry_Log, 1931: 海鸥码头") == "the ferry log 1931 海鸥 鸥码 码头"
-    assert KeywordRetriever._entry is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import pkgutil
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -88,6 +90,38 @@ def test_any_sequence_of_add_change_and_remove_ends_as_a_fresh_build(
         with open_engine(Path(folder) / "fresh") as fresh:
             apply(fresh, sorted(held.items()))
             assert contents(fresh) == after
+
+
+@pytest.mark.parametrize(
+    "place", ["graph.extract.language.LanguageExtractor._read", "graph.linking.introduced_names"]
+)
+@settings(
+    max_examples=8,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(taken=steps)
+def test_so_does_any_sequence_in_which_some_texts_cannot_be_read_or_linked(
+    open_engine, place: str, taken: list[Step]
+) -> None:
+    owner, _, name = place.rpartition(".")
+    whole = getattr(pkgutil.resolve_name(owner), name)
+
+    def fails(*args: Any, **more: Any) -> Any:
+        if any("Orrin Vale" in str(getattr(each, "text", each)) for each in args):
+            raise ValueError("no way through")
+        return whole(*args, **more)
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(place, fails)
+        with open_engine(Path(folder) / "walked") as walked:
+            held = apply(walked, taken)
+            after = contents(walked)
+            partial = {one.source for one in walked.partial()}
+        with open_engine(Path(folder) / "fresh") as fresh:
+            apply(fresh, sorted(held.items()))
+            assert contents(fresh) == after
+    assert partial == {name for name, n in held.items() if "Orrin Vale" in VERSIONS[name][n]}
 
 
 def test_the_order_of_arrival_does_not_matter(open_engine, tmp_path: Path) -> None:

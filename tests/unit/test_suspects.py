@@ -15,7 +15,7 @@ from graph.errors import GraphInputError
 from graph.facts import put_chunks, put_extractions
 from graph.model import Chunk, Extraction, Mention
 from graph.schema import chunks, faults, mentions, metadata
-from graph.suspects import derived_without_suspects
+from graph.suspects import FEW, derived_without_suspects
 
 
 @contextmanager
@@ -104,3 +104,17 @@ def test_an_error_that_is_raised_on_purpose_is_tried_once(connection: Connection
     with pytest.raises(GraphInputError):
         derived_without_suspects(connection, derive)
     assert (len(attempts), len(speaking(connection))) == (1, 3)
+
+
+def test_where_most_documents_would_have_to_go_none_does(connection: Connection) -> None:
+    fill(connection, 2 * FEW)
+
+    def derive() -> int:
+        if speaking(connection):
+            raise ZeroDivisionError("division by zero")
+        return 0
+
+    with pytest.raises(ZeroDivisionError):
+        derived_without_suspects(connection, derive)
+    assert len(speaking(connection)) == 2 * FEW
+    assert connection.execute(select(faults)).all() == []
