@@ -1,4 +1,5 @@
-"""The one way to a language model: count → cache → budget → retry → rate limit → call.
+"""The one way to a language model: break control tokens → count → cache → budget → retry → rate
+limit → call.
 
 Whoever asks gets an answer without thoughts and never empty, what it cost, or one `ModelError`;
 every call is booked by day, stage and model, also when its caller fails later. Knows nothing of
@@ -12,12 +13,14 @@ import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..types import Usage
 from .bill import Bill, Counter
 from .budget import Budget
+from .control_tokens import broken, restored
 from .learned import Learned
 from .line import Line, Reply, Request
 from .naming import answering_identity, model_name_of
@@ -25,7 +28,7 @@ from .prices import Price
 from .structured import Level, holds_to_schema
 
 if TYPE_CHECKING:
-    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.base.llms.types import ChatMessage, TextBlock
     from llama_index.core.llms import LLM
 
     from ..index.door import Prompt
@@ -203,6 +206,8 @@ class Gateway:
         max_output_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
     ) -> Request:
+        quoted: dict[str, str] = {}
+        messages = [_without_control_tokens(message, quoted) for message in messages]
         counted = sum(self._counted(message) for message in messages)
         if schema is not None:
             counted += self._count_again(json.dumps(schema, ensure_ascii=False)) + _MESSAGE_TOKENS
@@ -212,6 +217,7 @@ class Gateway:
             max_output_tokens=max_output_tokens or self._max_output_tokens,
             schema=schema,
             counted=counted,
+            quoted=quoted,
         )
 
     def _counted(self, message: ChatMessage) -> int:
@@ -228,7 +234,7 @@ class Gateway:
                     piece = next(pieces)
                 except StopIteration as end:
                     reply: Reply = end.value
-                    return reply
+                    return replace(reply, text=restored(reply.text, request.quoted))
                 if tell is not None:
                     tell(piece)
 
@@ -258,3 +264,18 @@ class Gateway:
         parts = [self.identity, request.max_output_tokens, request.schema, said]
         text = json.dumps(parts, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+
+def _without_control_tokens(message: ChatMessage, quoted: dict[str, str]) -> ChatMessage:
+    """The message as a model may read it; `quoted` learns what was broken in it."""
+    text, originals = broken(message.content or "")
+    if not originals:
+        return message
+    quoted |= originals
+    return message.model_copy(update={"blocks": [_text_block(text)]})
+
+
+def _text_block(text: str) -> TextBlock:
+    from llama_index.core.base.llms.types import TextBlock
+
+    return TextBlock(text=text)

@@ -65,13 +65,17 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked, what it is booked under, and how many tokens it has by our own count."""
+    """What is asked, what it is booked under, and how many tokens it has by our own count.
+
+    `quoted`: control tokens that stood in it, by the form in which it has them.
+    """
 
     messages: tuple[ChatMessage, ...]
     stage: str
     max_output_tokens: int
     schema: Mapping[str, Any] | None
     counted: int
+    quoted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
