@@ -41,12 +41,16 @@ class Adding:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         tables: Sequence[str] = (),
+        strict: bool = False,
+        remove_many: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Add files, folders, web addresses, databases and LlamaIndex documents.
 
         What is there unchanged costs nothing; a document that changed replaces itself. One source
-        that fails stops no other: it is a row of the report.
+        that fails stops no other: it is a row of the report. A file that was emptied takes its
+        document with it; one that can no longer be read keeps the text of its last readable state,
+        and its document is `outdated` until it can.
 
         Args:
             sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
@@ -60,15 +64,24 @@ class Adding:
             exclude: of what lies in a folder, what one of these matches is passed over.
             tables: patterns of table names; of a database only these are read, and what is held of
                 others stays.
+            strict: remove documents whose file can no longer be read.
+            remove_many: agree to remove more than a fifth of the documents, and more than 20.
             progress: called as work goes on, with a stage, steps done and steps in all.
 
         Raises:
             LibraryBusy: another process went on writing for too long.
             LibraryUnusable: the disk is full; what was committed is kept.
             SourceError: a namespace or metadata that cannot be.
+            TooManyRemovals: so much would go; nothing was removed.
         """
         choice = Choice(
-            include=include, exclude=exclude, tables=tables, namespace=namespace, metadata=metadata
+            include=include,
+            exclude=exclude,
+            tables=tables,
+            namespace=namespace,
+            metadata=metadata,
+            strict=strict,
+            remove_many=remove_many,
         )
         return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
 
@@ -140,13 +153,20 @@ class Adding:
         exclude: Sequence[str] = (),
         tables: Sequence[str] = (),
         dry_run: bool = False,
+        strict: bool = False,
+        remove_many: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
         """As `add`, and documents whose file is gone from these folders are removed.
 
         Also those that the patterns now leave out. A folder in which nothing readable is left is
-        a failure, and nothing of it is removed: its disk may be away. With `dry_run` nothing is
-        read or written: the report says what would be done to files.
+        a failure, and nothing of it is removed: its disk may be away. A run that would remove more
+        than a fifth of the documents that it is about, and more than 20, stops before it does,
+        unless `remove_many` agrees. With `strict` documents go whose file can no longer be read.
+        With `dry_run` nothing is stored: the report says what would be done to files.
+
+        Raises:
+            TooManyRemovals: so much would go; nothing was removed.
         """
         return self._documents.sync(
             listed(sources),
@@ -156,6 +176,8 @@ class Adding:
                 tables=tables,
                 namespace=namespace,
                 metadata=metadata,
+                strict=strict,
+                remove_many=remove_many,
             ),
             dry_run=dry_run,
             progress=progress or silent,

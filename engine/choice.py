@@ -19,7 +19,8 @@ class Choice:
     """Which of the sources are meant, and what their owner says of them.
 
     `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
-    patterns of table names in databases. `metadata` None leaves what documents have.
+    patterns of table names in databases. `metadata` None leaves what documents have. With `strict`
+    a document goes whose file can no longer be read; `remove_many` agrees to many removals.
 
     Raises:
         SourceError: a namespace or metadata that cannot be.
@@ -30,6 +31,8 @@ class Choice:
     tables: Sequence[str] = ()
     namespace: str = ""
     metadata: Mapping[str, MetaValue] | None = None
+    strict: bool = False
+    remove_many: bool = False
 
     def __post_init__(self) -> None:
         check_namespace(self.namespace)

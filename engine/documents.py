@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from .choice import Choice
 from .describing import put_given
-from .errors import SourceError
-from .gone import gone, spared
+from .gone import check_removals, emptied, gone, inside, leaving, spared, too_many
 from .index.catalogue import ids_meant
 from .index.indexer import Indexer, Work
 from .index.library import DocumentRow, Library
@@ -119,7 +118,7 @@ class Documents:
         named = Named.of(folders)
         found = self._find(named.paths, choice)
         if dry_run:
-            plan = self._plan(found, choice)
+            plan = self._plan(found, choice, progress)
             if named.addresses or named.databases:
                 note = "web addresses and databases are left out: a dry run looks at files alone"
                 plan = replace(plan, notes=(*plan.notes, note))
@@ -129,7 +128,7 @@ class Documents:
             choice=choice,
             found=found,
             progress=progress,
-            also_gone=lambda rows: gone(rows, found, namespace=choice.namespace),
+            follows=True,
         )
         kept = spared(self._rows(), found, namespace=choice.namespace)
         return replace(report, notes=(*report.notes, *kept))
@@ -225,35 +224,51 @@ class Documents:
         choice: Choice,
         found: Found,
         progress: Progress,
-        also_gone: Callable[[Sequence[DocumentRow]], set[str]] = lambda _rows: set(),
+        follows: bool = False,
     ) -> IngestReport:
+        """Store what a feed gives; what `follows` its folders loses what is gone from them."""
         work = Work()
         self._budget.start_run()
         with self._library.writer(), self._pool() as pool, spending() as spent:
             if self._embedding is not None:
                 refuse_mixture(self._embedding, held_now=self._library.vector_models())
             rows, seen = self._rows(), Seen(self._library.path)
+            absent = gone(rows, found, namespace=choice.namespace) if follows else set()
+            scope = inside(rows, found, namespace=choice.namespace)
+            early = absent | emptied(rows, found, namespace=choice.namespace)
+            check_removals(early, scope, choice=choice)
             held = self._held(rows)
             intake = self._intake(held, seen, choice, pool)
             done = set(self._indexer.put(feed(intake), work=work, progress=progress))
-            missing = intake.gone | also_gone(rows)
-            for name in sorted(missing):
+            left = leaving(
+                rows,
+                found,
+                choice=choice,
+                missing=intake.gone | absent,
+                outdated=intake.outdated,
+            )
+            check_removals(
+                left.missing, scope | _touched(intake, done & held.keys()), choice=choice
+            )
+            for name in sorted(left.missing):
                 self._indexer.remove(name)
             if intake.restamped:
                 self._library.restamp(intake.restamped)
+            self._note_outdated(rows, left.outdated, readable=intake.unchanged)
             self._indexer.enrich(work=work, progress=progress)
             self._indexer.derive(work=work, progress=progress)
             self._indexer.second_look(work=work, progress=progress)
             self._indexer.write_reports(work=work, progress=progress)
             seen.save(sources=self._sources())
-        if done or missing:
+        if done or left.missing:
             self._changed()
         return IngestReport(
             added=tuple(sorted(done - held.keys())),
             changed=tuple(sorted(done & held.keys())),
             unchanged=tuple(sorted(intake.unchanged)),
-            removed=tuple(sorted(missing)),
+            removed=tuple(sorted(left.missing)),
             failed=_failed(found, intake, work.failed),
+            outdated=left.reports(),
             partial=tuple(partial_documents(self._library, done.union(intake.unchanged))),
             passed_over=tuple(found.passed_over),
             notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
@@ -277,29 +292,40 @@ class Documents:
         """What a report says of the embedding model: only where something was embedded with it."""
         return self._embedding.notes if self._embedding is not None and is_stored else ()
 
-    def _plan(self, found: Found, choice: Choice) -> IngestReport:
-        """What `sync` would do to files, by a look and a hash; nothing is read or written."""
+    def _note_outdated(
+        self, rows: Iterable[DocumentRow], outdated: Mapping[str, str], *, readable: Iterable[str]
+    ) -> None:
+        """Write down which documents are outdated, and which are so no more."""
+        before = {row.id: row.outdated for row in rows}
+        wanted: dict[str, str | None] = {**dict.fromkeys(readable), **outdated}
+        changes = {name: reason for name, reason in wanted.items() if before.get(name) != reason}
+        if changes:
+            self._library.mark_outdated(changes)
+
+    def _plan(self, found: Found, choice: Choice, progress: Progress) -> IngestReport:
+        """What `sync` would do to files; those that are new or changed are read, none is stored."""
         rows, seen = self._rows(), Seen(self._library.path)
-        added, changed, unchanged = list[str](), list[str](), list[str]()
+        absent = gone(rows, found, namespace=choice.namespace)
+        held, count = self._held(rows), len(found.sources)
         with self._pool() as pool:
-            intake = self._intake(self._held(rows), seen, choice, pool)
-            for source in found.sources:
-                name = intake.wish.id_of(source.id)
-                try:
-                    current = intake.is_unchanged(source)
-                except SourceError as error:
-                    intake.fail(source.id, error)
-                    continue
-                known = intake.by_source.get(name, [])
-                (unchanged if current else changed if known else added).extend(known or [name])
+            intake = self._intake(held, seen, choice, pool)
+            read = intake.files(found.sources, progress=lambda done: progress("read", done, count))
+            done = {document.id for document in read}
+        left = leaving(
+            rows, found, choice=choice, missing=intake.gone | absent, outdated=intake.outdated
+        )
+        scope = inside(rows, found, namespace=choice.namespace)
+        many = too_many(left.missing, scope | _touched(intake, done & held.keys()))
+        stops = () if choice.remove_many or not many else (f"it would stop: {many}",)
         return IngestReport(
-            added=tuple(sorted(added)),
-            changed=tuple(sorted(changed)),
-            unchanged=tuple(sorted(unchanged)),
-            removed=tuple(sorted(gone(rows, found, namespace=choice.namespace))),
+            added=tuple(sorted(done - held.keys())),
+            changed=tuple(sorted(done & held.keys())),
+            unchanged=tuple(sorted(intake.unchanged)),
+            removed=tuple(sorted(left.missing)),
             failed=_failed(found, intake),
+            outdated=left.reports(),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *spared(rows, found, namespace=choice.namespace)),
+            notes=(*found.notes, *spared(rows, found, namespace=choice.namespace), *stops),
         )
 
     def _pool(self) -> ReaderPool:
@@ -355,6 +381,11 @@ class Documents:
     def _forget(self, removed: set[str]) -> None:
         if removed:
             Seen(self._library.path).save(sources=self._sources())
+
+
+def _touched(intake: Intake, changed: Iterable[str]) -> set[str]:
+    """The documents held that a run looked at."""
+    return {*intake.unchanged, *changed, *intake.outdated}
 
 
 _NOTHING_FOUND = Found([], [], [], [], [])

@@ -9,6 +9,7 @@
     │   ├── LibraryUnusable    not a library, a newer schema, a damaged or full disk
     │   └── VectorStoreUnavailable  the store that settings name cannot be reached, or refuses
     ├── SourceError            a source that cannot be read (one of many: a row in the report)
+    ├── TooManyRemovals        a run would remove a large part of what was named: it wants a yes
     ├── QuestionError          a question that cannot be asked
     ├── NotAllowed             a namespace, file or address that is not for this caller
     ├── ModelError
@@ -57,6 +58,10 @@ class VectorStoreUnavailable(LibraryError):
 
 class SourceError(EngineError):
     """A source cannot be read."""
+
+
+class TooManyRemovals(EngineError):
+    """A run would remove many of the documents that it is about, and nobody agreed to that."""
 
 
 class QuestionError(EngineError):

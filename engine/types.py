@@ -259,6 +259,11 @@ History = Sequence[Turn | Answer]
 """What was asked and answered before, oldest first."""
 
 
+def is_empty(reason: str) -> bool:
+    """Return whether a reason says that there was just nothing in a source."""
+    return reason.startswith(EMPTY)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFailure:
     """A source that was not added, and why, in one line."""
@@ -269,7 +274,7 @@ class SourceFailure:
     @property
     def is_empty(self) -> bool:
         """Whether there was just nothing in it."""
-        return self.reason.startswith(EMPTY)
+        return is_empty(self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +302,9 @@ class IngestReport:
     `partial` are documents among those added, changed or unchanged that a stage could not take.
     `pending` are chunks that a language model has still to read, and `postponed` says how many
     `reports`, `names` and `descriptions` it has still to see to: the next run goes on with both.
+    A run that left chunks `pending` is partial: documents are there and found, their graph is not
+    all that it will be. `outdated` are documents whose file can no longer be read, and why: they
+    keep the text of its last readable state.
     """
 
     added: tuple[str, ...] = ()
@@ -304,6 +312,7 @@ class IngestReport:
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     failed: tuple[SourceFailure, ...] = ()
+    outdated: tuple[SourceFailure, ...] = ()
     passed_over: tuple[SourceFailure, ...] = ()
     notes: tuple[str, ...] = ()
     partial: tuple[PartialDocument, ...] = ()

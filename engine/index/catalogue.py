@@ -26,7 +26,18 @@ from .tables import documents, metadata_values
 if TYPE_CHECKING:
     from .filters import Filters
 
-_COLUMNS = ("id", "title", "type", "namespace", "source", "sha256", "metadata", "given", "pages")
+_COLUMNS = (
+    "id",
+    "title",
+    "type",
+    "namespace",
+    "source",
+    "sha256",
+    "metadata",
+    "given",
+    "pages",
+    "outdated",
+)
 _PENDING = "SELECT count(*) FROM pending JOIN chunks ON chunks.id = chunk_id WHERE document_id = ?"
 
 
@@ -37,6 +48,7 @@ class DocumentInfo:
     `metadata` are what the source says of itself under what its owner gave, which `given` holds
     alone; `pages` counts pages, 0 where the format has none; `characters` is the text's length.
     `partial` says what a document lacks that a stage could not take, and why; empty for others.
+    `outdated` says why its file can no longer be read, and is None while it can.
     """
 
     id: str
@@ -51,6 +63,7 @@ class DocumentInfo:
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
     given: Mapping[str, MetaValue] = field(default_factory=dict)
     partial: str = ""
+    outdated: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +258,7 @@ def _info(row: Row[Any], *, partial: str) -> DocumentInfo:
         metadata={**metadata_values(row.metadata), **metadata_values(row.given)},
         given=metadata_values(row.given),
         partial=partial,
+        outdated=row.outdated,
     )
 
 

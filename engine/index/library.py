@@ -46,7 +46,8 @@ class DocumentRow:
     """What a listing shows of a document.
 
     `source` is the file, address or table it was read from, `source_sha256` that one's hash, and
-    `given` the metadata that its owner gave it.
+    `given` the metadata that its owner gave it. `outdated` says why its source can no longer be
+    read: the document then keeps the text of its last readable state. None while it can be read.
     """
 
     id: str
@@ -59,6 +60,7 @@ class DocumentRow:
     sha256: str
     recipe: str
     given: Mapping[str, MetaValue]
+    outdated: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,14 @@ class Library:
                     update(documents)
                     .where(documents.c.id == document_id)
                     .values(source_sha256=sha256)
+                )
+
+    def mark_outdated(self, reasons: Mapping[str, str | None]) -> None:
+        """Note, by document id, why its source can no longer be read; None where it can."""
+        with self.write() as connection:
+            for document_id, reason in sorted(reasons.items()):
+                connection.execute(
+                    update(documents).where(documents.c.id == document_id).values(outdated=reason)
                 )
 
     def document_metadata(self, connection: Connection) -> dict[str, Mapping[str, object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, text
+from sqlalchemy import func, select, text
 
 from ..types import PendingChunk
 from .door import chunk_table
@@ -15,6 +15,7 @@ from .vector import WindowedVectorIndex
 
 COUNTED = (
     "documents",
+    "outdated",
     "chunks",
     "vectors",
     "mentions",
@@ -27,12 +28,16 @@ COUNTED = (
     "reports",
     "written_reports",
 )
-"""The tables that a user knows; `pending` are chunks that a language model is to read yet."""
+"""What a user counts: `outdated` are documents whose file can no longer be read, `pending` chunks
+that a language model is to read yet."""
 
 
 def held(library: Library) -> dict[str, int]:
     """How much there is of what a user knows, and what the library takes on disk."""
     counts = library.counts()
+    with library.read() as connection:
+        outdated = select(func.count()).where(documents.c.outdated.is_not(None))
+        counts["outdated"] = connection.execute(outdated).scalar_one()
     return {name: counts[name] for name in COUNTED} | {
         "partial": partial_count(library),
         "size_bytes": library.size_bytes(),

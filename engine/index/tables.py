@@ -30,6 +30,7 @@ documents = Table(
     Column("pages", Text, nullable=False),  # JSON list of start offsets
     Column("metadata", Text, nullable=False),  # JSON: what the source says of itself
     Column("given", Text, nullable=False, server_default="{}"),  # JSON: what its owner says of it
+    Column("outdated", Text),  # why its source can no longer be read; null while it can
 )
 
 vectors = Table(

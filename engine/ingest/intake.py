@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 from ..errors import SourceError
 from ..namespaces import check_name, id_in
 from ..settings import IngestSettings
-from ..types import MetaValue, SourceFailure, SourceText
+from ..types import MetaValue, SourceFailure, SourceText, is_empty
 from .database.reader import DatabaseNote, DatabaseOptions, database_source, read_database
-from .parts import SEPARATOR, Part
+from .parts import SEPARATOR
 from .readers import document_of, read_llama_document, read_text
 from .sources import FileSource, sha256_of
 from .workers.pool import Job, ReaderPool, Reading
@@ -95,7 +95,8 @@ class Intake:
     Attributes:
         unchanged: documents that are as the library holds them.
         failures: what could not be read, and why.
-        gone: documents whose source was read and no longer holds them.
+        gone: documents whose source was read and no longer holds them, or was emptied.
+        outdated: documents whose file can no longer be read, by id, and why.
         notes: what was passed over on purpose, a line each.
         restamped: of documents that are the same in a source that is not, the source's new hash.
     """
@@ -110,6 +111,7 @@ class Intake:
     unchanged: list[str] = field(default_factory=list)
     failures: list[SourceFailure] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+    outdated: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     restamped: dict[str, str] = field(default_factory=dict)
 
@@ -126,12 +128,16 @@ class Intake:
 
         Of files that are only `passing` through a folder, their place is not kept.
         """
-        for (source, look), outcome in self.pool.read(self._jobs(sources, progress)):
+        jobs = self._jobs(sources, progress, follows=not passing)
+        for (source, look), outcome in self.pool.read(jobs):
             name = self.wish.id_of(source.id)
             if isinstance(outcome, Reading) and not passing:
                 self.hints.note_file(name, look, outcome.sha256)
             path = None if passing else source.path
-            yield from self._read(outcome, source=name, path=path, file_name=source.path.name)
+            follows = not passing
+            yield from self._read(
+                outcome, source=name, path=path, file_name=source.path.name, follows=follows
+            )
 
     def is_unchanged(self, source: FileSource) -> bool:
         """Whether a file is what the library holds already: by a look, else by its hash.
@@ -241,7 +247,7 @@ class Intake:
         )
 
     def _jobs(
-        self, sources: Iterable[FileSource], progress: Callable[[int], None]
+        self, sources: Iterable[FileSource], progress: Callable[[int], None], *, follows: bool
     ) -> Iterator[tuple[tuple[FileSource, Look | None], Job]]:
         for number, source in enumerate(sources):
             progress(number)
@@ -250,6 +256,8 @@ class Intake:
                 unchanged = self.is_unchanged(source)
             except SourceError as error:
                 self.fail(source.id, error)
+                if follows:
+                    self._outdate(self.by_source.get(self.wish.id_of(source.id), ()), error)
                 continue
             if unchanged:
                 self.unchanged += self.by_source[self.wish.id_of(source.id)]
@@ -296,14 +304,22 @@ class Intake:
         source: str,
         path: Path | None,
         file_name: str,
+        follows: bool = True,
     ) -> Iterator[SourceText]:
         """The documents of one source; those it held and no longer holds are noted as gone.
 
-        Where a part could not be read, the document that it was stays as it is.
+        Where a part could not be read, the document that it was, or those that lay inside it, stay
+        as they are, outdated; where there is nothing in it any more, they are gone. An upload
+        (nothing that `follows` a file) that cannot be read changes nothing.
         """
+        held = self.by_source.get(source, [])
         if isinstance(outcome, SourceError):
             self.fail(source, outcome)
+            if follows:
+                self._outdate(held, outcome, is_file=path is not None)
             return
+        if not follows and all(part.content is None for part in outcome.parts):
+            held = []
         found: set[str] = set()
         for part in outcome.parts:
             name = f"{source}{SEPARATOR}{part.name}" if part.name else source
@@ -311,20 +327,31 @@ class Intake:
                 self.fail(name, SourceError("is there twice: only the first is read"))
                 continue
             found.add(name)
-            yield from self._part(part, name, outcome=outcome, path=path, file_name=file_name)
-        self.gone |= set(self.by_source.get(source, ())) - found
+            if part.content is None:
+                error = SourceError(part.failure)
+                self.fail(name, error)
+                inside = f"{name}{SEPARATOR}"
+                kept = [each for each in held if each == name or each.startswith(inside)]
+                self._outdate(kept, error, is_file=path is not None)
+                found.update(kept)
+                continue
+            document = document_of(
+                part, part.content, document_id=name, source=source, path=path, file_name=file_name
+            )
+            yield from self._if_new(replace(document, source_sha256=outcome.sha256))
+        self.gone |= set(held) - found
 
-    def _part(
-        self, part: Part, name: str, *, outcome: Reading, path: Path | None, file_name: str
-    ) -> Iterator[SourceText]:
-        if part.content is None:
-            self.fail(name, SourceError(part.failure))
-            return
-        source = name.removesuffix(f"{SEPARATOR}{part.name}") if part.name else name
-        document = document_of(
-            part, part.content, document_id=name, source=source, path=path, file_name=file_name
-        )
-        yield from self._if_new(replace(document, source_sha256=outcome.sha256))
+    def _outdate(
+        self, documents: Iterable[str], error: SourceError, *, is_file: bool = True
+    ) -> None:
+        """Documents whose source cannot be read stay, outdated; an emptied file's are gone.
+
+        An address that gives nothing is more likely ill than emptied.
+        """
+        if is_file and is_empty(str(error)):
+            self.gone.update(documents)
+        else:
+            self.outdated.update(dict.fromkeys(documents, str(error)))
 
     def _if_new(self, document: SourceText) -> Iterator[SourceText]:
         held = self.held.get(document.id)

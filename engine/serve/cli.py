@@ -32,10 +32,12 @@ from .options import (
     NamespaceOption,
     ProfileOption,
     ReportOption,
+    StrictOption,
     TableOption,
     TagOption,
     WhereOption,
     WithinOption,
+    YesOption,
     effort_of,
     metadata_of,
     mode_of,
@@ -105,6 +107,8 @@ def add(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say what language models would cost.")
     ] = False,
+    strict: StrictOption = False,
+    yes: YesOption = False,
     report_file: ReportOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -138,6 +142,8 @@ def add(
             include=include or (),
             tables=table or (),
             exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
+            strict=strict,
+            remove_many=yes,
             progress=progress,
         )
     conclude(report, as_json=json_output, file=report_file)
@@ -160,16 +166,22 @@ def sync(
     tag: TagOption = None,
     meta: MetaOption = None,
     namespace: NamespaceOption = "",
+    strict: StrictOption = False,
+    yes: YesOption = False,
     report_file: ReportOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Add what is new, replace what changed, remove what is gone from a folder."""
+    """Add what is new, replace what changed, remove what is gone from a folder.
+
+    While it watches, --yes is for the first round alone: a disk may go away later.
+    """
     from .draw import show_failure, show_watching
     from .watching import follow
 
     metadata = metadata_of(tag, meta)
+    agreed = [yes]
 
     def once() -> IngestReport:
         with (
@@ -184,6 +196,8 @@ def sync(
                 tables=table or (),
                 exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
                 dry_run=dry_run,
+                strict=strict,
+                remove_many=bool(agreed) and agreed.pop(),
                 progress=progress,
             )
 

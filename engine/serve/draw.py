@@ -230,8 +230,8 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
             say((f"   {' '.join(passage.path)}", "dim"))
 
 
-RARE = ("claims", "partial", "pending", "written_reports")
-"""Counts that are shown only where there is something to count."""
+RARE = ("outdated", "claims", "partial", "pending", "written_reports")
+"""Counts that are shown only where they are not 0."""
 
 
 def size_in_words(count: int) -> str:
@@ -254,7 +254,8 @@ def show_stats(
     for name, value in shown.items():
         say(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
     for document in documents or ():
-        say(f"  {document.id}", (f"  {document.title}", "dim"))
+        state = ("  outdated", "yellow") if document.outdated else ""
+        say(f"  {document.id}", (f"  {document.title}", "dim"), state)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

@@ -27,7 +27,12 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     counts = [f"{len(found)} {word}" for word in DONE if (found := getattr(report, word))]
     empty = sum(failure.is_empty for failure in report.failed)
     failed = len(report.failed) - empty
-    others = ((empty, "empty"), (failed, "failed"), (len(report.partial), "partial"))
+    others = (
+        (empty, "empty"),
+        (failed, "failed"),
+        (len(report.partial), "partial"),
+        (len(report.outdated), "outdated"),
+    )
     counts += [f"{count} {word}" for count, word in others if count]
     if report.chunks:
         counts.append(counted(report.chunks, "chunk"))
@@ -45,6 +50,10 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     for document in report.partial:
         say("  ", ("partial", "yellow"), f" {document.source}: {document.reason}", to=ERRORS)
     _show_failed(report.failed)
+    for each in report.outdated:
+        say("  ", ("outdated", "yellow"), f" {each.source}: {each.reason}", to=ERRORS)
+    if report.outdated:
+        say("  `--strict` removes what is outdated", to=ERRORS)
 
 
 def _show_failed(failures: Sequence[SourceFailure]) -> None:
@@ -146,10 +155,15 @@ def _show_plan(report: IngestReport) -> None:
 def report_by_source(report: IngestReport) -> str:
     """What came of every source, as JSON: outcome and, where it is not there, the reason.
 
-    Outcomes: added, changed, unchanged, removed, empty, failed, passed over. What is added, changed
+    Outcomes: added, changed, unchanged, removed, empty, failed, outdated, passed over. What is added, changed
     or unchanged and stored only in part is partial as well, in a row of its own.
     """
     rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
+    rows += [
+        {"source": each.source, "outcome": "outdated", "reason": each.reason}
+        for each in report.outdated
+    ]
+    settled = {row["source"]: row for row in rows}
     rows += [
         {
             "source": failure.source,
@@ -157,7 +171,10 @@ def report_by_source(report: IngestReport) -> str:
             "reason": failure.reason,
         }
         for failure in report.failed
+        if failure.source not in settled
     ]
+    for failure in report.failed:
+        settled.get(failure.source, {}).setdefault("reason", failure.reason)
     rows += [
         {"source": each.source, "outcome": "passed over", "reason": each.reason}
         for each in report.passed_over

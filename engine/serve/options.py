@@ -32,6 +32,12 @@ MetaOption = Annotated[
     list[str] | None, typer.Option(help="Metadata for these documents, such as date=2024-05-01.")
 ]
 NamespaceOption = Annotated[str, typer.Option(help="Keeps documents apart from others.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Remove documents whose file can no longer be read.")
+]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Agree to remove more than a fifth of the documents.")
+]
 ReportOption = Annotated[
     Path | None, typer.Option("--report", help="Write what came of every file, as JSON.")
 ]

@@ -13,7 +13,7 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from engine import KnowledgeEngine
-from engine.errors import QuestionError, SourceError
+from engine.errors import QuestionError, SourceError, TooManyRemovals
 
 OpenEngine = Callable[..., KnowledgeEngine]
 LONG_AGO = 1_600_000_000
@@ -153,6 +153,213 @@ def test_a_file_that_broke_keeps_what_it_was(engine: KnowledgeEngine, docs: Path
     assert report.removed == ()
     assert [failure.source for failure in report.failed] == ["docs/tide.md"]
     assert engine.document_text("docs/tide.md") == TIDE
+
+
+# What is gone, emptied or broken
+
+
+def outdated(engine: KnowledgeEngine) -> dict[str, str | None]:
+    return {row.id: row.outdated for row in engine.documents() if row.outdated is not None}
+
+
+def make_binary(path: Path) -> None:
+    path.write_bytes(b"\x00\x01\x02\x03" * 99)
+
+
+def make_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_link_to_nothing(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere.md"))
+
+
+BREAKS = {"binary": make_binary, "fifo": make_fifo, "link": make_link_to_nothing}
+
+
+@pytest.mark.parametrize("named", ["docs", "docs/tide.md"])
+@pytest.mark.parametrize("way", ["sync", "add"])
+@pytest.mark.parametrize("text", ["", " \n\t\n"], ids=["no byte", "white space"])
+def test_an_emptied_file_takes_its_document_with_it(
+    engine: KnowledgeEngine, docs: Path, text: str, way: str, named: str
+) -> None:
+    engine.sync("docs")
+    (docs / "tide.md").write_text(text)
+    planned = engine.sync(named, dry_run=True)
+    report = getattr(engine, way)(named)
+    assert report.removed == planned.removed == ("docs/tide.md",)
+    assert report.outdated == planned.outdated == ()
+    assert ids(engine) == ["docs/barn.md"]
+    assert engine.ask("Who built the tide gauge?", mode="local").abstained
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
+@pytest.mark.parametrize("way", ["sync", "add"])
+def test_a_file_that_cannot_be_read_any_more_leaves_its_document_outdated_until_it_can(
+    engine: KnowledgeEngine, docs: Path, breaks: Callable[[Path], None], way: str
+) -> None:
+    engine.sync("docs")
+    breaks(docs / "tide.md")
+    planned = engine.sync("docs", dry_run=True)
+    for _ in range(2):
+        report = getattr(engine, way)("docs")
+        assert (report.removed, report.unchanged) == ((), ("docs/barn.md",))
+        assert [row.source for row in report.outdated] == ["docs/tide.md"]
+        assert "keeps the text of its last readable state" in report.outdated[0].reason
+        assert report.outdated == planned.outdated
+        assert outdated(engine).keys() == {"docs/tide.md"}
+        assert engine.stats()["outdated"] == 1
+    page = engine.catalogue.page().items
+    assert [bool(one.outdated) for one in page] == [False, True]
+    assert engine.problems() == []
+    (docs / "tide.md").unlink()
+    (docs / "tide.md").write_text(TIDE)
+    assert getattr(engine, way)("docs").unchanged == ("docs/barn.md", "docs/tide.md")
+    assert outdated(engine) == {}
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
+@pytest.mark.parametrize("way", ["sync", "add"])
+def test_strictly_a_file_that_cannot_be_read_takes_its_document_with_it(
+    engine: KnowledgeEngine, docs: Path, breaks: Callable[[Path], None], way: str
+) -> None:
+    engine.sync("docs")
+    breaks(docs / "tide.md")
+    planned = engine.sync("docs", dry_run=True, strict=True)
+    report = getattr(engine, way)("docs", strict=True)
+    assert report.removed == planned.removed == ("docs/tide.md",)
+    assert report.outdated == ()
+    assert ids(engine) == ["docs/barn.md"]
+
+
+def test_a_document_that_changes_again_is_no_longer_outdated(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    engine.sync("docs")
+    make_binary(docs / "tide.md")
+    engine.sync("docs")
+    (docs / "tide.md").write_text(TIDE + "It was moved.\n")
+    assert engine.sync("docs").changed == ("docs/tide.md",)
+    assert outdated(engine) == {}
+
+
+def test_a_folder_in_place_of_a_file_takes_its_document_with_it(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    engine.sync("docs")
+    (docs / "tide.md").unlink()
+    (docs / "tide.md").mkdir()
+    assert engine.sync("docs").removed == ("docs/tide.md",)
+
+
+def test_a_folder_inside_that_cannot_be_listed_keeps_its_documents_outdated(
+    engine: KnowledgeEngine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (docs / "sub").mkdir()
+    (docs / "sub" / "pier.md").write_text("# Pier\n\nA pier.\n")
+    engine.sync("docs")
+    listed = os.scandir
+
+    def refuse(path: Path):
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr("engine.ingest.sources.os.scandir", refuse)
+    report = engine.sync("docs")
+    assert report.removed == ()
+    assert outdated(engine).keys() == {"docs/sub/pier.md"}
+    monkeypatch.setattr("engine.ingest.sources.os.scandir", listed)
+    assert "docs/sub/pier.md" in engine.sync("docs").unchanged
+    assert outdated(engine) == {}
+
+
+def test_a_broken_archive_and_a_broken_member_keep_what_they_held(
+    engine: KnowledgeEngine, docs: Path
+) -> None:
+    archive(docs / "inner.zip", pier_md="# Pier\n\nA pier.\n", quay_md="# Quay\n\nA quay.\n")
+    inner = (docs / "inner.zip").read_bytes()
+    (docs / "inner.zip").unlink()
+
+    def write(data: bytes) -> None:
+        with zipfile.ZipFile(docs / "a.zip", "w") as file:
+            file.writestr("inner.zip", data)
+            file.writestr("tide.md", TIDE)
+
+    write(inner)
+    engine.sync("docs")
+    members = {"docs/a.zip!/inner.zip!/pier.md", "docs/a.zip!/inner.zip!/quay.md"}
+    assert members < set(ids(engine))
+    write(inner[:40])
+    assert engine.sync("docs").removed == ()
+    assert outdated(engine).keys() == members
+    (docs / "a.zip").write_bytes(b"PK\x03\x04 and no more")
+    assert engine.sync("docs").removed == ()
+    assert outdated(engine).keys() == members | {"docs/a.zip!/tide.md"}
+    write(b"")
+    assert set(engine.sync("docs").removed) == members
+    assert outdated(engine) == {}
+
+
+def test_an_upload_that_cannot_be_read_changes_nothing(engine: KnowledgeEngine, docs: Path) -> None:
+    engine.add_files({"tide": docs / "tide.md"})
+    for data in (b"", b"\x00\x01\x02\x03" * 99):
+        (docs / "tide.md").write_bytes(data)
+        report = engine.add_files({"tide": docs / "tide.md"})
+        assert (report.removed, report.outdated, len(report.failed)) == ((), (), 1)
+    assert outdated(engine) == {}
+    assert engine.document_text("tide") == TIDE
+
+
+def many_notes(docs: Path, count: int) -> list[Path]:
+    paths = [docs / f"note{number:03}.md" for number in range(count)]
+    for path in paths:
+        path.write_text(f"# {path.stem}\n\nEdda Vik wrote {path.stem}.\n")
+    return paths
+
+
+def removed_by(kind: str, paths: list[Path]) -> None:
+    for path in paths:
+        match kind:
+            case "unlinked":
+                path.unlink()
+            case "emptied":
+                path.write_bytes(b"")
+            case "white space":
+                path.write_text("\n\n")
+            case _:
+                make_binary(path)
+
+
+@pytest.mark.parametrize("kind", ["unlinked", "emptied", "white space", "binary"])
+def test_a_sync_that_would_remove_more_than_a_fifth_stops_and_wants_a_yes(
+    engine: KnowledgeEngine, docs: Path, kind: str
+) -> None:
+    notes = many_notes(docs, 60)
+    engine.sync("docs")
+    removed_by(kind, notes[:21])
+    strict = kind == "binary"
+    (planned,) = [
+        note for note in engine.sync("docs", dry_run=True, strict=strict).notes if "--yes" in note
+    ]
+    with pytest.raises(TooManyRemovals, match=r"21 of 62 documents .* --yes") as stopped:
+        engine.sync("docs", strict=strict)
+    assert str(stopped.value) in planned
+    assert len(ids(engine)) == 62
+    report = engine.sync("docs", strict=strict, remove_many=True)
+    assert len(report.removed) == 21
+    assert len(ids(engine)) == 41
+
+
+def test_twenty_and_a_fifth_may_go_without_a_yes(engine: KnowledgeEngine, docs: Path) -> None:
+    notes = many_notes(docs, 103)
+    engine.sync("docs")
+    removed_by("unlinked", notes[:21])
+    assert len(engine.sync("docs").removed) == 21
+    removed_by("unlinked", notes[21:41])
+    assert len(engine.sync("docs").removed) == 20
 
 
 def test_what_the_patterns_leave_out_goes(engine: KnowledgeEngine, docs: Path) -> None:
@@ -388,7 +595,7 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
         database.execute("DROP INDEX ix_documents_source")
         for table, columns in (
             ("chunks", ("context", "read_start", "read_end")),
-            ("documents", ("namespace", "source", "source_sha256", "given")),
+            ("documents", ("namespace", "source", "source_sha256", "given", "outdated")),
             ("statements", ("description", "strength", "inferred")),
             ("entities", ("description",)),
             ("relations", ("description",)),

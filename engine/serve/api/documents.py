@@ -64,6 +64,7 @@ class DocumentStatus(BaseModel):
     given: dict[str, MetaValue]
     partial: str
     status: Literal["indexed", "pending", "partial"]
+    outdated: str | None
     pending: int
 
 

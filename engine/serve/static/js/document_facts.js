@@ -17,6 +17,7 @@ const SHOWN_BY_NAME = [
   "chunks",
   "characters",
   "sha256",
+  "outdated",
 ];
 
 /** Where a document stands; its id may hold slashes. */
@@ -69,6 +70,13 @@ export function asText(value) {
   if (typeof value === "number") return number(value, 4);
   if (value !== null && typeof value === "object") return JSON.stringify(value);
   return String(value ?? "");
+}
+
+/** A label where a document's file can no longer be read, with the reason as its hint. */
+export function outdatedLabel(one) {
+  if (!one.outdated) return null;
+  const title = t("document.outdatedNote", { why: one.outdated });
+  return el("span", { class: "badge outdated", title }, t("document.outdated"));
 }
 
 /** Tags as they are typed, separated by commas. */

@@ -213,6 +213,12 @@ export const MESSAGES = {
   "document.characters": ["Characters", "字符数"],
   "document.sha256": ["SHA-256", "SHA-256"],
 
+  "document.outdated": ["Outdated", "已过时"],
+  "document.outdatedNote": [
+    "Its file can no longer be read; this is its last readable text: {why}",
+    "文件已无法读取，此处为最后一次可读的文本：{why}",
+  ],
+
   "documents.title": ["Documents", "文档"],
   "documents.search": [
     "Title, id, or a condition such as tags=red",

@@ -3,7 +3,7 @@
 import { call, connection, get } from "../api.js";
 import { change, changed, here } from "../address.js";
 import { confirmed } from "../dialogs.js";
-import { documentPath, tagLabels } from "../document_facts.js";
+import { documentPath, outdatedLabel, tagLabels } from "../document_facts.js";
 import { button, el, fill, freshId, quoted, say } from "../dom.js";
 import { shortName } from "../format.js";
 import { t } from "../i18n.js";
@@ -151,6 +151,7 @@ function row(one, refresh) {
       el("a", { href: changed({ doc: one.id, from: "", to: "" }) }, quoted(name)),
       quoted(one.id, "span", { class: "id" }),
       one.partial && quoted(`${t("document.partial")}: ${one.partial}`, "span", { class: "id" }),
+      outdatedLabel(one),
     ),
     el("td", { class: "kind" }, one.type),
     el("td", { dir: "auto", class: "space" }, one.namespace),
