@@ -302,8 +302,7 @@ class IngestReport:
     `partial` are documents among those added, changed or unchanged that a stage could not take.
     `pending` are chunks that a language model has still to read, and `postponed` says how many
     `reports`, `names` and `descriptions` it has still to see to: the next run goes on with both.
-    A run that left chunks `pending` is partial: documents are there and found, their graph is not
-    all that it will be. `outdated` are documents whose file can no longer be read, and why: they
+    `outdated` are documents whose file can no longer be read, and why: they
     keep the text of its last readable state.
     """
 

@@ -155,8 +155,8 @@ def _show_plan(report: IngestReport) -> None:
 def report_by_source(report: IngestReport) -> str:
     """What came of every source, as JSON: outcome and, where it is not there, the reason.
 
-    Outcomes: added, changed, unchanged, removed, empty, failed, outdated, passed over. What is added, changed
-    or unchanged and stored only in part is partial as well, in a row of its own.
+    Outcomes: added, changed, unchanged, removed, empty, failed, outdated, passed over. What is
+    added, changed or unchanged and stored only in part is partial as well, in a row of its own.
     """
     rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
     rows += [

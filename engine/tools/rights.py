@@ -103,6 +103,7 @@ def without_addresses(report: IngestReport) -> IngestReport:
     return replace(
         report,
         notes=tuple(map(hide, report.notes)),
+        postponed={},  # counts of the whole library
         pending=tuple(replace(each, reason=hide(each.reason)) for each in report.pending),
     )
 

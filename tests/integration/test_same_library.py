@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import pkgutil
 import shutil
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
@@ -200,3 +201,114 @@ def test_two_builds_give_the_same_answers(open_engine, tmp_path: Path) -> None:
             answers.append([(a.text, a.mode, a.citations, a.abstained) for a in found])
     assert answers[0] == answers[1]
     assert any(citations for _, _, citations, _ in answers[0])
+
+
+# --- files that are emptied, break, move and come back ------------------------------------------
+
+FILES = ("harbour.md", "reed.txt", "society.md")
+DEEDS = ("first", "second", "emptied", "binary", "fifo", "folder", "deleted", "other case")
+deeds = st.lists(
+    st.lists(st.tuples(st.sampled_from(FILES), st.sampled_from(DEEDS)), min_size=1, max_size=3),
+    min_size=1,
+    max_size=4,
+)
+
+
+class Folder:
+    """A folder to which things happen, and what a library in step with it holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.texts: dict[str, str] = {}
+        self.states: dict[str, str] = {}
+        self.path.mkdir()
+        (self.path / "always.md").write_text("# Always\n\nEdda Vik stays.\n")
+
+    def do(self, name: str, deed: str) -> None:
+        place = self.path / self._now(name)
+        if deed == "other case":
+            other = place.with_name(
+                place.name.swapcase().replace(".MD", ".md").replace(".TXT", ".txt")
+            )
+            if place.exists():
+                place.rename(other)
+                self.states[other.name] = self.states.pop(place.name)
+            return
+        if place.is_dir():
+            place.rmdir()
+        place.unlink(missing_ok=True)
+        self.states.pop(place.name, None)
+        match deed:
+            case "first" | "second":
+                place.write_text(VERSIONS[name][deed == "second"], encoding="utf8")
+            case "emptied":
+                place.write_bytes(b"")
+            case "binary":
+                place.write_bytes(bytes(range(256)) * 9)
+            case "fifo":
+                os.mkfifo(place)
+            case "folder":
+                place.mkdir()
+        if deed != "deleted":
+            self.states[place.name] = deed
+
+    def synchronised(self) -> dict[str, bool]:
+        """By name what a library holds after a round, and whether that is outdated."""
+        for name in [name for name in self.texts if name not in self.states]:
+            del self.texts[name]
+        for name, state in self.states.items():
+            if state in ("first", "second"):
+                self.texts[name] = (self.path / name).read_text(encoding="utf8")
+            elif state in ("emptied", "folder"):
+                self.texts.pop(name, None)
+        return {name: self.states[name] in ("binary", "fifo") for name in self.texts}
+
+    def mend(self) -> None:
+        """Make every file what the library has of it, and nothing else."""
+        for place in [*self.path.iterdir()]:
+            if place.name != "always.md":
+                place.rmdir() if place.is_dir() else place.unlink()
+        for name, said in self.texts.items():
+            (self.path / name).write_text(said, encoding="utf8")
+
+    def _now(self, name: str) -> str:
+        return next((held for held in self.states if held.casefold() == name), name)
+
+
+@settings(
+    max_examples=8,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+    deadline=None,
+)
+@example(rounds=[[("reed.txt", "first")], [("reed.txt", "emptied")]])
+@example(rounds=[[("reed.txt", "first")], [("reed.txt", "binary")], [("reed.txt", "other case")]])
+@example(rounds=[[("reed.txt", "first")], [("reed.txt", "fifo")], [("reed.txt", "second")]])
+@example(rounds=[[("reed.txt", "first")], [("reed.txt", "folder")], [("reed.txt", "first")]])
+@given(rounds=deeds)
+def test_whatever_happens_to_files_a_library_holds_what_they_hold_or_says_that_it_is_outdated(
+    open_engine, monkeypatch: pytest.MonkeyPatch, rounds: list[list[tuple[str, str]]]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        monkeypatch.chdir(place)
+        folder = Folder(Path("docs"))
+        with open_engine(Path("walked")) as walked:
+            for events in rounds:
+                for name, deed in events:
+                    folder.do(name, deed)
+                planned = walked.sync("docs", dry_run=True)
+                report = walked.sync("docs")
+                expected = folder.synchronised() | {"always.md": False}
+                held = {row.id: row.outdated is not None for row in walked.documents()}
+                assert held == {f"docs/{name}": state for name, state in expected.items()}
+                for word in ("added", "changed", "unchanged", "removed", "failed", "outdated"):
+                    assert getattr(planned, word) == getattr(report, word), word
+                assert {row.source for row in report.outdated} == {k for k, v in held.items() if v}
+                for name, said in folder.texts.items():
+                    assert walked.document_text(f"docs/{name}") == said
+            folder.mend()
+            walked.sync("docs")
+            after = contents(walked)
+        with open_engine(Path("fresh")) as fresh:
+            fresh.sync("docs")
+            assert contents(fresh) == after
