@@ -27,6 +27,7 @@ from .index.ledger import Ledger
 from .index.library import DocumentRow, Library
 from .index.partial import partial_documents
 from .index.soundness import held, pending, problems, repaired
+from .index.unanswered import forget_unanswered
 from .index.unbegun import unmake
 from .index.vector import WindowedVectorIndex
 from .kept.build import build_kept
@@ -230,12 +231,20 @@ class KnowledgeEngine(Adding, Asking):
         return self._ledger.rows()
 
     def pending(self) -> list[PendingChunk]:
-        """The chunks that a language model has not read, and why; the next `add` tries again."""
+        """The chunks that a language model has not read, and why.
+
+        The next `add` tries those again that are not unreadable by this model.
+        """
         return pending(self._library)
 
     def partial(self) -> list[PartialDocument]:
         """The documents that a stage could not take, sorted by id, and what they lack and why."""
         return partial_documents(self._library)
+
+    def retry_unanswered(self) -> None:
+        """Let the next `add` ask again about everything that a model could not answer."""
+        with self._library.writer():
+            forget_unanswered(self._library)
 
     def problems(self) -> list[str]:
         """What is wrong with the library, one line each; empty when it is sound."""

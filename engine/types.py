@@ -288,11 +288,15 @@ class PartialDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingChunk:
-    """A chunk that a language model was to read and has not, and why; the next run tries again."""
+    """A chunk that a language model was to read and has not, and why.
+
+    The next run tries again, unless it is `unreadable` by this model.
+    """
 
     document_id: str
     chunk_id: str
     reason: str
+    unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,7 @@ from graph.extract.model_extractor import PackResult, extract_pack
 from graph.extract.model_json import find_json
 from graph.extract.model_packs import Pack, packs
 from graph.extract.model_prompt import prompt_of
+from graph.extract.model_reply import CUT_OFF
 from graph.extract.model_schema import ExtractionSchema
 from graph.extract.protocol import Extractor
 from graph.facts import (
@@ -149,6 +150,7 @@ from graph.visualise import to_html
 from graph.walk_file import load_view, save_view, view_stamp
 
 __all__ = [
+    "CUT_OFF",
     "DERIVE",
     "EXTRACT",
     "FAILED",

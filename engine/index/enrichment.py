@@ -2,21 +2,20 @@
 
 Chunks that it has not read yet are packed several into one call, whichever documents they belong
 to, and what it found is committed as each answer arrives: a crash loses the calls in flight alone,
-and whatever could not be read stays noted with its reason, to be read by the next run. Knows
-nothing of prompts, or of how a call is paid for and tried again.
+and whatever could not be read stays noted with its reason, to be read by the next run unless the
+model cannot read it. Knows nothing of prompts, or of how a call is paid for and tried again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from sqlalchemy import Connection
 
 from ..errors import (
-    BudgetExceeded,
     ModelError,
     ModelInputTooLong,
     ModelOutputError,
@@ -24,6 +23,7 @@ from ..errors import (
 from ..progress import Progress
 from ..types import PendingChunk
 from .door import (
+    CUT_OFF,
     EXTRACT,
     FAILED,
     HAND_MADE,
@@ -54,6 +54,10 @@ from .library import Library
 from .patience import Patience
 from .preparing import read_alone
 from .side_by_side import side_by_side
+from .unanswered import Unanswered, is_final
+
+STAGE = "extraction"
+"""The stage under which calls are booked."""
 
 MIN_CHARACTERS = 200
 """A text that is shorter and still too long for the model is not halved any more."""
@@ -74,6 +78,15 @@ class Enriched:
     read: int = 0
     pending: list[PendingChunk] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """Chunks of one text that the model has not read, why, and whether it is not asked again."""
+
+    reason: str
+    chunks: Sequence[UnreadChunk]
+    unreadable: bool
 
 
 class Enrichment:
@@ -117,6 +130,8 @@ class Enrichment:
         self._workers = workers
         parts = [model, schema.identity, *([beside.identity] if beside is not None else [])]
         self.identity = " + ".join(parts)
+        asker = f"{model} {schema.identity}"
+        self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
     def packed(self, texts: Mapping[str, str]) -> list[Pack]:
         """The packs in which texts, by their hash, would be read, in their order."""
@@ -134,7 +149,13 @@ class Enrichment:
 
     def waiting(self) -> dict[str, str]:
         """The texts of the library that the next run would read, by hash."""
-        return {sha: held[0].text for sha, held in self._waiting().items()}
+        waiting = self._waiting()
+        unreadable = self.unreadable(waiting)
+        return {sha: held[0].text for sha, held in waiting.items() if sha not in unreadable}
+
+    def unreadable(self, shas: Collection[str]) -> dict[str, str]:
+        """Why the model cannot read texts of these hashes, and is not asked about them again."""
+        return self._unanswered.reasons(shas)
 
     def run(self, *, progress: Progress) -> Enriched:
         """Read everything that is not read yet.
@@ -144,32 +165,49 @@ class Enrichment:
         early: no error, what is left is in the result and in the library.
         """
         done = Enriched()
-        waiting = self._take_over(self._waiting())
-        if not waiting:
-            return done
-        total = len(waiting)
+        held = self._take_over(self._waiting())
+        unreadable = self.unreadable(held)
+        waiting = {sha: chunks for sha, chunks in held.items() if sha not in unreadable}
         patience = Patience()
         calls = _Calls(self._ask, self._schema, patience=patience, unusable=self._unusable)
+        reasons = self._read(waiting, calls, done, progress) if waiting else {}
+        final = calls.final(sha for sha in reasons if sha in waiting)
+        unreadable |= {sha: reasons[sha] for sha in final}
+        self._unanswered.keep(unreadable, asked=held)
+        left = {
+            sha: _Left(
+                reason=unreadable.get(sha) or reasons.get(sha, patience.over),
+                chunks=chunks,
+                unreadable=sha in unreadable,
+            )
+            for sha, chunks in held.items()
+            if sha in waiting or sha in unreadable
+        }
+        self._note(left, done)
+        done.pending.sort(key=lambda one: (one.document_id, one.chunk_id))
+        return done
+
+    def _read(
+        self, waiting: Waiting, calls: _Calls, done: Enriched, progress: Progress
+    ) -> dict[str, str]:
+        """Read what can be read of these, which then wait no more; why others could not be."""
+        total = len(waiting)
         planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
         progress("read with the model", 0, total)
         reasons: dict[str, str] = {}
 
         def read(some: Sequence[Pack]) -> None:
-            taken = patience.while_it_lasts(some)
+            taken = calls.patience.while_it_lasts(some)
             for result in side_by_side(taken, calls.read, workers=self._workers):
                 reasons.update(self._keep(result, waiting, done))
                 progress("read with the model", total - len(waiting), total)
 
         read(planned)
-        alone = _alone(planned, reasons)
-        before = done.read
+        alone = _alone(planned, reasons.keys() - calls.divided)
         read(alone[:TRIED_ALONE])
-        if done.read > before:
+        if done.read:
             read(alone[TRIED_ALONE:])
-        left = {sha: (reasons.get(sha, patience.over), held) for sha, held in waiting.items()}
-        self._note(left, done)
-        done.pending.sort(key=lambda one: (one.document_id, one.chunk_id))
-        return done
+        return reasons
 
     def _waiting(self) -> Waiting:
         waiting: Waiting = {}
@@ -214,28 +252,33 @@ class Enrichment:
             del waiting[sha]
         return result.unusable
 
-    def _note(
-        self, failed: Mapping[str, tuple[str, Sequence[UnreadChunk]]], done: Enriched
-    ) -> None:
+    def _note(self, failed: Mapping[str, _Left], done: Enriched) -> None:
         """Keep why chunks were not read, and let the stand-in read those that nobody has."""
         for batch in _batches(sorted(failed), FILL_BATCH):
-            nobody = [sha for sha in batch if any(c.reader is None for c in failed[sha][1])]
+            nobody = [sha for sha in batch if any(c.reader is None for c in failed[sha].chunks)]
             filled: dict[str, Extraction | Fault] = {}
             if self._fill is not None and nobody:
-                texts = [failed[sha][1][0].text for sha in nobody]
+                texts = [failed[sha].chunks[0].text for sha in nobody]
                 filled = dict(zip(nobody, read_alone(self._fill, texts), strict=True))
-            reasons = {chunk.id: failed[sha][0] for sha in batch for chunk in failed[sha][1]}
+            reasons = {c.id: failed[sha].reason for sha in batch for c in failed[sha].chunks}
             with self._library.write() as connection:
                 if self._fill is not None:
                     by_chunk = {
-                        chunk: found for sha, found in filled.items() for chunk in failed[sha][1]
+                        chunk: found
+                        for sha, found in filled.items()
+                        for chunk in failed[sha].chunks
                     }
                     _put_filled(connection, by_chunk, extractor=self._fill.identity)
                 put_pending(connection, reasons)
             done.pending += [
-                PendingChunk(document_id=c.document_id, chunk_id=c.id, reason=failed[sha][0])
+                PendingChunk(
+                    document_id=chunk.document_id,
+                    chunk_id=chunk.id,
+                    reason=failed[sha].reason,
+                    unreadable=failed[sha].unreadable,
+                )
                 for sha in batch
-                for c in failed[sha][1]
+                for chunk in failed[sha].chunks
             ]
 
 
@@ -257,7 +300,10 @@ def _put_filled(
 
 
 class _Calls:
-    """The calls of one run: one a pack, more where a pack is too long."""
+    """The calls of one run: one a pack, more where a pack or what is said of it is too long.
+
+    `divided` are the texts, by key, that were asked about in two parts.
+    """
 
     def __init__(
         self,
@@ -270,82 +316,119 @@ class _Calls:
         self._ask = ask
         self._unusable = unusable
         self._schema = schema
-        self._patience = patience
+        self._failures: dict[str, ModelError] = {}
+        self.patience = patience
+        self.divided: set[str] = set()
 
     def read(self, pack: Pack) -> PackResult:
         """What the model finds in a pack; texts for which that fails are unusable, with why."""
-        result = isolated(lambda: self._read(pack), stage=EXTRACT)
+        for key in pack.keys:
+            self._failures.pop(key, None)
+        result = isolated(lambda: self._guarded(pack), stage=EXTRACT)
         if isinstance(result, Fault):
             result.log(f"{len(pack.keys)} texts")
-            return _failed(pack, result.reason)
+            return _unusable(pack, result.reason)
         return result
 
-    def _read(self, pack: Pack) -> PackResult:
+    def final(self, keys: Iterable[str]) -> set[str]:
+        """Of texts that could not be read those about which asking again would bring the same."""
+        heard = self.patience.heard
+        return {
+            key
+            for key in keys
+            if key not in self._failures or is_final(self._failures[key], heard=heard)
+        }
+
+    def _guarded(self, pack: Pack, *, is_part: bool = False) -> PackResult:
+        """Failures cost this pack alone, not what was read beside it."""
         try:
             try:
-                result = self._whole_or_halves(pack)
+                result = self._whole_or_parts(pack, is_part=is_part)
             except ModelOutputError:  # nothing in it that a correction could quote
-                result = self._whole_or_halves(pack)
+                result = self._whole_or_parts(pack, is_part=is_part)
         except ModelError as error:
-            self._patience.failed(error)
-            return _failed(pack, str(error))
-        self._patience.answered()
+            self._failed(pack, error)
+            return _unusable(pack, str(error))
         return result
 
-    def _ask_again(self, prompt: Prompt) -> str:
-        """A further call about a pack: what was paid for before it must not be lost with it."""
-        try:
-            return self._ask(prompt)
-        except ModelError as error:
-            if isinstance(error, BudgetExceeded):
-                self._patience.failed(error)
-            return ""
+    def _failed(self, pack: Pack, error: ModelError) -> None:
+        self.patience.failed(error)
+        self._failures |= dict.fromkeys(pack.keys, error)
 
-    def _whole_or_halves(self, pack: Pack) -> PackResult:
+    def _whole_or_parts(self, pack: Pack, *, is_part: bool) -> PackResult:
         try:
-            return self._extracted(pack)
+            result = self._extracted(pack)
         except ModelInputTooLong as error:
+            self.patience.answered()
             if len(pack.keys) > 1:
-                return _both(self._whole_or_halves(half) for half in pack.halves())
-            return self._in_pieces(pack, error)
+                return _both(self._guarded(half) for half in pack.halves())
+            if len(pack.texts[0]) < MIN_CHARACTERS:
+                raise
+            return self._in_two(pack, str(error), is_part=is_part)
+        cut_off = [
+            key
+            for key in pack.keys
+            if result.unusable.get(key) == CUT_OFF and key not in self._failures
+        ]
+        return self._divided(pack, result, cut_off) if cut_off and not is_part else result
+
+    def _divided(self, pack: Pack, result: PackResult, cut_off: Sequence[str]) -> PackResult:
+        """The first text of which there was too much to say, in two; then those behind it.
+
+        It had twice the room that it has alone, so it is not asked about alone.
+        """
+        first, others = pack.only(cut_off[:1]), pack.only(cut_off[1:])
+        self.divided.add(cut_off[0])
+        halved = self._in_two(first, CUT_OFF, is_part=True)
+        rest = [self._guarded(others)] if others.keys else []
+        return _both([result.without(cut_off), halved, *rest])
 
     def _extracted(self, pack: Pack) -> PackResult:
         replies = 0
+        failure: ModelError | None = None
 
         def ask(prompt: Prompt) -> str:
             nonlocal replies
             text = self._ask(prompt)
+            self.patience.answered()
             replies += 1
             return text
 
         def ask_again(prompt: Prompt) -> str:
-            nonlocal replies
-            text = self._ask_again(prompt)
-            replies += bool(text)
-            return text
+            """What was paid for before a further call must not be lost with it."""
+            nonlocal failure
+            try:
+                return ask(prompt)
+            except ModelError as error:
+                failure = error
+                return ""
 
         result = extract_pack(pack, self._schema, ask, ask_again=ask_again)
+        if failure is not None:
+            self._failed(pack.only(result.unusable), failure)
         for _ in range(0 if result.found else replies):
             self._unusable()
         return result
 
-    def _in_pieces(self, pack: Pack, error: ModelInputTooLong) -> PackResult:
+    def _in_two(self, pack: Pack, reason: str, *, is_part: bool) -> PackResult:
         """A single text that is too long, in two pieces cut between sentences."""
         (key,), (text,) = pack.keys, pack.texts
         cut = _middle(text)
-        if len(text) < MIN_CHARACTERS or not cut:
-            return _failed(pack, str(error))
-        pieces = [Pack(keys=(key,), texts=(part,)) for part in (text[:cut], text[cut:])]
-        first, second = (self._whole_or_halves(piece) for piece in pieces)
-        dropped = first.dropped + second.dropped
-        unusable = {**first.unusable, **second.unusable}
-        if unusable:
-            return PackResult(found={}, unusable=unusable, dropped=dropped)
-        whole = joined([first.found[key], shifted(second.found[key], cut)])
+        if not 0 < cut < len(text):
+            return _unusable(pack, reason)
+        first, second = (Pack(keys=(key,), texts=(part,)) for part in (text[:cut], text[cut:]))
+        before = self._guarded(first, is_part=is_part)
+        if before.unusable:
+            return before
+        after = self._guarded(second, is_part=is_part)
+        dropped = before.dropped + after.dropped
+        if after.unusable:
+            return PackResult(found={}, unusable=after.unusable, dropped=dropped)
+        whole = joined([before.found[key], shifted(after.found[key], cut)])
         return PackResult(found={key: whole}, unusable={}, dropped=dropped)
 
 
-def _alone(planned: Iterable[Pack], failed: Mapping[str, str]) -> list[Pack]:
+def _alone(planned: Iterable[Pack], failed: Collection[str]) -> list[Pack]:
     """The texts that failed in company, each in a pack of its own, in their order."""
     return [
         pack.only([key])
@@ -356,7 +439,7 @@ def _alone(planned: Iterable[Pack], failed: Mapping[str, str]) -> list[Pack]:
     ]
 
 
-def _failed(pack: Pack, reason: str) -> PackResult:
+def _unusable(pack: Pack, reason: str) -> PackResult:
     return PackResult(found={}, unusable=dict.fromkeys(pack.keys, reason), dropped=Counter())
 
 

@@ -65,6 +65,9 @@ _log = logging.getLogger("loregraph")
 T = TypeVar("T")
 
 
+NOT_AGAIN = "this model is not asked again (`loregraph add --retry` asks)"
+
+
 @dataclass(slots=True)
 class Work:
     """What was really done: texts embedded, chunks extracted and stored, seconds by stage.
@@ -234,10 +237,16 @@ class Indexer:
         work.postponed.update(names=names.failed.total(), descriptions=summaries.failed.total())
         for reason, count in sorted(names.failed.items()):
             work.notes.append(f"{_pairs(count)} not judged, and the next run asks again: {reason}")
+        for reason, count in sorted(names.given_up.items()):
+            work.notes.append(f"{_pairs(count)} not judged, and {NOT_AGAIN}: {reason}")
         for reason, count in sorted(summaries.failed.items()):
             work.notes.append(
                 f"{count} long description(s) stay as they are, and the next run tries again: "
                 f"{reason}"
+            )
+        for reason, count in sorted(summaries.given_up.items()):
+            work.notes.append(
+                f"{count} long description(s) stay as they are, and {NOT_AGAIN}: {reason}"
             )
         if not is_fresh(self._library.database):
             self.derive(work=work, progress=progress)
@@ -253,6 +262,8 @@ class Indexer:
             work.notes.append(
                 f"{count} report(s) stay as they are, and the next run tries again: {reason}"
             )
+        for reason, count in sorted(Counter(written.given_up.values()).items()):
+            work.notes.append(f"{count} report(s) stay as they are, and {NOT_AGAIN}: {reason}")
 
     def _put_batch(
         self, batch: Sequence[Prepared], work: Work, progress: Progress

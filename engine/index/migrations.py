@@ -37,7 +37,8 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "completion_tokens INTEGER NOT NULL, cost FLOAT NOT NULL, PRIMARY KEY (day, stage, model))",
     ),
     4: ("ALTER TABLE usage ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",),
-    5: ("ALTER TABLE documents ADD COLUMN outdated TEXT",),  # and the table of faults
+    # The tables of faults and of what models could not answer are made by `migrate`.
+    5: ("ALTER TABLE documents ADD COLUMN outdated TEXT",),
 }
 
 

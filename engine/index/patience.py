@@ -16,11 +16,12 @@ OUTAGE = 3
 class Patience:
     """Of one run, shared by its threads: over with the budget, or in an outage.
 
-    `over` says why no further call is made, once that is so.
+    `over` says why no further call is made, once that is so; `heard` that the model has answered.
     """
 
     def __init__(self) -> None:
         self.over = ""
+        self.heard = False
         self._unanswered = 0
 
     def while_it_lasts(self, items: Iterable[Item]) -> Iterator[Item]:
@@ -31,7 +32,8 @@ class Patience:
             yield item
 
     def answered(self) -> None:
-        """Somebody is there, whatever was said."""
+        """The model answered, whatever it said."""
+        self.heard = True
         self._unanswered = 0
 
     def failed(self, error: ModelError) -> None:
@@ -39,6 +41,6 @@ class Patience:
         if isinstance(error, ModelUnavailable):
             self._unanswered += 1
         elif not isinstance(error, BudgetExceeded):
-            self.answered()
+            self._unanswered = 0
         if isinstance(error, BudgetExceeded) or self._unanswered >= OUTAGE:
             self.over = str(error)

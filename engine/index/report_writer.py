@@ -1,17 +1,18 @@
 """Community reports by a language model, kept as they arrive.
 
 What is written already is never paid for again; what cannot be written stays extractive, and is
-tried again by the next run. Knows nothing of prompts, or of how a call is paid for.
+tried again by the next run unless the model cannot write it. Knows nothing of prompts, or of how a
+call is paid for.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import LibraryBusy, ModelError
+from ..errors import LibraryBusy, ModelError, ModelOutputError
 from ..progress import Progress, silent
 from .door import (
     Ask,
@@ -29,6 +30,10 @@ from .door import (
 from .library import Library
 from .patience import Patience
 from .side_by_side import side_by_side
+from .unanswered import Unanswered, is_final
+
+STAGE = "reports"
+"""The stage under which calls are booked."""
 
 _LOGGER = logging.getLogger("loregraph")
 
@@ -42,10 +47,14 @@ CALL_REPORTS = 6
 
 @dataclass(slots=True)
 class Written:
-    """How many reports were written, and why others were not, by community id."""
+    """How many reports were written, and why others were not, by community id.
+
+    `failed` are those that the next run tries again, `given_up` those that it does not.
+    """
 
     count: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,7 @@ class _Result:
     materials: Sequence[Material]
     found: dict[str, WrittenReport]
     unusable: dict[str, str]
+    error: ModelError | None = None
 
 
 class ReportWriter:
@@ -62,6 +72,7 @@ class ReportWriter:
         library: where they are kept.
         ask: answers a prompt.
         model: the name that a report is signed with.
+        asker: the model with all that decides its answers.
         min_entities: smaller communities keep their extractive reports.
         count: tokens of a text.
         workers: calls at a time.
@@ -74,6 +85,7 @@ class ReportWriter:
         *,
         ask: Ask,
         model: str,
+        asker: str,
         min_entities: int,
         count: Callable[[str], int],
         workers: int,
@@ -86,11 +98,12 @@ class ReportWriter:
         self._min_entities = min_entities
         self._count = count
         self._workers = workers
+        self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
     def planned(self) -> list[list[Material]]:
         """What would be shown in each call if all reports were written now."""
         desk = self._desk()
-        return [pack for level in desk.unwritten() for pack in self._packs(desk, level)]
+        return [pack for level in self._to_write(desk) for pack in self._packs(desk, level)]
 
     def write(self, community_ids: Collection[str] | None = None, *, progress: Progress) -> Written:
         """Write what is not written of all communities or of these, finest level first.
@@ -98,19 +111,47 @@ class ReportWriter:
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
         done, desk = Written(), self._desk()
-        levels = desk.unwritten(community_ids)
+        levels = self._to_write(desk, community_ids)
         total = sum(map(len, levels))
         patience, asked = Patience(), set[str]()
         calls = _Calls(self._ask, patience=patience, unusable=self._unusable)
+        errors: dict[str, ModelError] = {}
         for level in levels:
             taken = patience.while_it_lasts(self._packs(desk, level))
             for result in side_by_side(taken, calls.write, workers=self._workers):
                 asked.update(one.basis.community.id for one in result.materials)
                 self._keep(desk, result, done)
+                if result.error is not None:
+                    errors |= dict.fromkeys(result.unusable, result.error)
                 progress("report", done.count + len(done.failed), total)
-        left = {key for level in levels for key in level} - done.failed.keys() - asked
+        self._give_up(desk, done, errors, heard=patience.heard)
+        left = {key for level in levels for key in level} - asked
         done.failed |= dict.fromkeys(sorted(left), patience.over)
         return done
+
+    def _to_write(
+        self, desk: ReportDesk, community_ids: Collection[str] | None = None
+    ) -> list[list[str]]:
+        """What is not written, by level, without what the model cannot write."""
+        closed = self._unanswered.reasons()
+        levels = desk.unwritten(community_ids)
+        return [[key for key in level if desk.fingerprint(key) not in closed] for level in levels]
+
+    def _give_up(
+        self, desk: ReportDesk, done: Written, errors: Mapping[str, ModelError], *, heard: bool
+    ) -> None:
+        """Do not ask again for what would fail again."""
+        final = {
+            key: reason
+            for key, reason in done.failed.items()
+            if key not in errors or is_final(errors[key], heard=heard)
+        }
+        for key in final:
+            del done.failed[key]
+        done.given_up = final
+        by_print = {desk.fingerprint(key): reason for key, reason in final.items()}
+        missing = {desk.fingerprint(key) for level in desk.unwritten() for key in level}
+        self._unanswered.keep(by_print, asked=missing)
 
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
         """The reports of these communities, written first where they are not; by community.
@@ -121,8 +162,9 @@ class ReportWriter:
             missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
         if missing:
             try:
-                failed = self.write(missing, progress=silent).failed
-                for reason, count in Counter(failed.values()).items():
+                written = self.write(missing, progress=silent)
+                reasons = [*written.failed.values(), *written.given_up.values()]
+                for reason, count in Counter(reasons).items():
                     _LOGGER.warning("%d reports stay extractive: %s", count, reason)
             except LibraryBusy as error:
                 _LOGGER.info("reports stay extractive for now: %s", error)
@@ -191,23 +233,25 @@ class _Calls:
 
     def write(self, materials: Sequence[Material]) -> _Result:
         """What the model writes of these communities; those that fail are unusable, with why."""
-        found, unusable = self._asked(materials)
-        if unusable and found:  # once more, each with less beside it to be mixed up with
-            again = [one for one in materials if one.basis.community.id in unusable]
-            more, unusable = self._asked(again)
-            found |= more
-        return _Result(materials=materials, found=found, unusable=unusable)
+        first = self._asked(materials)
+        refused = first.error is not None and not isinstance(first.error, ModelOutputError)
+        if not first.unusable or refused:
+            return first
+        # Once more, each with less beside it to be mixed up with.
+        again = [one for one in materials if one.basis.community.id in first.unusable]
+        second = self._asked(again)
+        found = first.found | second.found
+        return replace(second, materials=materials, found=found)
 
-    def _asked(
-        self, materials: Sequence[Material]
-    ) -> tuple[dict[str, WrittenReport], dict[str, str]]:
+    def _asked(self, materials: Sequence[Material]) -> _Result:
         try:
             reply = self._ask(report_prompt(materials))
         except ModelError as error:
             self._patience.failed(error)
-            return {}, {one.basis.community.id: str(error) for one in materials}
+            unusable = {one.basis.community.id: str(error) for one in materials}
+            return _Result(materials=materials, found={}, unusable=unusable, error=error)
         self._patience.answered()
         found, unusable = read_written(reply, materials)
         if not found:
             self._unusable()
-        return found, unusable
+        return _Result(materials=materials, found=found, unusable=unusable)

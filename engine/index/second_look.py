@@ -1,16 +1,17 @@
 """A language model's second look at a graph: doubtful pairs of names, descriptions that are long.
 
-What it says is kept as it arrives, and what is derived is then to be derived anew. Nothing is asked
-twice; what could not be answered is asked again by the next run. Knows nothing of prompts, or of
-how a call is paid for.
+What it says is kept as it arrives, and what is derived is then to be derived anew. What it does not
+answer in a usable way is asked once more, and then not again; what could not be asked is asked by
+the next run. Knows nothing of prompts' wording, or of how a call is paid for.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ..errors import ModelError
 from ..progress import Progress
@@ -38,12 +39,10 @@ from .door import (
 from .library import Library
 from .patience import Patience
 from .side_by_side import side_by_side
+from .unanswered import JUDGED, Unanswered, is_final
 
 NAMES, SUMMARIES = "names", "summaries"
 """The stages under which calls are booked."""
-
-JUDGED = "judged"
-"""The generation in which no pair of names was in doubt that nobody had judged."""
 
 CHANGED = "the documents have changed meanwhile"
 
@@ -53,10 +52,14 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Looked:
-    """How many pairs were joined or descriptions summarised, and of how many more not, with why."""
+    """How many pairs were joined or descriptions summarised, and of how many more not, with why.
+
+    `failed` is what the next run asks again, `given_up` what it does not.
+    """
 
     done: int = 0
     failed: Counter[str] = field(default_factory=Counter)
+    given_up: Counter[str] = field(default_factory=Counter)
 
 
 class SecondLook:
@@ -67,6 +70,7 @@ class SecondLook:
         ask_names: answers whether names mean one thing.
         ask_summaries: answers with descriptions.
         model: the name that answers are signed with.
+        asker: the model with all that decides its answers.
         pairs: how many pairs of names a run may ask about; 0 for none.
         summarise: whether descriptions are summarised.
         workers: calls at a time.
@@ -80,6 +84,7 @@ class SecondLook:
         ask_names: Ask,
         ask_summaries: Ask,
         model: str,
+        asker: str,
         pairs: int,
         summarise: bool,
         workers: int,
@@ -93,6 +98,8 @@ class SecondLook:
         self._pairs = pairs
         self._summarise = summarise
         self._workers = workers
+        self._unjudged = Unanswered(library, stage=NAMES, asker=asker)
+        self._unsummarised = Unanswered(library, stage=SUMMARIES, asker=asker)
 
     @property
     def pairs(self) -> int:
@@ -104,6 +111,7 @@ class SecondLook:
         with library.read() as connection:
             questions = pending_questions(connection, limit=self._pairs) if self._pairs else []
             things = pending_things(connection) if self._summarise else []
+        questions, things = self._open_questions(questions), self._open_things(things)
         return {
             NAMES: [(judge_prompt(some), len(some)) for some in packed(questions)],
             SUMMARIES: [(summary_prompt(some), len(some)) for some in packed_things(things)],
@@ -117,19 +125,25 @@ class SecondLook:
         with self._library.read() as connection:
             if not self._pairs or read_state(connection, JUDGED) == str(generation(connection)):
                 return Looked()
-            questions = pending_questions(connection, limit=self._pairs)
+            limit = self._pairs + len(self._unjudged.reasons())
+            found = pending_questions(connection, limit=limit)
+        questions = self._open_questions(found)[: self._pairs]
 
         def ask(some: Sequence[NameQuestion]) -> Judged:
             return judge(some, self._ask_names, model=self._model)
 
-        def keep(_asked: Sequence[NameQuestion], answer: Judged) -> tuple[int, Collection[str]]:
+        def keep(asked: Sequence[NameQuestion], answer: Judged) -> tuple[int, Mapping[str, str]]:
+            keys = {question.keys: _question_key(question) for question in asked}
             with self._library.write() as connection:
-                return keep_judgements(connection, answer.judgements), answer.unusable.values()
+                same = keep_judgements(connection, answer.judgements)
+            return same, {keys[pair]: reason for pair, reason in answer.unusable.items()}
 
-        told = _Told("judge names", len(questions), progress)
-        looked = self._asked(
-            packed(questions), ask, keep=keep, stage=NAMES, patience=Patience(), told=told
+        work = _Work(
+            stage=NAMES, key=_question_key, packed=packed, ask=ask, keep=keep, patience=Patience()
         )
+        told = _Told("judge names", len(questions), progress)
+        looked, final = self._asked(questions, work, told=told)
+        self._unjudged.keep(final, asked={_question_key(question) for question in found})
         if not looked.failed and len(questions) < self._pairs:
             with self._library.write() as connection:
                 write_state(connection, JUDGED, str(generation(connection)))
@@ -145,62 +159,121 @@ class SecondLook:
             return Looked()
         with self._library.read() as connection:
             asked_in = generation(connection)
-            things = pending_things(connection)
+            found = pending_things(connection)
+        things = self._open_things(found)
         patience = Patience()
 
         def ask(some: Sequence[Described]) -> Summaries:
             return summarise_descriptions(some, self._ask_summaries)
 
-        def keep(asked: Sequence[Described], answer: Summaries) -> tuple[int, Collection[str]]:
+        def keep(asked: Sequence[Described], answer: Summaries) -> tuple[int, Mapping[str, str]]:
             nonlocal asked_in
+            keys = {thing.id: _thing_key(thing) for thing in asked}
             with self._library.write() as connection:
                 if generation(connection) != asked_in:
                     patience.over = CHANGED
-                    return 0, [CHANGED] * len(asked)
+                    return 0, dict.fromkeys(keys.values(), CHANGED)
                 put_digests(connection, asked, answer.texts, model=self._model)
                 asked_in = generation(connection)
-            return len(answer.texts), answer.unusable.values()
+            return len(answer.texts), {keys[id_]: why for id_, why in answer.unusable.items()}
 
-        told = _Told("summarise", len(things), progress)
-        return self._asked(
-            packed_things(things), ask, keep=keep, stage=SUMMARIES, patience=patience, told=told
+        work = _Work(
+            stage=SUMMARIES,
+            key=_thing_key,
+            packed=packed_things,
+            ask=ask,
+            keep=keep,
+            patience=patience,
         )
+        told = _Told("summarise", len(things), progress)
+        looked, final = self._asked(things, work, told=told)
+        self._unsummarised.keep(final, asked={_thing_key(thing) for thing in found})
+        return looked
+
+    def _open_questions(self, questions: Sequence[NameQuestion]) -> list[NameQuestion]:
+        closed = self._unjudged.reasons()
+        return [one for one in questions if not closed or _question_key(one) not in closed]
+
+    def _open_things(self, things: Sequence[Described]) -> list[Described]:
+        closed = self._unsummarised.reasons()
+        return [one for one in things if not closed or _thing_key(one) not in closed]
 
     def _asked(
-        self,
-        packs: Iterable[Sequence[Thing]],
-        ask: Callable[[Sequence[Thing]], Answer],
-        *,
-        keep: Callable[[Sequence[Thing], Answer], tuple[int, Collection[str]]],
-        stage: str,
-        patience: Patience,
-        told: _Told,
-    ) -> Looked:
-        """Keep each answer as it comes; `keep` says how much came of it, and why not more."""
+        self, things: Sequence[Thing], work: _Work[Thing, Answer], *, told: _Told
+    ) -> tuple[Looked, dict[str, str]]:
+        """Keep each answer as it comes; by key why the model is not asked about others again."""
+        looked, failed, refused = Looked(), dict[str, str](), dict[str, ModelError]()
 
-        def answer_to(pack: Sequence[Thing]) -> tuple[Sequence[Thing], Answer | ModelError]:
-            try:
-                answer = ask(pack)
-            except ModelError as error:
-                patience.failed(error)
-                return pack, error
-            patience.answered()
-            return pack, answer
-
-        looked, taken = Looked(), patience.while_it_lasts(packs)
-        for asked, answer in side_by_side(taken, answer_to, workers=self._workers):
-            if isinstance(answer, ModelError):
-                looked.failed[str(answer)] += len(asked)
-            else:
-                done, reasons = keep(asked, answer)
+        def ask_about(some: Sequence[Thing]) -> None:
+            taken = work.patience.while_it_lasts(work.packed(some))
+            for asked, answer in side_by_side(taken, work.answer_to, workers=self._workers):
+                keys = [work.key(one) for one in asked]
+                if isinstance(answer, ModelError):
+                    failed.update(dict.fromkeys(keys, str(answer)))
+                    refused.update(dict.fromkeys(keys, answer))
+                    continue
+                done, reasons = work.keep(asked, answer)
                 looked.done += done
-                looked.failed.update(reasons)
+                for key in keys:
+                    failed.pop(key, None)
+                    refused.pop(key, None)
+                failed.update(reasons)
                 if len(reasons) == len(asked):
-                    self._unusable(stage)
-            told.more(len(asked))
-        if told.done < told.total:
-            looked.failed[patience.over] += told.total - told.done
-        return looked
+                    self._unusable(work.stage)
+                told.more(len(asked) - len(reasons))
+
+        def is_over(key: str) -> bool:
+            error = refused.get(key)
+            said = failed[key] != CHANGED
+            return said if error is None else is_final(error, heard=work.patience.heard)
+
+        ask_about(things)
+        ask_about([one for one in things if (key := work.key(one)) in failed and is_over(key)])
+        final = {key: reason for key, reason in failed.items() if is_over(key)}
+        looked.given_up.update(final.values())
+        looked.failed.update(why for key, why in failed.items() if key not in final)
+        if told.done + len(failed) < told.total:
+            looked.failed[work.patience.over] += told.total - told.done - len(failed)
+        return looked, final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work(Generic[Thing, Answer]):
+    """One kind of question: how things go into calls, who answers, and what is done with that.
+
+    `keep` says how much came of an answer, and by key why not more.
+    """
+
+    stage: str
+    key: Callable[[Thing], str]
+    packed: Callable[[Sequence[Thing]], Iterable[Sequence[Thing]]]
+    ask: Callable[[Sequence[Thing]], Answer]
+    keep: Callable[[Sequence[Thing], Answer], tuple[int, Mapping[str, str]]]
+    patience: Patience
+
+    def answer_to(self, pack: Sequence[Thing]) -> tuple[Sequence[Thing], Answer | ModelError]:
+        """What the model says, or why it does not."""
+        try:
+            answer = self.ask(pack)
+        except ModelError as error:
+            self.patience.failed(error)
+            return pack, error
+        self.patience.answered()
+        return pack, answer
+
+
+def _question_key(question: NameQuestion) -> str:
+    return _digest(judge_prompt([question]))
+
+
+def _thing_key(thing: Described) -> str:
+    return _digest(summary_prompt([thing]))
+
+
+def _digest(prompt: Prompt) -> str:
+    """A mark of all that a model is shown about one thing."""
+    shown = f"{prompt.system}\x1f{prompt.user}"
+    return hashlib.sha256(shown.encode("utf8", "surrogatepass")).hexdigest()
 
 
 @dataclass(slots=True)

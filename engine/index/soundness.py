@@ -29,7 +29,7 @@ COUNTED = (
     "written_reports",
 )
 """What a user counts: `outdated` are documents whose file can no longer be read, `pending` chunks
-that a language model is to read yet."""
+that a language model has not read."""
 
 
 def held(library: Library) -> dict[str, int]:
@@ -38,20 +38,30 @@ def held(library: Library) -> dict[str, int]:
     with library.read() as connection:
         outdated = select(func.count()).where(documents.c.outdated.is_not(None))
         counts["outdated"] = connection.execute(outdated).scalar_one()
+    unreadable = sum(each.unreadable for each in pending(library)) if counts["pending"] else 0
     return {name: counts[name] for name in COUNTED} | {
         "partial": partial_count(library),
+        "unreadable": unreadable,
         "size_bytes": library.size_bytes(),
     }
 
 
 def pending(library: Library) -> list[PendingChunk]:
-    """The chunks that a language model was to read and has not, by document, and why."""
+    """The chunks that a language model was to read and has not, by document, and why.
+
+    Unreadable are those of which the reason is kept as one that the model is not asked again for.
+    """
     query = text(
-        "SELECT document_id, chunk_id, reason FROM pending JOIN chunks ON chunks.id = chunk_id"
+        "SELECT document_id, chunk_id, reason, EXISTS (SELECT 1 FROM unanswered"
+        " WHERE stage = 'extraction' AND key = text_sha AND unanswered.reason = pending.reason)"
+        " AS unreadable FROM pending JOIN chunks ON chunks.id = chunk_id"
         " ORDER BY document_id, start, chunk_id"
     )
     with library.read() as connection:
-        return [PendingChunk(**row) for row in connection.execute(query).mappings()]
+        return [
+            PendingChunk(**{**row, "unreadable": bool(row["unreadable"])})
+            for row in connection.execute(query).mappings()
+        ]
 
 
 def repaired(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:

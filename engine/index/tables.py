@@ -81,6 +81,16 @@ replies = Table(
 )
 """What models answered to questions; gone as soon as the documents are others."""
 
+unanswered = Table(
+    "unanswered",
+    metadata,
+    Column("stage", String, primary_key=True),
+    Column("asker", String, primary_key=True),  # the model and all that decides its answers
+    Column("key", String, primary_key=True),  # hash of what was asked about
+    Column("reason", Text, nullable=False),
+)
+"""What models gave no usable answer about, and are not asked again; `unanswered.py` says which."""
+
 
 def metadata_text(values: Mapping[str, MetaValue]) -> str:
     """A document's metadata as stored: JSON, sorted by key."""

@@ -109,6 +109,10 @@ def add(
     ] = False,
     strict: StrictOption = False,
     yes: YesOption = False,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Ask the model again about what it could not answer before."),
+    ] = False,
     report_file: ReportOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -135,6 +139,8 @@ def add(
         exit_for(forecast.failed, done=forecast.documents > 0)
         return
     with writing(library, profile, create=True) as (engine, progress):
+        if retry:
+            engine.retry_unanswered()
         report = engine.add(
             sources,
             metadata=metadata,

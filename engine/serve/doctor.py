@@ -139,7 +139,7 @@ def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]
 def _library(path: Path, asked: Settings) -> list[Finding]:
     from ..facade import KnowledgeEngine
     from .draw import counted
-    from .draw_adding import by_reason
+    from .draw_adding import UNREADABLE, by_reason
 
     # Models have been looked at: a library is sound or not without them.
     settings = Settings(embedding=EmbeddingSettings(kind="none"))
@@ -147,8 +147,12 @@ def _library(path: Path, asked: Settings) -> list[Finding]:
         findings = [Finding(text=problem, is_problem=True) for problem in engine.problems()]
         counts = engine.stats()
         findings += _spending(asked, engine.usage())
-        reasons, partial = by_reason(engine.pending()), engine.partial()
-    for reason, count in reasons:
+        pending, partial = engine.pending(), engine.partial()
+    for reason, count in by_reason([each for each in pending if each.unreadable]):
+        chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
+        text = f"{chunks} {UNREADABLE} (`loregraph add --retry` asks): {reason}"
+        findings.append(Finding(text=text, is_lack=True))
+    for reason, count in by_reason([each for each in pending if not each.unreadable]):
         waiting = "1 chunk waits" if count == 1 else f"{count} chunks wait"
         text = f"{waiting} for the next add to be read by the model: {reason}"
         findings.append(Finding(text=text, is_lack=True))

@@ -230,7 +230,7 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
             say((f"   {' '.join(passage.path)}", "dim"))
 
 
-RARE = ("outdated", "claims", "partial", "pending", "written_reports")
+RARE = ("outdated", "claims", "partial", "pending", "unreadable", "written_reports")
 """Counts that are shown only where they are not 0."""
 
 

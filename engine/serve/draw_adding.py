@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..types import Estimate, IngestReport, PendingChunk, SourceFailure, StageUsage
 
 _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
+UNREADABLE = "unreadable by this model, and not asked about again"
 DONE = ("added", "changed", "unchanged", "removed")
 NAMES_OF_A_PLAN = 20
 
@@ -80,13 +81,16 @@ def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:
 
 def _show_pending(report: IngestReport) -> None:
     """Why chunks were not read, one line a reason."""
-    for reason, count in by_reason(report.pending):
-        chunks = "1 chunk is" if count == 1 else f"{count} chunks are"
-        say(
-            "  ", ("pending", "yellow"), f" {chunks} not read by the model yet: {reason}", to=ERRORS
-        )
-    if report.pending:
-        say("  the next run of `loregraph add` goes on with them", to=ERRORS)
+    for word, unread, advice in (
+        ("pending", "not read by the model yet", "the next run of `loregraph add` goes on with"),
+        ("unreadable", UNREADABLE, "`loregraph add --retry` asks it again about"),
+    ):
+        chunks = [each for each in report.pending if each.unreadable == (word == "unreadable")]
+        for reason, count in by_reason(chunks):
+            are = "1 chunk is" if count == 1 else f"{count} chunks are"
+            say("  ", (word, "yellow"), f" {are} {unread}: {reason}", to=ERRORS)
+        if chunks:
+            say(f"  {advice} {'it' if len(chunks) == 1 else 'them'}", to=ERRORS)
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..asking import Ask
@@ -40,6 +40,14 @@ class PackResult:
     found: Mapping[str, Extraction] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def without(self, keys: Collection[str]) -> PackResult:
+        """The same, and nothing of these chunks."""
+        return PackResult(
+            found={key: held for key, held in self.found.items() if key not in keys},
+            unusable={key: why for key, why in self.unusable.items() if key not in keys},
+            dropped=self.dropped,
+        )
 
 
 def read_reply(reply: str, pack: Pack, schema: ExtractionSchema) -> PackResult:

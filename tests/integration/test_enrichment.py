@@ -134,7 +134,7 @@ def test_what_is_removed_leaves_nothing_and_equals_never_added(opened) -> None:
         pytest.param(Reply('{"n": 1, "entities": []}'), "names nothing", id="empty lists"),
     ],
 )
-def test_a_chunk_that_cannot_be_read_is_named_and_read_by_the_next_run(
+def test_a_chunk_that_cannot_be_read_is_named_and_read_when_the_model_is_asked_again(
     opened, openai_server: OpenAIServer, bad: Reply, reason: str
 ) -> None:
     healthy = opened("healthy")
@@ -149,6 +149,7 @@ def test_a_chunk_that_cannot_be_read_is_named_and_read_by_the_next_run(
     assert engine.retrieve("Who lit the lamp?")
     assert "Ada Brine" in {entity.name for entity in engine.graph_index.entities()}  # stood in for
     openai_server.answer_with(read_like_a_model)
+    engine.retry_unanswered()
     later = engine.add_text(LINES[0], document_id="d", title="Note")
     assert later.pending == ()
     assert later.unchanged == ("d",)
@@ -288,7 +289,7 @@ def test_a_report_goes_with_what_it_rests_on(opened) -> None:
     assert engine.stats()["written_reports"] == 0
 
 
-def test_a_report_that_fails_stays_extractive_and_is_tried_again(
+def test_a_report_that_fails_stays_extractive_and_is_written_when_the_model_is_asked_again(
     opened, openai_server: OpenAIServer
 ) -> None:
     def answer(request: Any) -> str:
@@ -300,6 +301,7 @@ def test_a_report_that_fails_stays_extractive_and_is_tried_again(
     assert any("report" in note for note in report.notes)
     assert engine.stats()["written_reports"] == 0
     openai_server.answer_with(read_like_a_model)
+    engine.retry_unanswered()
     engine.add_text(LINES[0], document_id="d0", title="Note 0")
     assert engine.stats()["written_reports"] > 0
 

@@ -33,6 +33,7 @@ ABOUT = (
     "Ada Brine cultivated extraordinary tulips alongside abandoned canal towpaths.",
     "Ada Brine memorised astronomical tables predicting unusual planetary alignments.",
 )
+NEXT_RUN, NEVER = "the next run asks again: ", "this model is not asked again"
 SUMMARY = "Ada Brine did a great many curious things."
 
 
@@ -215,26 +216,29 @@ def test_no_more_pairs_are_judged_than_a_run_may_and_the_next_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason", "booked"),
+    ("bad", "reason", "booked", "what_next"),
     [
-        pytest.param(Reply("I would rather not."), "no JSON", 1, id="refusal"),
-        pytest.param(Reply('{"pairs": []}'), "left it out", 1, id="left out"),
-        pytest.param(Reply(""), "empty", 1, id="nothing"),
-        pytest.param(Reply(status=500), "500", 0, id="server error"),
-        pytest.param(Reply(status=401), "401", 0, id="key refused"),
+        pytest.param(Reply("I would rather not."), "no JSON", 2, NEVER, id="refusal"),
+        pytest.param(Reply('{"pairs": []}'), "left it out", 2, NEVER, id="left out"),
+        pytest.param(Reply(""), "empty", 2, NEVER, id="nothing"),
+        pytest.param(Reply(status=500), "500", 0, NEXT_RUN, id="server error"),
+        pytest.param(Reply(status=401), "401", 0, NEXT_RUN, id="key refused"),
     ],
 )
-def test_a_reply_that_cannot_be_used_is_a_note_and_the_next_run_asks_again(
-    opened, judge: Judge, tmp_path: Path, bad: Reply, reason: str, booked: int
+def test_a_pair_that_is_not_judged_is_a_note_and_asked_again_where_that_may_help(
+    opened, judge: Judge, tmp_path: Path, bad: Reply, reason: str, booked: int, what_next: str
 ) -> None:
     judge.verdict = lambda: bad
     engine, folder = opened(), _folder(tmp_path / "notes", TEXTS)
     (note,) = engine.add(folder).notes
-    assert note.startswith("1 pair of names was not judged, and the next run asks again: ")
+    assert note.startswith(f"1 pair of names was not judged, and {what_next}")
     assert reason in note
     assert sum(row.failed for row in engine.usage() if row.stage == "names") == booked
     assert _entity(engine, "leo tolstoi") != _entity(engine, "leo tolstoy")
     judge.verdict = "same"
+    if what_next == NEVER:
+        assert engine.add(folder).usage.calls == 0
+        engine.retry_unanswered()
     engine.add(folder)
     assert _entity(engine, "leo tolstoi") == _entity(engine, "leo tolstoy")
 
@@ -375,7 +379,7 @@ def test_what_is_said_of_a_relation_is_summarised_too(opened, judge: Judge, tmp_
     assert "Ada Brine – appears with – Orrin Vale" in "".join(judge.described)
 
 
-def test_a_summary_that_fails_is_a_note_and_tried_again(
+def test_a_summary_that_fails_is_a_note_and_tried_again_when_that_is_wanted(
     opened, judge: Judge, tmp_path: Path
 ) -> None:
     judge.summary = lambda: Reply("no")
@@ -385,6 +389,8 @@ def test_a_summary_that_fails_is_a_note_and_tried_again(
     before = _entity(engine, "ada brine").description
     assert before.startswith("Ada Brine")
     judge.summary = SUMMARY
+    assert engine.add(folder).usage.calls == 0
+    engine.retry_unanswered()
     engine.add(folder)
     assert _entity(engine, "ada brine").description == SUMMARY
 

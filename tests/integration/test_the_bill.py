@@ -134,7 +134,7 @@ def test_a_run_that_left_something_pending_says_so_and_ends_with_three(
         bad = "Vale" in request.question
         return Reply("filtered", status=400) if bad else read_like_a_model(request)
 
-    def add() -> Any:
+    def add(*options: str) -> Any:
         settings = {
             "EMBEDDING__KIND": "none",
             "GRAPH__SPACY_MODEL": "none",
@@ -145,7 +145,16 @@ def test_a_run_that_left_something_pending_says_so_and_ends_with_three(
         }
         inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
         return subprocess.run(
-            [sys.executable, "-m", "engine.serve", "add", str(tmp_path), "--library", "library"],
+            [
+                sys.executable,
+                "-m",
+                "engine.serve",
+                "add",
+                str(tmp_path),
+                *options,
+                "--library",
+                "library",
+            ],
             cwd=tmp_path,
             env=inherited
             | {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"}
@@ -162,4 +171,4 @@ def test_a_run_that_left_something_pending_says_so_and_ends_with_three(
     assert "1 chunk" in first.stderr, first.stderr
     assert "400" in first.stderr
     openai_server.answer_with(read_like_a_model)
-    assert add().returncode == 0
+    assert add("--retry").returncode == 0
