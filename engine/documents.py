@@ -60,7 +60,9 @@ class Documents:
         budget: Budget,
         embedding: ChosenEmbedding | None = None,
         changed: Callable[[], object] = lambda: None,
+        warnings: Sequence[str] = (),
     ) -> None:
+        self._warnings = warnings
         self._changed = changed
         self._embedding = embedding
         self._budget = budget
@@ -149,7 +151,8 @@ class Documents:
             known = self._held(self._rows())
             intake = self._intake(known, Seen(self._library.path), choice, pool)
             estimate = forecast(self._feed(named, found, choice, progress)(intake))
-        return replace(estimate, failed=_failed(found, intake))
+        notes = (*self._warnings, *estimate.notes)
+        return replace(estimate, failed=_failed(found, intake), notes=notes)
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
         """Remove documents by id, or as a file is named here; an archive's removes all it held."""
@@ -271,7 +274,13 @@ class Documents:
             outdated=left.reports(),
             partial=tuple(partial_documents(self._library, done.union(intake.unchanged))),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *intake.notes, *self._embedding_notes(bool(done)), *work.notes),
+            notes=(
+                *self._warnings,
+                *found.notes,
+                *intake.notes,
+                *self._embedding_notes(bool(done)),
+                *work.notes,
+            ),
             pending=self._pending_in(choice.namespace, work.pending),
             postponed={what: count for what, count in sorted(work.postponed.items()) if count},
             chunks=work.chunks,

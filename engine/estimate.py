@@ -12,19 +12,23 @@ import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from itertools import accumulate
 from typing import TypeVar
 
 from llama_index.core.schema import BaseNode
 
 from .index.door import (
+    CUT_OFF,
     OCCURS_WITH,
     Chunk,
+    Correction,
     Description,
     Extraction,
     ExtractionSchema,
     Extractor,
     Fault,
+    Pack,
     Prompt,
     SqlGraphStore,
     chunk_of_node,
@@ -53,18 +57,19 @@ EXTRACTION, REPORTS = "extraction", "reports"
 MESSAGE_TOKENS = 8
 """What a chat adds to a prompt."""
 
-ENTITY_TOKENS, RELATION_TOKENS, CLAIM_TOKENS, REPORT_TOKENS = 30, 42, 55, 330
+ENTITY_TOKENS, RELATION_TOKENS, TEXT_SHARE = 40, 30, 0.35
+"""What a model says of one name and of one relation that are found without it, and of each token of
+a text beside that: names and relations that rules do not find."""
+
+OBJECT_TOKENS = 15
+"""What stands around what is said of one text."""
+
+REPORT_TOKENS = 330
 ANSWER_TOKENS = {NAMES: 20, SUMMARIES: 110, REPORTS: REPORT_TOKENS}
 """What one of these takes of an answer, names in it counted; by stage what one thing asked does."""
 
-MODEL_FINDS = 1.25
-"""A model names so many times what is named without one."""
-
-SHORT_ANSWER_TOKENS = 2_000
-"""A shorter answer is not expected to be cut off: of few sentences a forecast is rough."""
-
-SENT_AGAIN = 0.4
-"""Which share of a pack is sent once more where the answer about it was cut off."""
+CONTINUED = Correction(reason=CUT_OFF, roomier=True)
+"""What goes on with a reply that was cut off."""
 
 SAID_CHARACTERS = 70
 """How long a model's description is, about."""
@@ -80,9 +85,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """The model of one stage: its name, and what tokens in and out cost (None: not known)."""
+    """The model of one stage: its name, whether each request has the schema of the reply in it,
+    and what tokens in and out cost (None: not known)."""
 
     name: str
+    sends_schema: bool
     cost: Callable[[int, int], float | None]
     currency: str = "USD"
 
@@ -117,6 +124,7 @@ class Forecasts:
     ) -> None:
         self._chunker = chunker
         self._count = count
+        self._count_again = lru_cache(maxsize=16)(count)  # instructions are the same in many
         self._history = history
         self._models = models
         self._enrichment = enrichment
@@ -168,31 +176,77 @@ class Forecasts:
         self, enrichment: Enrichment, texts: Mapping[str, str], sample: _Sample
     ) -> StageUsage:
         packs = enrichment.packed(texts)
-        prompts = [prompt_of(pack, self._schema) for pack in packs]
-        sizes = [self._tokens(prompt) for prompt in prompts]
         past = self._past(EXTRACTION)
         if past is not None:
-            answer = past.completion_tokens / max(1, past.prompt_tokens)
-            answers = [answer * size for size in sizes]
-            basis = f"as in {past.calls} calls before"
-        else:
-            answer = sample.answer_share(claims=self._schema.claims)
-            answers = [answer * sum(map(self._count, pack.texts)) for pack in packs]
-            basis = f"answers told from {sample.size} chunks read without a model"
-        rooms = [prompt.max_output_tokens for prompt in prompts]
-        further = list(map(further_calls, answers, rooms))
-        again = sum(
-            calls * (self._count(prompt.system) + SENT_AGAIN * self._count(prompt.user))
-            for calls, prompt in zip(further, prompts, strict=True)
+            return self._as_before(packs, past)
+        answers = sample.answers(texts)
+        calls = [one for pack in packs for one in self._calls(pack, answers)]
+        rounds = 1 + self._schema.gleanings
+        prompts = [self._tokens(EXTRACTION, prompt) for prompt, _ in calls]
+        completion = round(sum(answer for _, answer in calls))
+        share = completion / max(1, sum(map(self._count, texts.values())))
+        basis = (
+            f"answers of {share:.1f} tokens to a token of text, told from {sample.size} chunks read"
+            " without a model; a model that says more or less costs more or less"
         )
+        return self._stage(
+            EXTRACTION,
+            calls=len(calls) * rounds,
+            prompt_tokens=sum(prompts) * rounds,
+            completion_tokens=completion,
+            basis=basis,
+        )
+
+    def _as_before(self, packs: Sequence[Pack], past: StageUsage) -> StageUsage:
+        """Reading these packs as this model has read others."""
+        answer = past.completion_tokens / max(1, past.prompt_tokens)
+        calls = [
+            one
+            for pack in packs
+            for size in [self._tokens(EXTRACTION, prompt_of(pack, self._schema))]
+            for one in self._calls(pack, _divided(answer * size, pack, self._count))
+        ]
+        first = sum(self._tokens(EXTRACTION, prompt_of(pack, self._schema)) for pack in packs)
         rounds = 1 + self._schema.gleanings
         return self._stage(
             EXTRACTION,
-            calls=len(prompts) * rounds + sum(further),
-            prompt_tokens=sum(sizes) * rounds + round(again),
-            completion_tokens=round(sum(answers)),
-            basis=basis,
+            calls=len(calls) * rounds,
+            prompt_tokens=sum(self._tokens(EXTRACTION, prompt) for prompt, _ in calls) * rounds,
+            completion_tokens=round(answer * first),
+            basis=f"as in {past.calls} calls before",
         )
+
+    def _calls(self, pack: Pack, answers: Mapping[str, float]) -> Iterator[tuple[Prompt, float]]:
+        """The calls about a pack, and the tokens of each answer, by what is said of each text.
+
+        A reply that is cut off is gone on with, as `extract_pack` does.
+        """
+        left, correction = pack, None
+        while left.keys:
+            prompt = prompt_of(left, self._schema, correction=correction)
+            room = prompt.max_output_tokens
+            whole = _that_fit([answers[key] for key in left.keys], room)
+            total = sum(answers[key] for key in left.keys)
+            yield prompt, min(total, room)
+            if total <= room:
+                return
+            if not whole and correction is not None:
+                yield from self._halves(left.only(left.keys[:1]), answers)
+                left, correction = left.only(left.keys[1:]), None
+            else:
+                left, correction = left.only(left.keys[whole:]), CONTINUED
+
+    def _halves(self, pack: Pack, answers: Mapping[str, float]) -> Iterator[tuple[Prompt, float]]:
+        """The calls about a text of which more is said than fits into an answer."""
+        (key,), (text,) = pack.keys, pack.texts
+        middle = len(text) // 2
+        for part in (text[:middle], text[middle:]):
+            half = Pack(keys=(key,), texts=(part,))
+            for correction in (None, CONTINUED):
+                prompt = prompt_of(half, self._schema, correction=correction)
+                yield prompt, min(answers[key] / 2, prompt.max_output_tokens)
+                if answers[key] / 2 <= prompt.max_output_tokens:
+                    break
 
     def _looked_at(
         self, second_look: SecondLook, sample: _Sample, *, before: Sequence[StageUsage]
@@ -236,7 +290,7 @@ class Forecasts:
         return self._stage(
             stage,
             calls=math.ceil(round(len(calls) * share, 3)),
-            prompt_tokens=round(sum(self._tokens(prompt) for prompt, _ in calls) * share),
+            prompt_tokens=round(sum(self._tokens(stage, prompt) for prompt, _ in calls) * share),
             completion_tokens=round(things * ANSWER_TOKENS[stage] * share),
             basis=f"{_TOLD_FROM[stage]} told from {sample.size} chunks read without a model",
         )
@@ -272,8 +326,12 @@ class Forecasts:
             cost=None,
         )
 
-    def _tokens(self, prompt: Prompt) -> int:
-        return self._count(prompt.system) + self._count(prompt.user) + MESSAGE_TOKENS
+    def _tokens(self, stage: str, prompt: Prompt) -> int:
+        """Of a whole request, with the schema that the reply is held to."""
+        size = self._count_again(prompt.system) + self._count(prompt.user) + MESSAGE_TOKENS
+        if prompt.schema is None or not self._models[stage].sends_schema:
+            return size
+        return size + self._count_again(json.dumps(prompt.schema, ensure_ascii=False))
 
 
 @dataclass(slots=True)
@@ -297,16 +355,27 @@ class _Sample:
             self._found = [Extraction() if isinstance(one, Fault) else one for one in read]
         return self._found
 
-    def answer_share(self, *, claims: bool) -> float:
-        """How long a model's answer is to a token of text, on average."""
-        total = 0
-        for extraction in map(named_only, self._read()):
-            names = {mention.key for mention in extraction.mentions}
-            total += len(json.dumps({"n": 1, "entities": [], "relations": []})) // 4
-            total += ENTITY_TOKENS * len(names) + RELATION_TOKENS * len(extraction.statements)
-            total += CLAIM_TOKENS * min(2, len(extraction.statements)) if claims else 0
-        texts = (chunk.text for chunk in self.chunks[: self.size])
-        return MODEL_FINDS * total / max(1, sum(map(self.count, texts)))
+    def answers(self, texts: Mapping[str, str]) -> dict[str, float]:
+        """How long a model's answer about each text is, by its hash.
+
+        Of a text that is not in the sample as long as those that are, to a token of text.
+        """
+        told: dict[str, float] = {}
+        sizes = 0
+        for chunk, found in zip(self.chunks, map(named_only, self._read()), strict=False):
+            sha, size = text_sha(chunk.text), self.count(chunk.text)
+            sizes += 0 if sha in told else size
+            told[sha] = (
+                OBJECT_TOKENS
+                + ENTITY_TOKENS * len({mention.key for mention in found.mentions})
+                + RELATION_TOKENS * len(found.statements)
+                + TEXT_SHARE * size
+            )
+        share = sum(told.values()) / max(1, sizes)
+        return {
+            sha: told[sha] if sha in told else share * self.count(text)
+            for sha, text in texts.items()
+        }
 
     def planned(self, plan: Callable[[Library], T]) -> T:
         """What is planned for a library that holds the sample alone."""
@@ -330,15 +399,17 @@ class _Sample:
                 library.close()
 
 
-def further_calls(answer_tokens: float, room: int) -> int:
-    """How often a model goes on where its answer does not fit; each time there is twice the room.
+def _that_fit(sizes: Iterable[float], room: int) -> int:
+    """How many of these fit whole, in their order."""
+    return sum(reached <= room for reached in accumulate(sizes))
 
-    >>> further_calls(1_900, 1_000), further_calls(2_900, 1_000), further_calls(3_100, 1_000)
-    (0, 1, 2)
-    """
-    if answer_tokens <= SHORT_ANSWER_TOKENS:
-        return 0
-    return max(0, math.ceil((answer_tokens - room) / (2 * room)))
+
+def _divided(answer: float, pack: Pack, count: Callable[[str], int]) -> dict[str, float]:
+    """The answer about a pack as the answers about its texts, by their length."""
+    sizes = [count(text) for text in pack.texts]
+    return {
+        key: answer * size / max(1, sum(sizes)) for key, size in zip(pack.keys, sizes, strict=True)
+    }
 
 
 def named_only(extraction: Extraction) -> Extraction:

@@ -31,6 +31,7 @@ from .index.unanswered import forget_unanswered
 from .index.unbegun import unmake
 from .index.vector import WindowedVectorIndex
 from .kept.build import build_kept
+from .model_parts import asks_a_model
 from .models.build import build_chain
 from .models.fallback import ChosenEmbedding, choose_embedding, not_tried, why_unusable
 from .models.gateways import Stage, build_llms
@@ -108,6 +109,7 @@ class KnowledgeEngine(Adding, Asking):
             budget=models.budget,
             embedding=embedding,
             changed=questions.library_changed,
+            warnings=models.void_caps() if asks_a_model(settings) else (),
         )
         Adding.__init__(self, documents, forecasts=parts.forecasts)
         Asking.__init__(self, questions, ready=parts.indexer.catch_up)

@@ -71,6 +71,11 @@ def build_reading(
     )
 
 
+def asks_a_model(settings: Settings) -> bool:
+    """Whether adding documents asks a language model to read them or to write of them."""
+    return settings.graph.extractor != "language" or settings.graph.reports == "eager"
+
+
 def _schema(settings: GraphSettings) -> ExtractionSchema:
     try:
         with graph_errors():
@@ -170,7 +175,10 @@ def forecast_models(models: Models) -> dict[str, ForecastModel]:
     named = {EXTRACTION: reader, NAMES: reader, SUMMARIES: reader, REPORTS: models.reports}
     return {
         stage: ForecastModel(
-            name=gateway.model, cost=_cost(gateway.price), currency=models.currency
+            name=gateway.model,
+            sends_schema=gateway.sends_schema,
+            cost=_cost(gateway.price),
+            currency=models.currency,
         )
         for stage, gateway in named.items()
         if gateway is not None

@@ -64,7 +64,7 @@ from graph.extract.llama import ExtractionTransform
 from graph.extract.model_extractor import PackResult, extract_pack
 from graph.extract.model_json import find_json
 from graph.extract.model_packs import Pack, packs
-from graph.extract.model_prompt import prompt_of
+from graph.extract.model_prompt import Correction, prompt_of
 from graph.extract.model_reply import CUT_OFF
 from graph.extract.model_schema import ExtractionSchema
 from graph.extract.protocol import Extractor
@@ -165,6 +165,7 @@ __all__ = [
     "CommunityList",
     "CommunityName",
     "CommunityTree",
+    "Correction",
     "Database",
     "Depth",
     "DeriveOptions",

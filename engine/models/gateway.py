@@ -85,6 +85,7 @@ class Gateway:
         self._max_output_tokens = max_output_tokens
         level: Level = "schema" if structured == "auto" else structured
         learned = Learned(level if holds_to_schema(llm) else "none", goes_down=structured == "auto")
+        self._learned = learned
         self._line = Line(
             llm,
             learned=learned,
@@ -113,6 +114,11 @@ class Gateway:
             ModelUnavailable: it has to ask its server for that, which does not answer.
         """
         return self._line.context_window()
+
+    @property
+    def sends_schema(self) -> bool:
+        """Whether a request holds the schema that its answer is to have."""
+        return self._learned.manner.level == "schema"
 
     @property
     def max_output_tokens(self) -> int:

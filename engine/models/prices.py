@@ -58,6 +58,22 @@ class Price:
 
 
 FREE = Price()
+"""Of a model on this machine, which is taken to cost nothing."""
+
+
+def void_cap(max_cost: float | None, price: Price | None, *, model: str, currency: str) -> str:
+    """Why a limit on cost does not hold for a model of this price; empty where it does.
+
+    A remote model without a price is refused by the budget; one on this machine counts as free,
+    though what answers there may pass calls on to one that is paid for.
+    """
+    if max_cost is None or (price is not None and price.currency):
+        return ""
+    return (
+        f"budget.max_cost of {max_cost:g} {currency} cannot hold for model {model!r}, which has no "
+        "price and counts as free on this machine: write its price into a file and name that in "
+        "budget.prices, or limit budget.max_tokens"
+    )
 
 
 class _Row(BaseModel):

@@ -10,6 +10,7 @@ from ..settings import Settings
 from .budget import Budget
 from .gateway import Gateway
 from .gateways import Stage, build_budget, build_gateways
+from .prices import void_cap
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -27,6 +28,16 @@ class Models:
     budget: Budget
     gateways: Mapping[Stage, Gateway] = field(default_factory=dict)
     currency: str = "USD"
+
+    def void_caps(self) -> tuple[str, ...]:
+        """For which models a limit on cost cannot hold, a line each."""
+        lines = (
+            void_cap(
+                self.budget.max_cost, gateway.price, model=gateway.model, currency=self.currency
+            )
+            for gateway in self.gateways.values()
+        )
+        return tuple(dict.fromkeys(filter(None, lines)))
 
     @property
     def extraction(self) -> Gateway | None:

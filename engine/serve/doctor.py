@@ -72,6 +72,7 @@ def _language_models(settings: Settings) -> list[Finding]:
     """Each model that settings name, asked for one word: a key or a name shows its fault here."""
     from ..index.door import Prompt
     from ..models.gateways import build_budget, build_gateways
+    from ..models.prices import void_cap
 
     once = settings.llm.model_copy(update={"retries": 0})
     try:
@@ -90,6 +91,11 @@ def _language_models(settings: Settings) -> list[Finding]:
     findings = []
     for gateway in dict.fromkeys(gateways.values()):
         stages = ", ".join(stage for stage, one in gateways.items() if one is gateway)
+        limits = settings.budget
+        if void := void_cap(
+            limits.max_cost, gateway.price, model=gateway.model, currency=limits.currency
+        ):
+            findings.append(Finding(text=void, is_lack=True))
         try:
             gateway.ask(prompt, stage="doctor")
             findings.append(Finding(text=f"language model for {stages}: {gateway.model} answers"))

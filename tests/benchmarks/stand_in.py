@@ -3,7 +3,8 @@
     python tests/benchmarks/stand_in.py
 
 It prints its address and answers until its input ends: chats as `reading_model` reads them, and
-embeddings, without any delay; an answer that is longer than asked for is cut off. Each line of its
+embeddings, without any delay; an answer that is longer than asked for is cut off, and the schema
+that it is held to counts as part of the prompt. Each line of its
 input makes it print, as JSON, how many chats it has answered. Tokens are counted as OpenAI's models
 count them, by the tokeniser that LlamaIndex bundles.
 """
@@ -77,6 +78,10 @@ def counted() -> Callable[[Request], Reply]:
         *before, last = [str(message["content"]) for message in request.body["messages"]]
         prompt = len(encode(last)) + sum(map(of_instructions, before))
         prompt += MESSAGE_TOKENS * (1 + len(before))
+        wanted = request.body.get("response_format") or {}
+        if "json_schema" in wanted:
+            schema = json.dumps(wanted["json_schema"].get("schema"), ensure_ascii=False)
+            prompt += of_instructions(schema)
         text = read_like_a_model(request, names=every_name)
         said = encode(text)
         limit = request.body.get("max_tokens") or len(said)

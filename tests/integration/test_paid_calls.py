@@ -178,3 +178,48 @@ def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
     assert sound.exit_code == 0, sound.output
     calls = _usage(library, openai_server)["extraction"]["calls"]
     assert f"budget: 50,000 tokens a day; spent today: {calls} calls" in sound.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["add", "{folder}"], id="add"),
+        pytest.param(["add", "{folder}", "--estimate"], id="estimate"),
+        pytest.param(["doctor"], id="doctor"),
+    ],
+)
+@pytest.mark.parametrize("has_price", [False, True], ids=["no price", "a price"])
+def test_a_limit_on_cost_that_cannot_hold_is_said(
+    command: list[str], has_price: bool, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.answer_with(read_like_a_model)
+    folder = _documents(tmp_path / "documents", count=1)
+    environment = _environment(openai_server) | {"LOREGRAPH_BUDGET__MAX_COST": "5"}
+    if has_price:
+        prices = tmp_path / "prices.yaml"
+        prices.write_text("models: {m: {prompt: 1.0, completion: 2.0}}\n")
+        environment["LOREGRAPH_BUDGET__PRICES"] = str(prices)
+    filled = [part.format(folder=folder) for part in command]
+    library = ["--library", str(tmp_path / "library")]
+    if command == ["doctor"]:
+        CliRunner().invoke(app, ["add", str(folder), *library], env=environment)
+    run = CliRunner().invoke(app, [*filled, *library], env=environment | {"COLUMNS": "300"})
+    said = "budget.max_cost of 5 USD cannot hold for model 'm', which has no price"
+    assert (said in run.output) == (not has_price), run.output
+    assert run.output.count("cannot hold") <= 1
+
+
+@pytest.mark.parametrize("command", [["add", "."], ["add", ".", "--estimate"], ["doctor"]])
+def test_a_remote_model_without_a_price_is_refused_under_a_limit_on_cost(
+    command: list[str], openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    environment = _environment(openai_server) | {
+        "LOREGRAPH_BUDGET__MAX_COST": "5",
+        "LOREGRAPH_LLM__BASE_URL": "http://llm.invalid/v1",
+        "COLUMNS": "300",
+    }
+    run = CliRunner().invoke(
+        app, [*command, "--library", str(tmp_path / "library")], env=environment
+    )
+    assert run.exit_code != 0
+    assert "the price of model 'm' is not known" in run.output
