@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from ..errors import LibraryNotFound
+from ..errors import EngineError, LibraryNotFound
 from ..types import MetaValue, SourceText
-from . import disk, refusals
+from . import checked, disk, refusals
 from .door import (
     Database,
+    GraphError,
     batches,
     chunk_table,
     delete_chunks,
@@ -33,6 +34,7 @@ from .door import (
     read_state,
     write_state,
 )
+from .integrity import damage
 from .migrations import SCHEMA, migrate, schema_version, stamp
 from .tables import documents, keywords, metadata_text, metadata_values, vectors
 
@@ -95,8 +97,10 @@ class Library:
         self.is_read_only = not disk.is_writable(self.path / DATABASE_NAME)
         self.database = Database(disk.address(self.path / DATABASE_NAME))
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
+        self._has_written = False
         try:
             self._prepare_schema(create=create)
+            self._look_for_damage()
         except BaseException:
             self.database.close()
             raise
@@ -122,6 +126,25 @@ class Library:
             if schema_version(connection) == 0:
                 stamp(connection)
 
+    def _look_for_damage(self) -> None:
+        """Refuse a damaged database; where the file looks as it did when it was sound, in no time.
+
+        Raises:
+            LibraryUnusable: it is damaged.
+        """
+        look = checked.look_at(self._file)
+        if checked.is_noted(self.path, look):
+            return
+        with self.read() as connection:
+            if found := next(damage(connection), ""):
+                checked.forget(self.path)
+                raise refusals.damaged(self._file, found)
+        checked.note(self.path, look)
+
+    @property
+    def _file(self) -> Path:
+        return self.path / DATABASE_NAME
+
     # --- transactions -----------------------------------------------------------------------
 
     @contextmanager
@@ -140,7 +163,10 @@ class Library:
         except OSError as error:
             raise refusals.not_locked(self.path, error) from error
         try:
+            if self._lock.lock_counter == 1:
+                self._look_for_damage()
             yield
+            checked.note(self.path, checked.look_at(self._file))
         finally:
             self._lock.release()
 
@@ -149,6 +175,7 @@ class Library:
         """One transaction, joined by everything inside it that writes."""
         if self.is_read_only:
             raise refusals.read_only(self.path)
+        self._has_written = True
         with self._errors_mapped(), self.database.write() as connection:
             yield connection
 
@@ -163,11 +190,32 @@ class Library:
         try:
             yield
         except (DBAPIError, sqlite3.Error) as error:
-            raise refusals.refused(error, self.path / DATABASE_NAME) from error
+            self._has_written = False  # what goes wrong is never noted as sound
+            checked.forget(self.path)
+            raise refusals.refused(error, self._file) from error
+        except (EngineError, GraphError):
+            raise
+        except Exception as error:
+            # What was read may be no value that was ever written: then that is what went wrong.
+            if said := self._damage_behind():
+                self._has_written = False
+                checked.forget(self.path)
+                raise refusals.damaged(self._file, said) from error
+            raise
+
+    def _damage_behind(self) -> str:
+        try:
+            with self.database.read() as connection:
+                return next(damage(connection), "")
+        except (DBAPIError, sqlite3.Error) as error:
+            return " ".join(str(getattr(error, "orig", None) or error).split())
 
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+        if self._has_written:
+            checked.note(self.path, checked.look_at(self._file))
+            self._has_written = False
 
     # --- documents --------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import LibraryBusy, LibraryNotFound, LibraryUnusable
 
+_DAMAGE = ("not a database", "malformed", "decode to UTF-8", "unsupported file format")
 _ANOTHER_FOLDER = "give an empty or a new folder with --library"
 
 
@@ -88,6 +89,14 @@ def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
     )
 
 
+def damaged(database: Path, what: str) -> LibraryUnusable:
+    """The database holds what was never written to it."""
+    return LibraryUnusable(
+        f"{str(database)!r} is not a usable library, its database is damaged ({what}): "
+        "restore it from a copy, or build a new library"
+    )
+
+
 def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
     """What the database said, as an error of ours."""
     path = database.parent
@@ -113,9 +122,6 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
             f"the tables of the library at {str(path)!r} are not those of the schema that it says "
             f"it has ({text}): restore it from a copy, or build a new library"
         )
-    if "not a database" in text or "malformed" in text:
-        return LibraryUnusable(
-            f"{str(database)!r} is not a usable library ({text}): "
-            "restore it from a copy, or build a new library"
-        )
+    if any(sign in text for sign in _DAMAGE):
+        return damaged(database, text)
     return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")

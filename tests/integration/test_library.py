@@ -66,6 +66,7 @@ def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> No
         (before,) = ledger.rows()
         with held.write() as connection:
             connection.exec_driver_sql("ALTER TABLE usage DROP COLUMN cached_tokens")
+            connection.exec_driver_sql("ALTER TABLE documents DROP COLUMN outdated")
             connection.exec_driver_sql("PRAGMA user_version = 4")
     with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
         assert ledger.rows() == [before]
