@@ -49,6 +49,7 @@ class Documents:
         budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding model, and what is to be said of it.
         changed: called when documents came, changed or went.
+        warnings: what is to be said of whatever may be paid for.
     """
 
     def __init__(

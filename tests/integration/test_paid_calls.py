@@ -216,10 +216,11 @@ def test_a_remote_model_without_a_price_is_refused_under_a_limit_on_cost(
     environment = _environment(openai_server) | {
         "LOREGRAPH_BUDGET__MAX_COST": "5",
         "LOREGRAPH_LLM__BASE_URL": "http://llm.invalid/v1",
+        "OPENAI_API_KEY": "unused",
         "COLUMNS": "300",
     }
     run = CliRunner().invoke(
         app, [*command, "--library", str(tmp_path / "library")], env=environment
     )
     assert run.exit_code != 0
-    assert "the price of model 'm' is not known" in run.output
+    assert "the price of model 'm' is not known" in f"{run.output} {run.exception}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -110,6 +111,7 @@ def test_a_forecast_from_experience_is_within_a_fifth_of_the_bill(
     def answer(request: Request) -> Reply:
         text = read_like_a_model(request)
         prompt = sum(count(message["content"]) + 4 for message in request.body["messages"])
+        prompt += count(json.dumps(request.body["response_format"]["json_schema"]["schema"]))
         return Reply(text, tokens=(prompt, count(text)))
 
     openai_server.answer_with(answer)
