@@ -150,6 +150,7 @@ class Catalogue:
         query = select(*columns).where(documents.c.id == document_id)
         with self._library.read() as connection:
             row = connection.execute(query).first()
+            pages = tuple(json.loads(row.pages)) if row is not None else ()
         if row is None:
             return None
         first = min(start, row.total)
@@ -160,7 +161,7 @@ class Catalogue:
             start=first,
             end=first + len(row.part),
             total=row.total,
-            pages=tuple(json.loads(row.pages)),
+            pages=pages,
         )
 
     def from_source(self, source: str) -> list[FromSource]:

@@ -286,7 +286,7 @@ class Library:
         columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
         with self.read() as connection:
             rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
-        known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
+            known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
         return {values["id"]: DocumentRow(**values) for values in known}
 
     def holds(self, document_id: str) -> bool:

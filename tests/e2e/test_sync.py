@@ -157,6 +157,60 @@ def test_a_report_lists_every_file_with_what_came_of_it(loregraph, place: Path) 
 DONE = ("added", "unchanged")
 
 
+def test_a_file_that_breaks_is_said_to_be_outdated_and_goes_where_that_is_asked_for(
+    loregraph, place: Path
+) -> None:
+    loregraph(place, "sync", "docs")
+    (place / "docs" / "tide.md").write_bytes(b"\0\1\2" * 99)
+    planned = loregraph(place, "sync", "docs", "--dry-run")
+    assert planned.stdout.startswith("would be: 1 unchanged, 1 failed, 1 outdated")
+    done = loregraph(place, "sync", "docs", "--report", "report.json")
+    assert done.returncode == 3
+    assert done.stdout.startswith("1 unchanged, 1 failed, 1 outdated")
+    assert "outdated docs/tide.md: keeps the text of its last readable state" in done.stderr
+    assert "--strict" in done.stderr
+    report = json.loads((place / "report.json").read_text(encoding="utf8"))
+    assert report["counts"] == {"outdated": 1, "unchanged": 1}
+    stats = loregraph(place, "stats", "--documents").stdout
+    assert re.search(r"^outdated +1$", stats, re.M)
+    assert re.search(r"docs/tide\.md .*outdated$", stats, re.M)
+    done = loregraph(place, "sync", "docs", "--strict")
+    assert done.stdout.startswith("1 unchanged, 1 removed")
+    assert held(loregraph, place) == ["docs/barn.md"]
+
+
+def test_a_sync_that_would_remove_many_stops_until_it_is_agreed_to(loregraph, place: Path) -> None:
+    for number in range(40):
+        note(place, f"n{number:02}.md", f"Note {number}.")
+    loregraph(place, "sync", "docs")
+    for number in range(30):
+        (place / "docs" / f"n{number:02}.md").write_bytes(b"")
+    stopped = loregraph(place, "sync", "docs")
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    (line,) = stopped.stderr.splitlines()
+    assert line.startswith("loregraph: 30 of 42 documents would be removed, more than a fifth")
+    assert "--yes" in line
+    planned = loregraph(place, "sync", "docs", "--dry-run")
+    assert "it would stop: 30 of 42 documents" in planned.stdout
+    assert len(held(loregraph, place)) == 42
+    assert loregraph(place, "sync", "docs", "--yes").stdout.startswith("12 unchanged, 30 removed")
+
+
+def test_a_disk_that_goes_away_while_it_is_watched_takes_nothing_though_yes_was_said(
+    loregraph, watching, place: Path, tmp_path: Path
+) -> None:
+    for number in range(30):
+        note(place, f"n{number:02}.md", f"Note {number}.")
+    with watching(place, "docs", "--yes") as watch:
+        watch.report()
+        until(lambda: "watching" in (tmp_path / "said").read_text(), of=watch.process)
+        for path in (place / "docs").glob("n*.md"):
+            path.unlink()
+        until(lambda: "would be removed" in (tmp_path / "said").read_text(), of=watch.process)
+        assert watch.interrupt() == 0
+    assert len(held(loregraph, place)) == 32
+
+
 def test_a_report_inside_the_folder_is_no_document(loregraph, place: Path) -> None:
     for _ in range(2):
         done = loregraph(place, "sync", "docs", "--report", "docs/a report [1].json")
