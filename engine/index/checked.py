@@ -36,13 +36,15 @@ def note(library: Path, look: Look | None) -> None:
         temporary.write_text(json.dumps(look), encoding="utf8")
         temporary.replace(file)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
-def forget(library: Path) -> None:
-    """Drop the note, so that the next one who opens the library looks for damage."""
-    with suppress(OSError):
-        (library / "derived" / FILE_NAME).unlink(missing_ok=True)
+def forget(library: Path, look: Look | None) -> None:
+    """Drop the note where it says that this is sound: the next one who opens it looks again."""
+    if is_noted(library, look):
+        with suppress(OSError):
+            (library / "derived" / FILE_NAME).unlink(missing_ok=True)
 
 
 __all__ = ["Look", "is_noted", "look_at", "note"]

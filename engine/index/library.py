@@ -137,7 +137,6 @@ class Library:
             return
         with self.read() as connection:
             if found := next(damage(connection), ""):
-                checked.forget(self.path)
                 raise refusals.damaged(self._file, found)
         checked.note(self.path, look)
 
@@ -190,18 +189,21 @@ class Library:
         try:
             yield
         except (DBAPIError, sqlite3.Error) as error:
-            self._has_written = False  # what goes wrong is never noted as sound
-            checked.forget(self.path)
+            if refusals.is_damage(error):
+                self._forget_soundness()
             raise refusals.refused(error, self._file) from error
         except (EngineError, GraphError):
             raise
         except Exception as error:
             # What was read may be no value that was ever written: then that is what went wrong.
             if said := self._damage_behind():
-                self._has_written = False
-                checked.forget(self.path)
+                self._forget_soundness()
                 raise refusals.damaged(self._file, said) from error
             raise
+
+    def _forget_soundness(self) -> None:
+        self._has_written = False  # it is not noted as sound when it is closed, either
+        checked.forget(self.path, checked.look_at(self._file))
 
     def _damage_behind(self) -> str:
         try:

@@ -97,10 +97,19 @@ def damaged(database: Path, what: str) -> LibraryUnusable:
     )
 
 
+def is_damage(error: Exception) -> bool:
+    """Return whether the database says that its file is damaged."""
+    return any(sign in _said(error) for sign in _DAMAGE)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
 def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
     """What the database said, as an error of ours."""
     path = database.parent
-    text = " ".join(str(getattr(error, "orig", None) or error).split())
+    text = _said(error)
     kept = "what was stored before is kept"
     if "locked" in text or "busy" in text:
         return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
@@ -122,6 +131,6 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
             f"the tables of the library at {str(path)!r} are not those of the schema that it says "
             f"it has ({text}): restore it from a copy, or build a new library"
         )
-    if any(sign in text for sign in _DAMAGE):
+    if is_damage(error):
         return damaged(database, text)
     return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")
