@@ -13,6 +13,8 @@ import pytest
 
 import engine
 import graph
+import loregraph
+from engine import EngineError
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("llama_index", "numpy", "pydantic", "sqlalchemy", "spacy", "onnxruntime", "faiss")
@@ -66,7 +68,39 @@ def test_the_public_names_of_graph_are_these() -> None:
     ]
 
 
-@pytest.mark.parametrize("package", [engine, graph], ids=["engine", "graph"])
+def test_the_public_names_of_the_product_are_these() -> None:
+    assert sorted(loregraph.__all__) == [
+        *("AgenticNodeParser", "Answer", "BudgetExceeded", "Citation", "CodeNodeParser"),
+        *("Community", "ContextNodeParser", "EngineError", "Entity", "EntriesNodeParser"),
+        *("Evidence", "FaqNodeParser", "FixedNodeParser", "GraphStageError", "IngestReport"),
+        *("KnowledgeEngine", "KnowledgeGraphIndex", "LegalNodeParser", "LibraryBusy"),
+        *("LibraryError", "LibraryNotFound", "LibraryUnusable", "MarkdownNodeParser"),
+        *("MissingExtra", "ModelError", "ModelInputTooLong", "ModelOutputError"),
+        *("ModelUnavailable", "NotAllowed", "PageNodeParser", "ParentChildNodeParser"),
+        *("Passage", "QuestionError", "RecursiveNodeParser", "Relation", "Report"),
+        *("SemanticNodeParser", "SentenceNodeParser", "SentenceWindowNodeParser", "Settings"),
+        *("SettingsError", "SourceError", "SpanNodeParser", "SqlGraphStore"),
+        *("TranscriptNodeParser", "Turn", "UnknownName", "VectorStoreUnavailable", "WebResult"),
+    ]
+
+
+def test_the_product_exports_all_that_its_packages_do_and_every_error() -> None:
+    for package in (engine, graph):
+        for name in package.__all__:
+            assert getattr(loregraph, name) is getattr(package, name)
+    errors = [EngineError]
+    while errors:
+        error = errors.pop()
+        assert getattr(loregraph, error.__name__) is error
+        errors += [one for one in error.__subclasses__() if one.__module__ == error.__module__]
+
+
+PACKAGES = pytest.mark.parametrize(
+    "package", [engine, graph, loregraph], ids=["engine", "graph", "loregraph"]
+)
+
+
+@PACKAGES
 def test_every_public_name_is_there_and_listed(package) -> None:
     for name in package.__all__:
         assert getattr(package, name).__name__ == name
@@ -86,7 +120,8 @@ def test_the_packages_say_that_they_are_typed(package) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param("import engine, graph", id="the packages"),
+        pytest.param("import engine, graph, loregraph", id="the packages"),
+        pytest.param("from loregraph import Answer, Entity, LibraryBusy", id="values of both"),
         pytest.param("from engine import Answer, Citation, EngineError, Passage", id="values"),
         pytest.param("from graph import Community, Entity, Evidence, Relation", id="graph values"),
     ],
