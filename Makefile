@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test test-rerank test-llm test-anthropic lint setup clean bench-retrieval bench-index bench-answers bench-load
+.PHONY: demo test test-rerank test-llm test-anthropic lint docs setup clean bench-retrieval bench-index bench-answers bench-load
 
 setup: $(VENV)/.ready
 
@@ -31,6 +31,10 @@ lint: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+# The site goes to build/docs. Nothing is fetched, neither by the build nor by the pages.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
 
 # Torch and the cross-encoder's library take 2 GB: they have an environment of their own.
 test-rerank:
