@@ -75,6 +75,8 @@ def python_reference() -> str:
     for title, names in sections.items():
         parts.append(f"## {title}")
         parts += [f"::: {getattr(loregraph, name).__module__}.{name}" for name in names]
+    whole = "KnowledgeEngine\n    options:\n      inherited_members: true"
+    parts = [part.replace(".KnowledgeEngine", f".{whole}") for part in parts]
     return "\n\n".join(parts) + "\n"
 
 
@@ -161,7 +163,7 @@ def limits_of(field: Any) -> str:
 
 def cell(text: str) -> str:
     """A text as code in one cell of a table."""
-    return f"`{text.replace('|', chr(92) + '|')}`" if text else ""
+    return f"`{text}`" if text else ""
 
 
 def open_api() -> dict[str, Any]:

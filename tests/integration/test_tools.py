@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -327,20 +326,6 @@ def test_a_function_agent_calls_a_tool_and_reads_what_it_gives(
     assert offered["ask"]["description"] == TOOLS[1].description
     assert "question" in offered["ask"]["parameters"]["properties"]
     assert "Sources:\n[1] The lamp (north::lamp" in second.question
-
-
-def test_the_agent_of_the_readme_runs(engine: KnowledgeEngine, openai_server: Any) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
-    (block,) = (
-        found for found in re.findall(r"```python\n(.*?)```", readme, re.S) if "Agent(" in found
-    )
-    openai_server.script(tool_call("search", question="the station"), "Ada Brine did.")
-    openai_server.answer_with(lambda _: Reply("unexpected"))
-    values: dict[str, Any] = {"engine": engine, "llm": agent_llm(openai_server)}
-    quiet = block.replace("llm=llm", "llm=llm, streaming=False")  # the script is no stream
-    lines = "".join(f"    {line}\n" for line in quiet.splitlines())
-    exec(f"async def main():\n{lines}    return str(answer)", values)  # noqa: S102
-    assert asyncio.run(values["main"]()) == "Ada Brine did."
 
 
 def test_an_agent_reads_an_error_and_goes_on(engine: KnowledgeEngine, openai_server: Any) -> None:

@@ -168,7 +168,7 @@ def test_a_users_graph_module_one_folder_below_the_packages_is_named_too(tmp_pat
 TYPES = """
 from typing import assert_type
 
-from engine import Answer, Citation, IngestReport, Passage
+from loregraph import Answer, Citation, IngestReport, Passage
 
 with KnowledgeEngine.open("library") as typed:
     assert_type(typed, KnowledgeEngine)
@@ -193,17 +193,3 @@ def test_a_strict_type_checker_accepts_the_readmes_example(tmp_path: Path) -> No
         MYPYPATH=str(ROOT),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_readmes_example_runs(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "data" / "corpus", tmp_path / "docs")
-    (tmp_path / "example.py").write_text(readme_example(), encoding="utf8")
-    done = run(
-        "example.py",
-        folder=tmp_path,
-        LOREGRAPH_EMBEDDING__KIND="none",
-        LOREGRAPH_GRAPH__SPACY_MODEL="none",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "local" in done.stdout
-    assert (tmp_path / "graph.html").stat().st_size > 10_000

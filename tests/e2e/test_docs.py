@@ -1,0 +1,295 @@
+"""README and docs: every code block runs, prints what the page shows, and the site is built.
+
+A page runs from top to bottom in a folder of its own, which holds `data/corpus` and `configs/` of
+the repository and a library of that corpus. Language models are the local server. In a shown
+output `…` stands for anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import httpx
+import pytest
+import yaml
+from api_server import ApiServer
+from openai_server import OpenAIServer
+from reading_model import read_like_a_model
+from warm_process import forked
+
+from loregraph import Settings
+
+REPOSITORY = Path(__file__).parents[2]
+CONTENT = REPOSITORY / "docs" / "content"
+PAGES = ["README.md", *sorted(str(p.relative_to(REPOSITORY)) for p in CONTENT.rglob("*.md"))]
+WITH_BUNDLED_MODELS = ("README.md", "docs/content/tutorial.md")
+"""Pages that show outputs of the default profile; others run without models, which is quicker."""
+NOT_RUN = {
+    ("README.md", "installs packages"),
+    ("docs/content/guides/agents.md", "speaks the Model Context Protocol with its client"),
+    ("docs/content/guides/deployment.md", "listens on every interface"),
+    ("docs/content/guides/formats.md", "needs the internet"),
+}
+WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
+FIRST = "loregraph add data/corpus"
+MODEL_ADDRESS = "http://127.0.0.1:8080/v1"
+SERVER_ADDRESS = "http://127.0.0.1:8321"
+LONGEST_SECONDS = 240
+_BLOCK = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block of a page; `reason` says why it is not run."""
+
+    language: str
+    text: str
+    reason: str
+
+
+def blocks_of(page: str) -> list[Block]:
+    text = (REPOSITORY / page).read_text(encoding="utf8")
+    return [
+        Block(language=one["language"], text=one["text"], reason=one["reason"] or "")
+        for one in _BLOCK.finditer(text)
+    ]
+
+
+def lines_of(block: Block) -> list[str]:
+    lines = block.text.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def loregraph(folder: Path, arguments: list[str], env: Mapping[str, str]) -> str:
+    """Standard output of a command that must succeed."""
+    inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
+    plain = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "", "COLUMNS": "80"}
+    with TemporaryFile() as out, TemporaryFile() as errors:
+        process = forked(
+            arguments, cwd=folder, env=inherited | plain | env, stdout=out, stderr=errors
+        )
+        try:
+            code = process.wait(timeout=LONGEST_SECONDS)
+        finally:
+            process.kill()
+        for stream in (out, errors):
+            stream.seek(0)
+        assert code == 0, f"loregraph {arguments}: {errors.read().decode()}"
+        return out.read().decode("utf8")
+
+
+class Run:
+    """A page that runs: its folder, environment, server and what the last block printed."""
+
+    def __init__(
+        self, folder: Path, *, env: Mapping[str, str], added: str, model: str, parts: ExitStack
+    ) -> None:
+        self.folder = folder
+        self.printed = ""
+        self._env = {**env, "LOREGRAPH_LLM__BASE_URL": model}
+        self._added = added
+        self._model = model
+        self._parts = parts
+        self._server = ""
+
+    def bash(self, block: Block, *, is_first: bool) -> None:
+        printed = []
+        for position, line in enumerate(lines_of(block)):
+            if is_first and position == 0 and line == FIRST:
+                printed.append(self._added)  # the library of this folder was made by it
+            else:
+                printed.append(self._command(shlex.split(line)))
+        self.printed = "".join(printed)
+
+    def _command(self, words: list[str]) -> str:
+        program, *arguments = words
+        if program == "export":
+            self._env.update(argument.split("=", 1) for argument in arguments)
+            return ""
+        if program == "curl":
+            return sent(arguments, self._server)
+        assert program == "loregraph", f"a block that cannot run needs a marker: {words}"
+        if arguments[0] == "serve":
+            server = ApiServer(self.folder, env=self._env, arguments=arguments[1:], models=True)
+            self._server = self._parts.enter_context(server).url
+            return ""
+        return loregraph(self.folder, arguments, self._env)
+
+    def python(self, block: Block) -> None:
+        source = block.text.replace(MODEL_ADDRESS, self._model)
+        exec(compile(source, "block.py", "exec"), {"__name__": "__main__"})  # noqa: S102
+
+
+def sent(arguments: list[str], server: str) -> str:
+    """The body of the answer to a request as curl would send it."""
+    options = dict(zip(arguments[:-1:2], arguments[1:-1:2], strict=True))
+    address = arguments[-1].replace(SERVER_ADDRESS, server)
+    assert server and address.startswith(server), f"no server of this page has {address}"
+    headers = dict([options["-H"].split(": ", 1)]) if "-H" in options else {}
+    files = {}
+    if "-F" in options:
+        field, _, name = options["-F"].partition("=@")
+        files = {field: (Path(name).name, Path(name).read_bytes())}
+    is_post = bool(files) or "-d" in options
+    answer = httpx.request(
+        "POST" if is_post else "GET",
+        address,
+        headers=headers,
+        files=files or None,
+        content=options.get("-d"),
+        timeout=LONGEST_SECONDS,
+    )
+    assert answer.is_success, answer.text
+    return answer.text
+
+
+def assert_shows(printed: str, shown: str) -> None:
+    """Every line that a page shows is printed, in this order."""
+    rest = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in filter(str.strip, shown.splitlines()):
+        wanted = " ".join(line.split())
+        pattern = ".*".join(re.escape(part) for part in wanted.split("…"))
+        found = next((n for n, one in enumerate(rest) if re.fullmatch(pattern, one)), None)
+        assert found is not None, f"not printed: {line!r}\n{printed}"
+        rest = rest[found + 1 :]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        server.answer_with(read_like_a_model)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], tuple[Path, str]]:
+    """A folder as a page finds it, with or without models, and what adding the corpus printed."""
+    made: dict[bool, tuple[Path, str]] = {}
+
+    def folder_for(with_models: bool) -> tuple[Path, str]:
+        if with_models not in made:
+            folder = tmp_path_factory.mktemp("page")
+            shutil.copytree(REPOSITORY / "data" / "corpus", folder / "data" / "corpus")
+            shutil.copytree(REPOSITORY / "configs", folder / "configs")
+            env = {} if with_models else WITHOUT_MODELS
+            made[with_models] = folder, loregraph(folder, shlex.split(FIRST)[1:], env)
+        return made[with_models]
+
+    return folder_for
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)])
+def test_every_block_of_a_page_runs_and_shows_what_it_prints(
+    page: str,
+    prepared: Callable[[bool], tuple[Path, str]],
+    model: OpenAIServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_models = page in WITH_BUNDLED_MODELS
+    ready, added = prepared(with_models)
+    folder = tmp_path / "page"
+    shutil.copytree(ready, folder)
+    monkeypatch.chdir(folder)
+    env = {} if with_models else WITHOUT_MODELS
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    with ExitStack() as parts:
+        address = model.base_url
+        run = Run(folder, env=env, added=added, model=address, parts=parts)
+        blocks = [block for block in blocks_of(page) if not block.reason]
+        first = next((block for block in blocks if block.language in ("bash", "python")), None)
+        for block in blocks:
+            if block.language == "bash":
+                run.bash(block, is_first=block is first)
+            elif block.language == "text":
+                assert_shows(run.printed, block.text)
+            elif block.language == "python":
+                run.python(block)
+            elif block.language == "yaml":
+                Settings.model_validate(yaml.safe_load(block.text))
+            else:
+                assert block.language == "json", f"a block of unknown language: {block}"
+                json.loads(block.text)
+
+
+def test_few_blocks_are_not_run_and_each_says_why() -> None:
+    marked = {
+        (page, block.reason.split(" until ")[0].strip())
+        for page in PAGES
+        for block in blocks_of(page)
+        if block.reason
+    }
+    assert marked == NOT_RUN
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((REPOSITORY / "README.md").read_text(encoding="utf8").splitlines()) <= 150
+
+
+def test_links_of_the_readme_lead_to_files() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf8")
+    targets = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)]
+    assert [target for target in targets if not (REPOSITORY / target).exists()] == []
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    there = {
+        f"{file.name}::{name}"
+        for file in (REPOSITORY / "tests").rglob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", file.read_text(encoding="utf8"), re.M)
+    }
+    text = (CONTENT / "promises.md").read_text(encoding="utf8")
+    named = re.findall(r"`(test_\w+\.py::test_\w+)`", text)
+    assert len(named) > 80
+    assert [name for name in named if name not in there] == []
+
+
+def test_every_term_of_the_glossary_has_one_meaning_in_order() -> None:
+    text = (CONTENT / "glossary.md").read_text(encoding="utf8")
+    terms = [row.split("|")[1].strip().lower() for row in text.splitlines() if row[:2] == "| "][1:]
+    assert terms == sorted(set(terms))
+    assert len(terms) >= 60
+
+
+def test_the_site_is_built_strictly_and_fetches_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: it comes with the group dev")
+    where = ("--config-file", "docs/mkdocs.yml", "--site-dir", str(tmp_path / "site"))
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", *where],
+        cwd=REPOSITORY,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        encoding="utf8",
+        timeout=LONGEST_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {
+        str(p.relative_to(tmp_path / "site")): p.read_text(encoding="utf8")
+        for p in (tmp_path / "site").rglob("*.html")
+    }
+    for name in ("python", "cli", "settings", "rest", "tools", "errors"):
+        assert f"reference/{name}.html" in pages
+    assert "loregraph entities merge" in pages["reference/cli.html"]
+    assert "lock_timeout_seconds" in pages["reference/settings.html"]
+    assert "/v1/ask" in pages["reference/rest.html"]
+    assert "LibraryBusy" in pages["reference/errors.html"]
+    assert 'id="engine"' in pages["reference/python.html"]
+    loaded = re.compile(r'<(?:script|img|iframe|link|source)\b[^>]*(?:src|href)="?(?:https?:)?//')
+    assert [name for name, text in pages.items() if loaded.search(text)] == []
