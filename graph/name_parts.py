@@ -26,7 +26,7 @@ _HAN_TITLED = re.compile(rf"(?P<surname>[\u4e00-\u9fff]{{1,2}})(?P<title>{'|'.jo
 _NUMBER = re.compile(
     r"\d[\d.,]*"
     r"|\b(?:x{0,3}(?:ix|iv|vi{1,3}|ii{1,2})|xx{1,2})\b|(?<=\s)[ivx]$"
-    r"|[一二三四五六七八九十]+(?=[号期届代])"
+    r"|(?<![一二三四五六七八九十])[一二三四五六七八九十]+(?=[号期届代])"
 )
 _SEPARATORS = re.compile(r"[.\-–—‐,]")
 _SMALL = frozenset(

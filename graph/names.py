@@ -130,7 +130,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     if all(_DIGITS.match(w) or w.rstrip(".,") in CALENDAR for w in folded[first:last]):
         return None
     begin, finish = words[first][0], words[last - 1][1]
-    if not re.search(r"(?:\.[^\W\d_])+\.$", text[begin:finish]):
+    if not re.search(r"\.[^\W\d_]\.$", text[begin:finish]):
         finish = begin + len(_TAIL.sub("", text[begin:finish]))
     return (begin, finish) if finish - begin > 1 else None
 

@@ -58,7 +58,7 @@ def _short_forms(segment: Segment, types: Mapping[str, str]) -> Iterator[Introdu
     shadow = segment.shadow
     for match in _SHORT.finditer(shadow):
         short, labelled = match["name"], bool(match["inner"] or match["outer"])
-        if not labelled and shadow[match.end("name")] not in "）)":
+        if not labelled and shadow[match.end("name") : match.end("name") + 1] not in set("）)"):
             continue
         long = _full_name(shadow, match.start(), short, types)
         if long is None:

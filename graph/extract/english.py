@@ -47,7 +47,8 @@ _HONORIFIC = re.compile(
     r"|Aunt|Uncle)\.?[ ]+$"
 )
 _LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
-_TRAILING = re.compile(r"(?:['’]s?|[\s.,;:!?\"”’)\]\-–—])+$")
+_TRAILING = frozenset(".,;:!?\"”'’)]-–—")
+_ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
 _MAX_PHRASE_WORDS = 4
 
@@ -115,12 +116,24 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     if len(first) == 2 and first[0].casefold() in NEVER_FIRST:
         start += len(first[0]) + 1
     kept = text[start:end]
-    tail = _TRAILING.search(kept)
-    if tail and not re.search(r"(?:\b[A-Z]\.)+$|\b(?:Inc|Ltd|Co|Jr|Sr|Corp)\.$", kept):
-        end = start + tail.start()
+    if not _ENDS_WITH_ITS_DOT.search(kept):
+        end = start + _without_tail(kept)
     while start < end and not text[start].isalnum():
         start += 1
     return start, end
+
+
+def _without_tail(text: str) -> int:
+    """The length of `text` without closing marks and possessives at its end."""
+    end = len(text)
+    while end:
+        if text[end - 1] in _TRAILING or text[end - 1].isspace():
+            end -= 1
+        elif text[max(0, end - 2) : end] in {"'s", "’s"}:
+            end -= 2
+        else:
+            break
+    return end
 
 
 def _with_honorific(text: str, start: int) -> int:

@@ -23,7 +23,7 @@ RULES_VERSION = "1"
 DEFAULT_TYPES = ("PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK", "PRODUCT", "CONCEPT")
 MAX_PREDICATE_CHARACTERS = 60
 _ANY = frozenset({"", "*", "ANY"})
-_DASH = re.compile(r"\s+(?:[-–—]+>?|[→⟶])\s+")
+_DASH = re.compile(r"(?<!\s)\s+(?:[-–—]+>?|[→⟶])\s+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

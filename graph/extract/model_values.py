@@ -16,7 +16,7 @@ from .model_schema import normalised_predicate
 RELATED_TO = "related to"
 """The predicate of a relation of which the model says only that it is there."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d{1,3})?", re.IGNORECASE)
-_OF = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|out of|分之)\s*(\d+(?:\.\d+)?)")
+_OF = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*(?:/|out of|分之)\s*(\d+(?:\.\d+)?)")
 _WORDS = {
     "very high": 1.0,
     "very strong": 1.0,

@@ -196,7 +196,7 @@ class _Numbering:
 
 
 def _stop_of(said: str) -> str:
-    match = re.search(r"[.!?。！？]+[\"”’')）]*\s*$", said)
+    match = re.search(r"(?<![.!?。！？])[.!?。！？]+[\"”’')）]*\s*$", said)
     return match.group().rstrip() if match else "."
 
 

@@ -33,7 +33,7 @@ _MARK = re.compile(
 )
 _RUN = re.compile(rf"(?:{_MARK.pattern})+", re.IGNORECASE)
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", re.DOTALL)
-_BULLET = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)、])?[ \t]*")
+_BULLET = re.compile(r"[ \t]*+(?:[-*+•>]|\d{1,3}[.)、])?[ \t]*")
 _BLANKS = re.compile(r"[ \t]*")
 _NUMBERED = re.compile(r"\s*(?:[-*+>]\s*)*(?:\d{1,3}|[A-Za-z])[.)、]\s*")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)")
@@ -52,7 +52,7 @@ _SOURCES_LIST = re.compile(
     r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*)?\*{0,2}"
     r"(?:sources?|references?|citations?|来源|参考(?:资料|文献|来源)?|引用)"
     r"\*{0,2}[ \t]*[:：]?\*{0,2}[ \t]*\n"
-    r"(?:[ \t]*\n|[ \t]*(?:[-*+•][ \t]*)?[\[【［]\^?\d{1,4}[\]】］][^\n]*(?:\n|\Z))+\s*\Z",
+    r"(?:[ \t]*\n|[ \t]*(?:[-*+•][ \t]*)?[\[【［]\^?\d{1,4}[\]】］][^\n]*(?:\n|\Z))++\s*\Z",
     re.IGNORECASE,
 )
 _FEWEST_WORDS = 2
@@ -187,7 +187,7 @@ def _blanks(text: str, place: int) -> int:
 def numbers_in(inside: str) -> list[int]:
     """The numbers that a mark names, ranges written out; a range that is too long by its ends."""
     numbers: list[int] = []
-    for part in re.split(r"\s*(?:[,，、;；]|and|和)\s*", inside):
+    for part in re.split(r"[,，、;；]|and|和", inside):
         ends = [int(digits) for digits in re.findall(r"\d+", part)]
         if len(ends) == 2 and 0 <= ends[1] - ends[0] <= MAX_NUMBERS:
             numbers.extend(range(ends[0], ends[1] + 1))

@@ -54,7 +54,7 @@ _DATED_MONTH = re.compile(
 _ISO = re.compile(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
 _HAN_MONTH = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
 _CODE = re.compile(
-    r"(?<![\w-])(?=[\w/.-]*[A-Za-z])(?=[\w/.-]*\d)"
+    r"(?<![\w-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
     r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
     r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
     r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",

@@ -21,7 +21,7 @@ _FUNCTION_EN = re.compile(
     r"|which|who|not)\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|《[^》]*》|「[^」]*」|\([^()]*\)|（[^（）]*）")
+_QUOTED = re.compile(r"“[^“”]*”|\"[^\"\n]*\"|《[^《》]*》|「[^「」]*」|\([^()]*\)|（[^（）]*）")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _MOST_FOREIGN = 0.2
 """Of an answer's words (Chinese: half its characters) so many may be of the other language."""

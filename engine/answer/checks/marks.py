@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 _NUMBERS = r"\d{1,4}(?:\s*[,，、;；–—-]\s*\d{1,4})*"
-_MARK = re.compile(rf"[ \t]*[\[【［]\^?\s*({_NUMBERS})\s*[\]】］](?!\()")
+_MARK = re.compile(rf"(?<![ \t])[ \t]*+[\[【［]\^?\s*({_NUMBERS})\s*[\]】］](?!\()")
 _LONGEST_RANGE = 20
 
 
@@ -31,7 +31,7 @@ def expand_marks(
 
 def _numbers(inside: str) -> list[int]:
     numbers: list[int] = []
-    for part in re.split(r"\s*[,，、;；]\s*", inside):
+    for part in re.split(r"[,，、;；]", inside):
         ends = [int(digits) for digits in re.findall(r"\d+", part)]
         if len(ends) == 2 and 0 <= ends[1] - ends[0] <= _LONGEST_RANGE:
             numbers.extend(range(ends[0], ends[1] + 1))

@@ -73,7 +73,7 @@ _ENGLISH: tuple[tuple[Kind, str], ...] = (
     ("person", r"\b(?:who|whom)\s*\?*$|,\s*who\b"),
     ("reason", r"\bwhy\b|\bwhat (?:caused|led to|is the reason)\b|\bfor what reason\b"
      r"|\bhow (?:do|did|does|can|is|was|were)\b"),
-    ("definition", r"^\W*what (?:is|are|was|were) (?:an? )?(?:[\w'’-]+\s*){1,4}\?*$"
+    ("definition", r"^\W*what (?:is|are|was|were) (?:an? )?(?:[\w'’-]++\s*+){1,4}\?*$"
      r"|\bstands? for\b|\bwhat does\b.*\bmean\b"),
 )  # fmt: skip
 _CHINESE: tuple[tuple[Kind, str], ...] = (
