@@ -17,7 +17,7 @@ from itertools import islice
 from .han import simplified
 from .name_words import CALENDAR, CHINESE_FUNCTION_WORDS, FUNCTION_WORDS, GENERIC_HEADINGS, JOINTS
 
-_BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
+_BRACKETS = re.compile(r"(?<!\s)\s*+[(（\[][^()（）\[\]]*[)）\]]\s*$")
 _POSSESSIVE = re.compile(r"['’]s\b|(?<=s)['’](?=\s|$)")
 _SPACES = re.compile(r"[\s_]+")
 _EDGES = " \t\n.,;:!?'\"“”‘’«»《》「」『』【】〈〉()（）[]*#`~|<>-–—·/\\"
@@ -36,7 +36,7 @@ _NUMBERED = re.compile(
     r"|paragraph|step|item|no)\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
     r"|第[零一二三四五六七八九十百千\d]+[章节節回卷部分页頁篇条條]?"
 )
-_NUMBER_BEFORE = re.compile(r"(?:\d+(?:\.\d+)*[.):、]?|[一二三四五六七八九十]+[、.])\s*")
+_NUMBER_BEFORE = re.compile(r"(?:\d+(?:\.\d+)*[.):、]?|(?<![一二三四五六七八九十])[一二三四五六七八九十]+[、.])\s*")
 
 
 def is_generic(key: str) -> bool:
@@ -279,6 +279,8 @@ class NameMatcher:
             longest, title = None, None
             for length in self._han_lengths.get(folded[start : start + 2], ()):
                 entry = self._han_names.get(folded[start : start + length])
+                if start + length > len(folded):  # what is left is shorter, and may be another name
+                    continue
                 if entry is None or _splits_word(folded, start, start + length):
                     continue
                 key, is_title = entry

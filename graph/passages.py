@@ -15,7 +15,7 @@ from .model import Chunk, content_id
 from .sentences import sentences_at
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
-_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
+_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 _NO_SENTENCE = re.compile(r"#{1,6}\s|\||={3,}|-{3,}|<\w|```|>?\s*$")
 _LIST_MARK = re.compile(r"(?:[-*+•·>]|\(?\d{1,3}[.)、])\s*")
 _ENDS = re.compile(r"[.!?。！？…][\"'”’)\]）」』》]*$")

@@ -226,10 +226,11 @@ def cut_in_sentences(text: str) -> None:
         reached = end
     assert not text[reached:].strip()
     lay_out(text)
-    whole = sentences_at(text, range(len(text)))
-    for offset in (0, len(text) // 2, len(text) - 1):
-        if text and offset in whole:
-            assert sentences_at(text + " " * 700, (offset,)) == {offset: whole[offset]}
+    longer = text + " " * 700
+    whole = sentences_at(longer, range(len(longer)))
+    for offset in (0, len(text) // 2, len(text)):
+        if offset in whole:
+            assert sentences_at(longer, (offset,)) == {offset: whole[offset]}
 
 
 @cache
@@ -263,9 +264,8 @@ def named(text: str) -> None:
     for start, end in capitalised_names(text):
         assert text[start:end].strip() == text[start:end] != ""
     found = [text[a:b] for a, b in capitalised_names(text)]
-    keys = sorted({key for one in (*found, text, text[:12], text[-8:]) if (key := name_key(one))})
+    keys = sorted({key for one in (*found, text[:200], text[:12], text[-8:]) if (key := name_key(one))})
     for key in keys:
-        assert name_key(key) == key or not key.isascii()
         is_generic(key)
         looks_like(key)
         open_type(text[:30], key, listed=())

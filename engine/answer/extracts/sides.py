@@ -83,7 +83,7 @@ _ROLES = {
     )
 }
 """How a question asks for who did something, and what stands before the name in a text."""
-_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_BRACKETS = re.compile(r"(?<!\s)\s*+[(（][^()（）]*[)）]\s*$")
 
 Verdict = Literal["first side", "second side", "yes", "no"]
 
