@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from .seen import Look, look_at
+from .seen import Look
 
 FILE_NAME = "checked.json"
 
@@ -47,4 +47,4 @@ def forget(library: Path, look: Look | None) -> None:
             (library / "derived" / FILE_NAME).unlink(missing_ok=True)
 
 
-__all__ = ["Look", "is_noted", "look_at", "note"]
+__all__ = ["forget", "is_noted", "note"]

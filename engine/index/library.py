@@ -36,6 +36,7 @@ from .door import (
 )
 from .integrity import damage
 from .migrations import SCHEMA, migrate, schema_version, stamp
+from .seen import look_at
 from .tables import documents, keywords, metadata_text, metadata_values, vectors
 
 DATABASE_NAME = "library.db"
@@ -132,7 +133,7 @@ class Library:
         Raises:
             LibraryUnusable: it is damaged.
         """
-        look = checked.look_at(self._file)
+        look = look_at(self._file)
         if checked.is_noted(self.path, look):
             return
         with self.read() as connection:
@@ -165,7 +166,7 @@ class Library:
             if self._lock.lock_counter == 1:
                 self._look_for_damage()
             yield
-            checked.note(self.path, checked.look_at(self._file))
+            checked.note(self.path, look_at(self._file))
         finally:
             self._lock.release()
 
@@ -203,7 +204,7 @@ class Library:
 
     def _forget_soundness(self) -> None:
         self._has_written = False  # it is not noted as sound when it is closed, either
-        checked.forget(self.path, checked.look_at(self._file))
+        checked.forget(self.path, look_at(self._file))
 
     def _damage_behind(self) -> str:
         try:
@@ -216,7 +217,7 @@ class Library:
         """Close the database."""
         self.database.close()
         if self._has_written:
-            checked.note(self.path, checked.look_at(self._file))
+            checked.note(self.path, look_at(self._file))
             self._has_written = False
 
     # --- documents --------------------------------------------------------------------------
