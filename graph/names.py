@@ -36,7 +36,9 @@ _NUMBERED = re.compile(
     r"|paragraph|step|item|no)\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
     r"|第[零一二三四五六七八九十百千\d]+[章节節回卷部分页頁篇条條]?"
 )
-_NUMBER_BEFORE = re.compile(r"(?:\d+(?:\.\d+)*[.):、]?|(?<![一二三四五六七八九十])[一二三四五六七八九十]+[、.])\s*")
+_NUMBER_BEFORE = re.compile(
+    r"(?:\d+(?:\.\d+)*[.):、]?|(?<![一二三四五六七八九十])[一二三四五六七八九十]+[、.])\s*"
+)
 
 
 def is_generic(key: str) -> bool:

@@ -1,8 +1,8 @@
 """The regular expressions of a package, the calls made of each, and texts that are hard on it.
 
 The texts are made from an expression's own parts: what stands before a repetition once, what it
-repeats many times, and an end that does not fit. A search that looks again at what it has seen takes
-quadratic time on one of them.
+repeats many times, and an end that does not fit. A search that looks again at what it has seen
+takes quadratic time on one of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import ast
 import importlib
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,9 +53,7 @@ def expressions_of(folder: str, *, without: Sequence[str] = ()) -> list[Expressi
         tree = ast.parse(path.read_text(encoding="utf-8"))
         uses = _uses(tree)
         for own, pattern in _named(name):
-            place, calls = found.setdefault(
-                (pattern.pattern, pattern.flags), (f"{name}.{own}", set())
-            )
+            _, calls = found.setdefault((pattern.pattern, pattern.flags), (f"{name}.{own}", set()))
             calls |= uses.get(own, set())
         for line, text, flags, call in _written(tree):
             _, calls = found.setdefault((text, flags), (f"{name}:{line}", set()))
@@ -118,7 +115,9 @@ def _written(tree: ast.AST) -> Iterator[tuple[int, str, int, str]]:
         ):
             flags = 0
             for each in ast.walk(node):
-                if isinstance(each, ast.Attribute) and isinstance(getattr(re, each.attr, 0), re.RegexFlag):
+                if isinstance(each, ast.Attribute) and isinstance(
+                    getattr(re, each.attr, 0), re.RegexFlag
+                ):
                     flags |= int(getattr(re, each.attr))
             yield node.lineno, node.args[0].value, flags | re.UNICODE, node.func.attr
 
@@ -147,7 +146,7 @@ def _pumps(tree: Any, front: str) -> list[tuple[str, str]]:
     for op, value in tree:
         here = fronts[:2]
         if op in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
-            low, high, body = value
+            _, high, body = value
             for each in here:
                 if high > 8:
                     pumps += [(each, sample) for sample in _samples(body)]

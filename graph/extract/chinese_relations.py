@@ -7,6 +7,7 @@ Few patterns, read strictly: "甲创立了乙", "甲由乙创立", "甲被乙任
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -39,7 +40,7 @@ def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterat
     """Relations between neighbouring mentions of each clause, in the order of the text."""
     ordered = sorted(mentions)
     for index, (first, second) in enumerate(pairwise(ordered)):
-        between = [t for t in tokens if first.end <= t.start and t.end <= second.start]
+        between = _inside(tokens, first.end, second.start)
         if len(between) > _MAX_WORDS or any(t.word in _CLAUSE_END for t in between):
             continue
         after = _clause_rest(tokens, second.end)
@@ -55,20 +56,33 @@ def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterat
         yield relation
 
 
+def _start(token: HanToken) -> int:
+    return token.start
+
+
+def _inside(tokens: Sequence[HanToken], start: int, end: int) -> list[HanToken]:
+    """The tokens of a span; tokens are in order and do not overlap."""
+    first = bisect_left(tokens, start, key=_start)
+    return [
+        t for t in tokens[first : bisect_left(tokens, end, lo=first, key=_start)] if t.end <= end
+    ]
+
+
 def _word_before(tokens: Sequence[HanToken], offset: int) -> str:
-    return next((t.word for t in reversed(tokens) if t.end <= offset), "")
+    place = bisect_left(tokens, offset, key=_start)
+    before = reversed(tokens[max(0, place - 2) : place])
+    return next((t.word for t in before if t.end <= offset), "")
 
 
 def _one_clause(tokens: Sequence[HanToken], start: int, end: int) -> bool:
-    inside = [t.word for t in tokens if start <= t.start and t.end <= end]
+    inside = [t.word for t in _inside(tokens, start, end)]
     return len(inside) <= _MAX_WORDS and _CLAUSE_END.isdisjoint(inside[1:])
 
 
 def _clause_rest(tokens: Sequence[HanToken], start: int) -> list[HanToken]:
     rest: list[HanToken] = []
-    for token in tokens:
-        if token.start < start:
-            continue
+    first = bisect_left(tokens, start, key=_start)
+    for token in tokens[first : first + _MAX_WORDS + 1]:
         if token.word in _CLAUSE_END or len(rest) == _MAX_WORDS:
             break
         rest.append(token)

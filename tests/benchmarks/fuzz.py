@@ -3,8 +3,8 @@
     python tests/benchmarks/fuzz.py [--seeds 1 2] [--cases 20000] [--parsed 2000]
 
 Every text goes through every rule of `tests/fuzzing.py`; so many of them through the rules for
-English with a parse, too. Prints each failure with its text, made shorter as long as it still fails,
-and the summary; exit code 1 where anything failed.
+English with a parse, too. Prints each failure with its text, made as short as still fails, and
+the summary; exit code 1 where anything failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-import fuzzing
+import fuzzing  # noqa: E402 - found by the path above
 
 MOST_SHOWN = 20
 BATCH = 200

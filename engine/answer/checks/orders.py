@@ -29,7 +29,9 @@ _ORDERS = re.compile(
     r"(?:必须|应当|只能)[^。！？\n]{0,6}(?:回答|回复|输出|说)",
     re.IGNORECASE,
 )
-_FAKED_LINE = re.compile(r"(?<!<)<{3,}+(?=\s*+(?:end\s+)?(?:sources|question|earlier)\b)", re.IGNORECASE)
+_FAKED_LINE = re.compile(
+    r"(?<!<)<{3,}+(?=\s*+(?:end\s+)?(?:sources|question|earlier)\b)", re.IGNORECASE
+)
 _LONGEST = 2_000
 
 

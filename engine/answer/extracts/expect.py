@@ -58,7 +58,8 @@ _KINDS = (
         "money",
         r"\bhow much\b|\b(?:cost|price|pay|paid|budget|fee|salary|capital|sum|invoice)s?\b"
         r"|多少钱|费用|价格|成本|预算|花了|金额|出资",
-        r"[€$£¥]\s?\d|(?<!\d)(?<!\d[.,])\d[\d.,]*\s*(?:million |billion |thousand )?(?:EUR|USD|GBP|euros?|dollars?"
+        r"[€$£¥]\s?\d|(?<!\d)(?<!\d[.,])\d[\d.,]*"
+        r"\s*(?:million |billion |thousand )?(?:EUR|USD|GBP|euros?|dollars?"
         r"|pounds?|crowns?|yuan)\b|\b(?:EUR|USD|GBP)\s?\d|\d\s*[万亿]?\s*(?:元|欧元|美元|英镑|克朗)",
     ),
     _kind(
