@@ -68,6 +68,7 @@ from graph.extract.model_prompt import Correction, prompt_of
 from graph.extract.model_reply import CUT_OFF
 from graph.extract.model_schema import ExtractionSchema
 from graph.extract.protocol import Extractor
+from graph.extract.segments import is_chinese
 from graph.facts import (
     UnreadChunk,
     batches,
@@ -243,6 +244,7 @@ __all__ = [
     "generation",
     "graph_errors",
     "informativeness",
+    "is_chinese",
     "is_fresh",
     "isolated",
     "joined",
