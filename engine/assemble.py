@@ -165,6 +165,7 @@ def _forecasts(
     return Forecasts(
         chunker=lambda source: chunked(source, ways)[0],
         count=tokeniser.count,
+        billed=_billed,
         history=history,
         models=forecast_models(models),
         enrichment=reading.enrichment,
@@ -173,6 +174,13 @@ def _forecasts(
         sampler=reading.language,
         second_look=reading.second_look,
     )
+
+
+def _billed(text: str) -> int:
+    """Tokens by the tokeniser that LlamaIndex bundles, which is that of OpenAI's models."""
+    from llama_index.core.utils import get_tokenizer
+
+    return len(get_tokenizer()(text))
 
 
 def _recipe(

@@ -106,7 +106,8 @@ class Forecasts:
 
     Args:
         chunker: a document to nodes; never one that asks a model.
-        count: tokens of a text, as models count.
+        count: tokens of a text, as packs are measured.
+        billed: tokens of a text, about as models count them.
         history: what each stage has cost in this library.
         models: by stage.
         enrichment: what would read the chunks; None where no model does.
@@ -121,6 +122,7 @@ class Forecasts:
         *,
         chunker: Callable[[SourceText], list[BaseNode]],
         count: Callable[[str], int],
+        billed: Callable[[str], int],
         history: Callable[[], Sequence[StageUsage]],
         models: Mapping[str, Model],
         enrichment: Enrichment | None,
@@ -131,7 +133,7 @@ class Forecasts:
     ) -> None:
         self._chunker = chunker
         self._count = count
-        self._count_again = lru_cache(maxsize=16)(count)  # instructions are the same in many
+        self._billed = lru_cache(maxsize=64)(billed)  # much is the same in many requests
         self._history = history
         self._models = models
         self._enrichment = enrichment
@@ -341,10 +343,10 @@ class Forecasts:
 
     def _tokens(self, stage: str, prompt: Prompt) -> int:
         """Of a whole request, with the schema that the reply is held to."""
-        size = self._count_again(prompt.system) + self._count(prompt.user) + MESSAGE_TOKENS
+        size = self._billed(prompt.system) + self._billed(prompt.user) + MESSAGE_TOKENS
         if prompt.schema is None or not self._models[stage].sends_schema:
             return size
-        return size + self._count_again(json.dumps(prompt.schema, ensure_ascii=False))
+        return size + self._billed(json.dumps(prompt.schema, ensure_ascii=False))
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from typing import Self
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from openai_server import OpenAIServer, Reply, Request
-from reading_model import every_name, read_like_a_model
+from reading_model import read_like_a_model, some_name
 
 MESSAGE_TOKENS = 4
 """What a chat puts around each message."""
@@ -82,7 +82,7 @@ def counted() -> Callable[[Request], Reply]:
         if "json_schema" in wanted:
             schema = json.dumps(wanted["json_schema"].get("schema"), ensure_ascii=False)
             prompt += of_instructions(schema)
-        text = read_like_a_model(request, names=every_name)
+        text = read_like_a_model(request, names=some_name)
         said = encode(text)
         limit = request.body.get("max_tokens") or len(said)
         if len(said) <= limit:

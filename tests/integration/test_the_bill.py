@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from llama_index.core.schema import Document
+from llama_index.core.utils import get_tokenizer
 from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model, texts_in
 
 from engine import KnowledgeEngine
-from engine.models.tokeniser import SimpleTokeniser
 
 FAMILIES = ("Brine", "Vale", "Quill", "Rook", "Falk", "Marsh", "Stone", "Reed", "Lamb", "Crane")
 GIVEN = ("Ada", "Orrin", "Mara", "Tobias", "Ines", "Leda")
@@ -106,7 +106,8 @@ def test_a_batch_of_deletions_rewrites_each_touched_report_at_most_once(
 def test_a_forecast_from_experience_is_within_a_fifth_of_the_bill(
     open_engine, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
-    count = SimpleTokeniser().count
+    def count(text: str) -> int:
+        return len(get_tokenizer()(text))
 
     def answer(request: Request) -> Reply:
         text = read_like_a_model(request)
