@@ -240,19 +240,22 @@ class Documents:
             absent = gone(rows, found, namespace=choice.namespace) if follows else set()
             scope = inside(rows, found, namespace=choice.namespace)
             early = absent | emptied(rows, found, namespace=choice.namespace)
-            check_removals(early, scope, choice=choice)
+            check_removals(early, scope, agreed=choice.remove_many)
             held = self._held(rows)
             intake = self._intake(held, seen, choice, pool)
             done = set(self._indexer.put(feed(intake), work=work, progress=progress))
             left = leaving(
                 rows,
                 found,
-                choice=choice,
+                namespace=choice.namespace,
+                strict=choice.strict,
                 missing=intake.gone | absent,
                 outdated=intake.outdated,
             )
             check_removals(
-                left.missing, scope | _touched(intake, done & held.keys()), choice=choice
+                left.missing,
+                scope | _touched(intake, done & held.keys()),
+                agreed=choice.remove_many,
             )
             for name in sorted(left.missing):
                 self._indexer.remove(name)
@@ -322,7 +325,12 @@ class Documents:
             read = intake.files(found.sources, progress=lambda done: progress("read", done, count))
             done = {document.id for document in read}
         left = leaving(
-            rows, found, choice=choice, missing=intake.gone | absent, outdated=intake.outdated
+            rows,
+            found,
+            namespace=choice.namespace,
+            strict=choice.strict,
+            missing=intake.gone | absent,
+            outdated=intake.outdated,
         )
         scope = inside(rows, found, namespace=choice.namespace)
         many = too_many(left.missing, scope | _touched(intake, done & held.keys()))

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .choice import Choice
 from .errors import TooManyRemovals
 from .index.library import DocumentRow
 from .ingest.sources import Found
@@ -44,27 +43,28 @@ def leaving(
     rows: Sequence[DocumentRow],
     found: Found,
     *,
-    choice: Choice,
+    namespace: str,
+    strict: bool,
     missing: Collection[str],
     outdated: Mapping[str, str],
 ) -> Leaving:
     """Settle what goes and what stays outdated, of what was found missing and broken."""
-    away = _away(rows, found, namespace=choice.namespace)
-    broken = {**_unreadable(rows, found, namespace=choice.namespace), **outdated}
+    away = _away(rows, found, namespace=namespace)
+    broken = {**_unreadable(rows, found, namespace=namespace), **outdated}
     gone_ = set(missing)
-    if choice.strict:
+    if strict:
         gone_ |= broken.keys() - away.keys()
     kept = {name: why for name, why in (broken | away).items() if name not in gone_}
     return Leaving(missing=frozenset(gone_), outdated=kept)
 
 
-def check_removals(missing: Collection[str], scope: Collection[str], *, choice: Choice) -> None:
+def check_removals(missing: Collection[str], scope: Collection[str], *, agreed: bool) -> None:
     """Refuse to remove a large part of the documents that a run is about, unless agreed to.
 
     Raises:
         TooManyRemovals: more than a fifth of them, and more than 20.
     """
-    if not choice.remove_many and (said := too_many(missing, scope)):
+    if not agreed and (said := too_many(missing, scope)):
         raise TooManyRemovals(said)
 
 
