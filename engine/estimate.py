@@ -71,15 +71,18 @@ CHINESE = 0.83
 OBJECT_TOKENS = 15
 """What stands around what is said of one text."""
 
-REPORT_TOKENS = 330
+REPORT_TOKENS = 360
 ANSWER_TOKENS = {NAMES: 20, SUMMARIES: 110, REPORTS: REPORT_TOKENS}
 """What one of these takes of an answer, names in it counted; by stage what one thing asked does."""
 
 CONTINUED = Correction(reason=CUT_OFF, roomier=True)
 """What goes on with a reply that was cut off."""
 
-SAID_CHARACTERS = 70
+SAID_CHARACTERS, SAID_CHINESE = 70, 30
 """How long a model's description is, about."""
+
+SHORT_ANSWER_TOKENS = 2_000
+"""A shorter answer is not expected to be cut off: of few sentences a forecast is rough."""
 
 _TOLD_FROM = {NAMES: "names in doubt", SUMMARIES: "descriptions", REPORTS: "communities"}
 
@@ -242,9 +245,10 @@ class Forecasts:
             room = prompt.max_output_tokens
             whole = _that_fit([answers[key] for key in left.keys], room)
             total = sum(answers[key] for key in left.keys)
-            yield prompt, min(total, room)
-            if total <= room:
+            if total <= max(room, SHORT_ANSWER_TOKENS):
+                yield prompt, total
                 return
+            yield prompt, room
             if not whole and correction is not None:
                 yield from self._halves(left.only(left.keys[:1]), answers)
                 left, correction = left.only(left.keys[1:]), None
@@ -437,18 +441,19 @@ def named_only(extraction: Extraction) -> Extraction:
 
 def as_described(extraction: Extraction, text: str) -> Extraction:
     """The same with descriptions, as a model would give them: reports are written from them."""
+    length = SAID_CHINESE if is_chinese(text) else SAID_CHARACTERS
     begins = {mention.key: mention.start for mention in reversed(extraction.mentions)}
     return replace(
         extraction,
         descriptions=tuple(
-            Description(key=key, text=text[start : start + SAID_CHARACTERS])
+            Description(key=key, text=text[start : start + length])
             for key, start in sorted(begins.items())
         ),
         statements=tuple(
             replace(
                 one,
                 predicate="linked with" if one.predicate == OCCURS_WITH else one.predicate,
-                description=text[one.start : one.start + SAID_CHARACTERS],
+                description=text[one.start : one.start + length],
             )
             for one in extraction.statements
         ),
