@@ -98,9 +98,9 @@ def estimates(model: StandIn, folder: Path) -> None:
         f"{PASSAGES} passages": of_set("musique_train100", PASSAGES),
         "sample corpus": SAMPLE,
         "200 Chinese passages": of_set("cmrc2018_zh", 200),
-        # The forecast's constants were fitted on those above, and not on these.
         "Operation Dulce": NOVEL.with_name("operation_dulce.md"),
         "150 abstracts": of_set("scifact_dev", 150),
+        # The forecast's constants were fitted on those above, and not on these.
         "3 meetings": of_set("qmsum_val", 3),
         "300 passages": of_set("hotpotqa_train100", 300),
     }
