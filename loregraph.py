@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from engine.chunk.agentic import AgenticNodeParser
     from engine.chunk.code import CodeNodeParser
-    from engine.chunk.entries import EntriesNodeParser
+    from engine.chunk.entries import GlossaryNodeParser
     from engine.chunk.faq import FaqNodeParser
     from engine.chunk.fixed import FixedNodeParser
     from engine.chunk.in_context import ContextNodeParser
@@ -83,10 +83,10 @@ __all__ = [
     "ContextNodeParser",
     "EngineError",
     "Entity",
-    "EntriesNodeParser",
     "Evidence",
     "FaqNodeParser",
     "FixedNodeParser",
+    "GlossaryNodeParser",
     "GraphStageError",
     "IngestReport",
     "KnowledgeEngine",
@@ -129,7 +129,7 @@ _PUBLIC_NAMES = {
     "engine": "Answer Citation IngestReport KnowledgeEngine Passage Settings Turn WebResult",
     "engine.chunk.agentic": "AgenticNodeParser",
     "engine.chunk.code": "CodeNodeParser",
-    "engine.chunk.entries": "EntriesNodeParser",
+    "engine.chunk.entries": "GlossaryNodeParser",
     "engine.chunk.faq": "FaqNodeParser",
     "engine.chunk.fixed": "FixedNodeParser",
     "engine.chunk.in_context": "ContextNodeParser",

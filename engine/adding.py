@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .choice import Choice, listed
-from .documents import Documents
-from .estimate import Forecasts
+from .choice import IngestOptions, as_list
+from .documents import IngestPipeline
+from .estimate import CostEstimator
 from .namespaces import qualified_id
-from .progress import Progress, silent
+from .progress import Progress, no_progress
 from .types import Estimate, IngestReport, MetaValue
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Adding:
-    """What can be added to a library, said of what it holds, and removed from it.
+    """Ingestion methods: add, describe, synchronise and remove documents.
 
     Args:
         documents: who writes.
         forecasts: what adding would cost.
     """
 
-    def __init__(self, documents: Documents, *, forecasts: Forecasts) -> None:
+    def __init__(self, documents: IngestPipeline, *, forecasts: CostEstimator) -> None:
         self._documents = documents
         self._forecasts = forecasts
 
@@ -74,7 +74,7 @@ class Adding:
             SourceError: a namespace or metadata that cannot be.
             TooManyRemovals: so much would go; nothing was removed.
         """
-        choice = Choice(
+        choice = IngestOptions(
             include=include,
             exclude=exclude,
             tables=tables,
@@ -83,7 +83,9 @@ class Adding:
             strict=strict,
             remove_many=remove_many,
         )
-        return self._documents.add(listed(sources), choice=choice, progress=progress or silent)
+        return self._documents.add(
+            as_list(sources), choice=choice, progress=progress or no_progress
+        )
 
     def add_text(
         self,
@@ -100,8 +102,8 @@ class Adding:
             text,
             document_id=document_id,
             title=title,
-            choice=Choice(namespace=namespace, metadata=metadata),
-            progress=progress or silent,
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
         )
 
     def add_files(
@@ -118,8 +120,8 @@ class Adding:
         """
         return self._documents.add_files(
             {document_id: Path(path) for document_id, path in files.items()},
-            choice=Choice(namespace=namespace, metadata=metadata),
-            progress=progress or silent,
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
         )
 
     def estimate(
@@ -132,15 +134,17 @@ class Adding:
         tables: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> Estimate:
-        """What `add` would ask of language models, and what that would cost; nothing is asked.
+        """Estimate the LLM calls and cost of an `add`; makes no call.
 
         Documents are read and cut, not stored. Prices are those of `budget.prices`.
         """
         return self._documents.estimate(
-            listed(sources),
-            choice=Choice(include=include, exclude=exclude, tables=tables, namespace=namespace),
+            as_list(sources),
+            choice=IngestOptions(
+                include=include, exclude=exclude, tables=tables, namespace=namespace
+            ),
             forecast=self._forecasts.of,
-            progress=progress or silent,
+            progress=progress or no_progress,
         )
 
     def sync(
@@ -169,8 +173,8 @@ class Adding:
             TooManyRemovals: so much would go; nothing was removed.
         """
         return self._documents.sync(
-            listed(sources),
-            choice=Choice(
+            as_list(sources),
+            choice=IngestOptions(
                 include=include,
                 exclude=exclude,
                 tables=tables,
@@ -180,7 +184,7 @@ class Adding:
                 remove_many=remove_many,
             ),
             dry_run=dry_run,
-            progress=progress or silent,
+            progress=progress or no_progress,
         )
 
     def remove(
@@ -196,7 +200,7 @@ class Adding:
         """
         wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
         return self._documents.remove(
-            [qualified_id(namespace, name) for name in wanted], progress=progress or silent
+            [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
         )
 
     def describe(
@@ -207,7 +211,7 @@ class Adding:
         namespace: str = "",
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Say something else of a document: `metadata` replaces what you gave with it before.
+        """Replace the user metadata of a document.
 
         What the document says of itself stays, under what you say. Nothing is read again.
 
@@ -216,6 +220,6 @@ class Adding:
         """
         return self._documents.describe(
             qualified_id(namespace, document_id),
-            Choice(namespace=namespace, metadata=metadata),
-            progress=progress or silent,
+            IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
         )

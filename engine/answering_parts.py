@@ -1,20 +1,20 @@
-"""Settings to what answers: the two ways to an answer, and what chooses between them."""
+"""Build the answering components: local, global and the router between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .answer.checks.stage import Checks
-from .answer.correct import Correction
-from .answer.local_answers import LocalAnswers
-from .answer.overviews.global_answers import GlobalAnswers
-from .answer.parts import AnswerParts, embedder
-from .answer.rounds import Reflection
-from .answer.routing.router import ScopeRouter, build_router
-from .answer.routing.selector import ScopeSelector
-from .finding_parts import Finding
+from .answer.checks.stage import CitationVerifier
+from .answer.correct import CorrectiveRetriever
+from .answer.local_answers import LocalAnswerer
+from .answer.overviews.global_answers import GlobalAnswerer
+from .answer.parts import AnswerDependencies, embedder
+from .answer.rounds import SelfRag
+from .answer.routing.router import QueryRouter, build_router
+from .answer.routing.selector import QuerySelector
+from .finding_parts import RetrievalComponents
 from .index.library import Library
-from .model_parts import ModelReading, build_ask_many, build_consult, build_route_asking
+from .model_parts import ExtractionComponents, build_batch_llm, build_judge_llm, build_router_llm
 from .models.naming import identity_of
 from .models.stages import Models
 from .models.tokeniser import Tokeniser
@@ -23,26 +23,26 @@ from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answering:
-    """The two ways to an answer, and what chooses; `brief` is the overview beside the other."""
+class AnswerComponents:
+    """Local and global answerers with their router; `brief` is the low-effort overview."""
 
-    local: LocalAnswers
-    overview: GlobalAnswers
-    brief: GlobalAnswers
-    router: ScopeRouter
+    local: LocalAnswerer
+    overview: GlobalAnswerer
+    brief: GlobalAnswerer
+    router: QueryRouter
 
 
 def build_answering(
     library: Library,
     settings: Settings,
     *,
-    finding: Finding,
-    reading: ModelReading,
+    finding: RetrievalComponents,
+    reading: ExtractionComponents,
     models: Models,
     tokeniser: Tokeniser,
     web_search: WebSearch | None,
-) -> Answering:
-    """What answers questions to a library, from what `finding` finds."""
+) -> AnswerComponents:
+    """Build the answerers and the router over the retrieval components."""
     parts = _answer_parts(
         library,
         settings,
@@ -52,57 +52,57 @@ def build_answering(
         web_search=web_search,
     )
     retriever = finding.retriever
-    local = LocalAnswers(parts)
-    overview = GlobalAnswers(
+    local = LocalAnswerer(parts)
+    overview = GlobalAnswerer(
         library,
         parts,
-        ask_many=build_ask_many(models),
+        ask_many=build_batch_llm(models),
         selection=settings.overview.selection,
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
     brief = overview.with_effort("low")
-    selector = ScopeSelector(
+    selector = QuerySelector(
         finding.meaning,
         readable=finding.readable,
         identity=identity_of(finding.meaning) if finding.meaning is not None else "",
         known_names=lambda question, within: len(
-            {place.label for place in retriever.places_of_names(question, within)}
+            {place.label for place in retriever.find_entities(question, within)}
         ),
-        ask=build_route_asking(models) if settings.route.by_model else None,
+        ask=build_router_llm(models) if settings.route.by_model else None,
         sure=settings.route.sure,
         both=settings.route.both,
     )
     router = build_router(
         selector, local=local.answer, overview=overview.answer, brief=brief.answer
     )
-    return Answering(local=local, overview=overview, brief=brief, router=router)
+    return AnswerComponents(local=local, overview=overview, brief=brief, router=router)
 
 
 def _answer_parts(
     library: Library,
     settings: Settings,
     *,
-    finding: Finding,
+    finding: RetrievalComponents,
     models: Models,
     tokeniser: Tokeniser,
     web_search: WebSearch | None,
-) -> AnswerParts:
-    """What both ways to an answer work with."""
+) -> AnswerDependencies:
+    """Build the dependencies shared by local and global answers."""
     retriever = finding.retriever
-    consult = build_consult(models)
-    return AnswerParts(
+    consult = build_judge_llm(models)
+    return AnswerDependencies(
         retriever=retriever,
         idf=retriever.idf,
         settings=settings.answer,
         models=models,
-        checks=Checks(
+        checks=CitationVerifier(
             settings.check,
             idf=retriever.idf,
             embed=embedder(finding.meaning),
             consult=consult,
         ),
-        correction=Correction(
+        correction=CorrectiveRetriever(
             settings.check,
             retriever=retriever,
             idf=retriever.idf,
@@ -111,9 +111,7 @@ def _answer_parts(
         )
         if settings.check.corrective
         else None,
-        reflection=Reflection(
-            max_rounds=settings.check.max_rounds, idf=retriever.idf, consult=consult
-        )
+        reflection=SelfRag(max_rounds=settings.check.max_rounds, idf=retriever.idf, consult=consult)
         if settings.check.self_rag
         else None,
         embed=embedder(finding.meaning),

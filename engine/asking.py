@@ -1,4 +1,4 @@
-"""The asking side of an engine: answers and passages, at once, awaited, or as events.
+"""Query methods: answers and passages, blocking, async or streamed.
 
 All ways lead through one; how a question is answered is `questions`' business.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING
 
-from .answer.talk.turns import turns_of
-from .events import Event, Listener, nobody
+from .answer.talk.turns import parse_history
+from .events import Event, Listener, null_listener
 from .index.filters import document_filter
-from .questions import Questions, checked, checked_effort
+from .questions import QueryPipeline, validate_effort, validate_question
 from .streaming import astreamed, awaited, streamed
 from .types import Answer, History, Passage
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """What can be asked of a library.
+    """Query methods of an engine.
 
     Args:
         questions: who answers.
         ready: brings the library up to date before each question.
     """
 
-    def __init__(self, questions: Questions, *, ready: Callable[[], object]) -> None:
+    def __init__(self, questions: QueryPipeline, *, ready: Callable[[], object]) -> None:
         self._questions = questions
         self._ready = ready
 
@@ -60,7 +60,7 @@ class Asking:
                 that is no condition.
             ModelError: the language model could not do its part.
         """
-        return self._asker(question, mode, effort, filters, namespace, history)(nobody)
+        return self._asker(question, mode, effort, filters, namespace, history)(null_listener)
 
     async def aask(
         self,
@@ -72,9 +72,9 @@ class Asking:
         namespace: Namespaces = None,
         history: History = (),
     ) -> Answer:
-        """As `ask`, while the event loop goes on; cancelling gives the work up."""
+        """Answer like `ask` without blocking the event loop; cancelling stops the work."""
         asked = self._asker(question, mode, effort, filters, namespace, history)
-        return await awaited(lambda: asked(nobody))
+        return await awaited(lambda: asked(null_listener))
 
     def stream(
         self,
@@ -86,7 +86,7 @@ class Asking:
         namespace: Namespaces = None,
         history: History = (),
     ) -> Generator[Event]:
-        """As `ask`, giving what happens on the way (see `events`), the whole answer last.
+        """Answer like `ask`, yielding events (see `events`); the last one holds the answer.
 
         The work is done in a thread of its own, which is given up where the generator is closed.
         What `ask` raises comes out of it too, after the events before.
@@ -103,7 +103,7 @@ class Asking:
         namespace: Namespaces = None,
         history: History = (),
     ) -> AsyncGenerator[Event]:
-        """As `stream`, while the event loop goes on; cancelling gives the work up."""
+        """Stream like `stream` without blocking the event loop; cancelling stops the work."""
         return astreamed(self._asker(question, mode, effort, filters, namespace, history))
 
     def _asker(
@@ -117,12 +117,12 @@ class Asking:
     ) -> Callable[[Listener], Answer]:
         """Answers, and tells how; what is wrong with the question shows when it is called."""
 
-        def asked(tell: Listener) -> Answer:
-            said, turns = checked(question), turns_of(history)
-            within, work = document_filter(filters, namespace=namespace), checked_effort(effort)
+        def asked(on_event: Listener) -> Answer:
+            said, turns = validate_question(question), parse_history(history)
+            within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
             self._ready()
             return self._questions.ask(
-                said, mode=mode, effort=work, within=within, turns=turns, tell=tell
+                said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
             )
 
         return asked
@@ -136,8 +136,8 @@ class Asking:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> list[Passage]:
-        """The passages that a question finds, best first; `filters` and `namespace` as in `ask`."""
-        question = checked(question)
+        """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
+        question = validate_question(question)
         within = document_filter(filters, namespace=namespace)
         self._ready()
         return self._questions.retrieve(
@@ -153,7 +153,10 @@ class Asking:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> list[Passage]:
-        """As `retrieve`, while the event loop goes on; cancelling gives the work up."""
+        """Retrieve like `retrieve` without blocking the event loop.
+
+        Cancelling stops the work.
+        """
         return await awaited(
             lambda: self.retrieve(
                 question,

@@ -1,4 +1,4 @@
-"""Settings to parts: what is handed to what. Building is cheap; models load when first used."""
+"""Composition root: settings to components. Models are loaded on first use."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .answer.local_answers import LocalAnswers
-from .answer.overviews.global_answers import GlobalAnswers
-from .answer.talk.following import FollowUps
+from .answer.local_answers import LocalAnswerer
+from .answer.overviews.global_answers import GlobalAnswerer
+from .answer.talk.following import QueryRewriter
 from .answering_parts import build_answering
 from .chunk import chunk
 from .chunk.choose import CHUNKS_VERSION, ChunkOptions
-from .estimate import Forecasts
-from .finding_parts import build_finding, dictionary
+from .estimate import CostEstimator
+from .finding_parts import build_retrieval, dictionary
 from .index.door import (
     DeriveOptions,
     ExtractionTransform,
@@ -28,11 +28,11 @@ from .index.library import Library
 from .index.preparing import Chunker, chunked
 from .index.vector import WindowedVectorIndex
 from .model_parts import (
-    ModelReading,
-    build_follow_ups,
-    build_reading,
+    ExtractionComponents,
+    build_extraction,
+    build_query_rewriter,
     completion,
-    forecast_models,
+    estimate_models,
 )
 from .models.naming import identity_of
 from .models.stages import Models
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
     from .answer.overviews.plan import Effort
-    from .answer.routing.router import ScopeRouter
+    from .answer.routing.router import QueryRouter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Components:
     """Everything that works on one library."""
 
     graph: KnowledgeGraphIndex
@@ -60,21 +60,21 @@ class Parts:
     keyword: KeywordRetriever
     indexer: Indexer
     retriever: LocalRetriever
-    forecasts: Forecasts
-    follow_ups: FollowUps
-    local: LocalAnswers
-    overview: GlobalAnswers
-    brief: GlobalAnswers
-    router: ScopeRouter
+    forecasts: CostEstimator
+    follow_ups: QueryRewriter
+    local: LocalAnswerer
+    overview: GlobalAnswerer
+    brief: GlobalAnswerer
+    router: QueryRouter
 
-    def with_effort(self, effort: Effort) -> Parts:
-        """The same, with overviews of another effort."""
+    def with_effort(self, effort: Effort) -> Components:
+        """Return the same components with another effort for overviews."""
         overview = self.overview.with_effort(effort)
         router = self.router.between(local=self.local.answer, overview=overview.answer)
         return replace(self, overview=overview, brief=overview, router=router)
 
 
-def assemble(
+def build_components(
     library: Library,
     *,
     settings: Settings,
@@ -82,17 +82,17 @@ def assemble(
     embed_model: BaseEmbedding | None,
     history: Callable[[], Sequence[StageUsage]],
     web_search: WebSearch | None = None,
-) -> Parts:
-    """The parts for a library; without `embed_model` there is no vector side.
+) -> Components:
+    """Build the components of a library; without `embed_model` there are no vectors.
 
     `history` tells what language models have cost in this library, for forecasts; `web_search` is
     asked where `check.corrective` finds too little.
     """
     tokeniser = load_tokeniser()
-    reading = build_reading(library, settings, models=models, count=tokeniser.count)
+    reading = build_extraction(library, settings, models=models, count=tokeniser.count)
     options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
     graph = _graph(library, settings.graph, extractor=reading.language)
-    finding = build_finding(
+    finding = build_retrieval(
         library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
     )
     answering = build_answering(
@@ -104,7 +104,7 @@ def assemble(
         tokeniser=tokeniser,
         web_search=web_search,
     )
-    return Parts(
+    return Components(
         graph=graph,
         vectors=finding.vectors,
         keyword=finding.keyword,
@@ -124,11 +124,11 @@ def assemble(
         forecasts=_forecasts(
             reading, options=options, models=models, tokeniser=tokeniser, history=history
         ),
-        follow_ups=build_follow_ups(
+        follow_ups=build_query_rewriter(
             settings.answer,
             models=models,
             count=tokeniser.count,
-            names=finding.retriever.places_of_names,
+            names=finding.retriever.find_entities,
         ),
         local=answering.local,
         overview=answering.overview,
@@ -149,25 +149,25 @@ def _chunk_by(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser
 
 
 def _forecasts(
-    reading: ModelReading,
+    reading: ExtractionComponents,
     *,
     options: ChunkOptions,
     models: Models,
     tokeniser: Tokeniser,
     history: Callable[[], Sequence[StageUsage]],
-) -> Forecasts:
-    """What says what adding would cost; it cuts documents without asking a model for it."""
+) -> CostEstimator:
+    """Build the cost estimator; it chunks documents without calling a model."""
     free = replace(options, complete=None, semantic_by_model=False)
     ways: list[Chunker] = [
         partial(_chunk_by, options=free, tokeniser=tokeniser),
         *_plain_chunkers(free, tokeniser=tokeniser),
     ]
-    return Forecasts(
+    return CostEstimator(
         chunker=lambda source: chunked(source, ways)[0],
         count=tokeniser.count,
         billed=_billed,
         history=history,
-        models=forecast_models(models),
+        models=estimate_models(models),
         enrichment=reading.enrichment,
         schema=reading.schema,
         reports=reading.eager,
@@ -190,7 +190,7 @@ def _recipe(
     models: Models,
     embed_model: BaseEmbedding | None,
 ) -> list[str]:
-    """What decides how a document is cut, counted and embedded."""
+    """List the settings and versions that decide chunking, tokenisation and embedding."""
     further = ["sentences"] if settings.embedding.sentences else []
     return [
         *further,
@@ -225,7 +225,7 @@ def _chunk_options(
     models: Models,
     embed_model: BaseEmbedding | None,
 ) -> ChunkOptions:
-    """A model is asked only where the settings say so: each call costs."""
+    """Build chunking options; a model is used only where the settings ask for it."""
     asks = settings.strategy == "agentic" or settings.context_by_model
     return ChunkOptions(
         strategy=settings.strategy,

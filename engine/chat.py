@@ -1,7 +1,7 @@
 """LlamaIndex's face of a conversation: a chat engine that remembers what was said.
 
 Each message is a question to the library; what was said before helps to understand it and is no
-source. Knows nothing of how a question is answered.
+source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llama_index.core.chat_engine.types import (
 )
 
 from .answer.routing.router import ANSWER_KEY
-from .answer.talk.turns import paired
+from .answer.talk.turns import pair_messages
 from .events import AnswerEvent, Event, TokensEvent
 from .observe.llama_index import node_of
 from .types import Answer, Turn
@@ -55,13 +55,13 @@ class KnowledgeChatEngine(BaseChatEngine):
 
     @property
     def chat_history(self) -> list[ChatMessage]:
-        """What was said, oldest first."""
+        """Messages of the conversation, oldest first."""
         return list(self._said)
 
     def chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> AgentChatResponse:
-        """The answer, whole in `metadata["answer"]`; `chat_history` takes the place of ours.
+        """Answer a message; `metadata["answer"]` holds the `Answer`.
 
         Raises:
             EngineError: as `KnowledgeEngine.ask`; the message is then not remembered.
@@ -72,7 +72,7 @@ class KnowledgeChatEngine(BaseChatEngine):
     async def achat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> AgentChatResponse:
-        """As `chat`, while the event loop goes on."""
+        """Answer like `chat` without blocking the event loop."""
         history = self._before(chat_history)
         answer = await self._asking.aask(message, history=history, **self._options)
         return self._answered(message, answer)
@@ -80,7 +80,7 @@ class KnowledgeChatEngine(BaseChatEngine):
     def stream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
-        """The text as it is written; what is remembered is the text as it was checked."""
+        """Stream the answer; the history keeps the verified text."""
         events = self._asking.stream(message, history=self._before(chat_history), **self._options)
         response = StreamingAgentChatResponse(is_writing_to_memory=False)
 
@@ -94,7 +94,7 @@ class KnowledgeChatEngine(BaseChatEngine):
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
-        """As `stream_chat`, while the event loop goes on."""
+        """Stream like `stream_chat` without blocking the event loop."""
         events = self._asking.astream(message, history=self._before(chat_history), **self._options)
         response = StreamingAgentChatResponse(is_writing_to_memory=False)
 
@@ -109,7 +109,7 @@ class KnowledgeChatEngine(BaseChatEngine):
     def _before(self, given: Sequence[ChatMessage] | None) -> list[Turn]:
         if given is not None:
             self._said = list(given)
-        return paired((str(said.role.value), said.content or "") for said in self._said)
+        return pair_messages((str(said.role.value), said.content or "") for said in self._said)
 
     def _piece(
         self, event: Event, message: str, response: StreamingAgentChatResponse

@@ -1,4 +1,4 @@
-"""Which sources of those named are meant, and what their owner says of them, checked."""
+"""Validated ingestion options: which sources, and the user's metadata."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from .errors import SourceError
-from .ingest.content import storable
+from .ingest.content import sanitise_text
 from .namespaces import check_namespace
 from .types import MetaValue
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class IngestOptions:
     """Which of the sources are meant, and what their owner says of them.
 
     `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
@@ -43,11 +43,11 @@ class Choice:
                     "give text, a number, true or false, or a tuple of texts"
                 )
             for text in (key, *(value if isinstance(value, tuple) else (value,))):
-                if isinstance(text, str) and storable(text) != text:
+                if isinstance(text, str) and sanitise_text(text) != text:
                     raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
 
 
-def listed(sources: T | Sequence[T]) -> list[T]:
+def as_list(sources: T | Sequence[T]) -> list[T]:
     """One source or several as a list; a text is one."""
     if isinstance(sources, Sequence) and not isinstance(sources, str):
         return list(sources)

@@ -1,7 +1,7 @@
-"""A user's own decisions about entities: which names are one thing, what it is called, what it is.
+"""User overrides of entity resolution: merge, split, rename and retype entities.
 
 Decisions beat every rule, are kept in the library, and act again when names come back that were
-gone. Knows nothing of how names are resolved, or of how decisions are shown.
+gone.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .index.door import (
-    Effect,
     NamedEntity,
-    Standing,
+    OverrideEffect,
+    OverrideState,
     delete_curation,
     find_entities,
     graph_errors,
@@ -22,7 +22,7 @@ from .index.door import (
     standing_decisions,
 )
 from .index.library import Library
-from .ingest.content import storable
+from .ingest.content import sanitise_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class CurationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRow:
-    """A decision that was made; `entities` are what it acts on now, `waits_for` names not there."""
+    """A stored override; `entities` are its targets, `waits_for` names not yet present."""
 
     number: int
     action: str
@@ -75,7 +75,7 @@ class DecisionRow:
     waits_for: tuple[str, ...]
 
 
-class Curation:
+class EntityEditor:
     """Entities, and the decisions about them.
 
     Args:
@@ -91,11 +91,11 @@ class Curation:
     def list(self, query: str = "", *, limit: int = 50) -> list[EntityRow]:
         """Entities one of whose names contains the query, the most mentioned first."""
         with graph_errors(), self._library.read() as connection:
-            found = find_entities(connection, storable(query), limit=limit)
+            found = find_entities(connection, sanitise_text(query), limit=limit)
             return [_row(each) for each in found]
 
     def merge(self, names: Sequence[str], *, dry_run: bool = False) -> CurationChange:
-        """All that these names mean is one thing, and it is called what the first one means.
+        """Merge the entities of these names; the first name's entity gives the label.
 
         A name is any name of an entity, or an entity's id.
 
@@ -106,15 +106,15 @@ class Curation:
         return self._decide("merge", names, dry_run=dry_run)
 
     def split(self, names: Sequence[str], *, dry_run: bool = False) -> CurationChange:
-        """These names of one entity leave it, together; no rule brings them back. As `merge`."""
+        """Split these names off their entity; no rule merges them again. Raises as `merge`."""
         return self._decide("split", names, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> CurationChange:
-        """What this name means is called otherwise; raises as `merge`."""
+        """Rename the entity of this name; raises as `merge`."""
         return self._decide("rename", [name], value=new_name, dry_run=dry_run)
 
     def retype(self, name: str, new_type: str, *, dry_run: bool = False) -> CurationChange:
-        """What this name means is another kind of thing; raises as `merge`, and for no type."""
+        """Change the entity type of this name; raises as `merge` and for an empty type."""
         return self._decide("retype", [name], value=new_type, dry_run=dry_run)
 
     def decisions(self) -> tuple[DecisionRow, ...]:
@@ -154,7 +154,7 @@ class Curation:
         return _change(effect, action=action, written=True)
 
 
-def _change(effect: Effect, *, action: str, written: bool) -> CurationChange:
+def _change(effect: OverrideEffect, *, action: str, written: bool) -> CurationChange:
     return CurationChange(
         number=effect.curation.number,
         action=action,
@@ -184,7 +184,7 @@ def _row(named: NamedEntity) -> EntityRow:
     )
 
 
-def _decision(standing: Standing) -> DecisionRow:
+def _decision(standing: OverrideState) -> DecisionRow:
     return DecisionRow(
         number=standing.curation.number,
         action=standing.curation.action,

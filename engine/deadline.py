@@ -1,7 +1,7 @@
 """A call that is over after so many seconds, whatever the other side does.
 
 Clients bound the wait for each piece of a reply: a server that drips a byte at a time holds them
-for ever. Knows nothing of what is called.
+for ever.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from .given_up import pause
+from .given_up import wait_cancellable
 
 Result = TypeVar("Result")
 
 
-def within(seconds: float | None, call: Callable[[], Result]) -> Result:
-    """What `call` returns, or raises.
+def run_with_timeout(seconds: float | None, call: Callable[[], Result]) -> Result:
+    """Return the result of `call`, or raise its error.
 
     It runs on a thread of its own, which is left behind when the time is over and keeps no process
     from ending. None sets no limit and needs no thread: what is computed in this process ends when
@@ -42,7 +42,7 @@ def within(seconds: float | None, call: Callable[[], Result]) -> Result:
             future.set_result(result)
 
     threading.Thread(target=run, name="call-with-deadline", daemon=True).start()
-    pause(seconds, until=future)
+    wait_cancellable(seconds, until=future)
     if not future.done():
         raise TimeoutError
     return future.result()

@@ -1,4 +1,4 @@
-"""Documents in and out of one library: added, kept in step with their sources, removed.
+"""Ingestion pipeline of one library: add, synchronise, remove and describe documents.
 
 Reports what came of every source; which ones are meant is `choice`'s, how they are read `ingest`'s,
 how they are stored `index`'s.
@@ -11,22 +11,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .choice import Choice
-from .describing import put_given
-from .gone import check_removals, emptied, gone, inside, leaving, spared, too_many
-from .index.catalogue import ids_meant
-from .index.indexer import Indexer, Work
+from .choice import IngestOptions
+from .describing import set_user_metadata
+from .gone import (
+    check_removals,
+    emptied,
+    find_deleted,
+    inside,
+    leaving,
+    protected_documents,
+    too_many,
+)
+from .index.catalogue import resolve_ids
+from .index.indexer import Indexer, RunStats
 from .index.library import DocumentRow, Library
 from .index.partial import partial_by_other_version, partial_documents
-from .index.seen import Seen, look_at
+from .index.seen import FileStateCache, stat_signature
 from .ingest.content import ReadOptions
-from .ingest.intake import Held, Intake, Wish
-from .ingest.named import Named
-from .ingest.sources import FileSource, Found, find_sources
+from .ingest.intake import ChangeDetector, IngestTarget, StoredDocument
+from .ingest.named import ClassifiedSources
+from .ingest.sources import DiscoveredSources, FileSource, find_sources
 from .ingest.workers.pool import ReaderPool
 from .models.budget import Budget
-from .models.fallback import ChosenEmbedding, refuse_mixture
-from .models.spending import spending
+from .models.fallback import ChosenEmbedding, check_same_model
+from .models.spending import track_usage
 from .namespaces import check_name
 from .progress import Progress
 from .settings import IngestSettings
@@ -35,11 +43,11 @@ from .types import Estimate, IngestReport, PendingChunk, SourceFailure, SourceTe
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-Feed = Callable[[Intake], Iterable[SourceText]]
+Feed = Callable[[ChangeDetector], Iterable[SourceText]]
 NOTHING_NAMED = "names no source: give files, folders, web addresses or databases"
 
 
-class Documents:
+class IngestPipeline:
     """Writes to one library.
 
     Args:
@@ -72,10 +80,10 @@ class Documents:
         self._settings = settings
 
     def add(
-        self, sources: Sequence[str | Path | Document], *, choice: Choice, progress: Progress
+        self, sources: Sequence[str | Path | Document], *, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
         """Add files, folders, addresses, databases and LlamaIndex documents."""
-        named = Named.of(sources)
+        named = ClassifiedSources.of(sources)
         found = self._find(named.paths, choice)
         failures = list(found.failures)
         if not sources:
@@ -88,7 +96,7 @@ class Documents:
         )
 
     def add_text(
-        self, text: str, *, document_id: str, title: str, choice: Choice, progress: Progress
+        self, text: str, *, document_id: str, title: str, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
         """Add one text in hand."""
         return self._put(
@@ -99,7 +107,7 @@ class Documents:
         )
 
     def add_files(
-        self, files: Mapping[str, Path], *, choice: Choice, progress: Progress
+        self, files: Mapping[str, Path], *, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
         """Add files under ids of the caller's; where they lie is not kept."""
         for name in files:
@@ -107,7 +115,7 @@ class Documents:
         sources = [FileSource(id=name, path=path) for name, path in sorted(files.items())]
         count = len(sources)
 
-        def feed(intake: Intake) -> Iterator[SourceText]:
+        def feed(intake: ChangeDetector) -> Iterator[SourceText]:
             done: Callable[[int], None] = lambda number: progress("read", number, count)  # noqa: E731
             yield from intake.files(sources, progress=done, passing=True)
             progress("read", count, count)
@@ -115,10 +123,18 @@ class Documents:
         return self._put(feed, choice=choice, found=_NOTHING_FOUND, progress=progress)
 
     def sync(
-        self, folders: Sequence[str | Path], *, choice: Choice, dry_run: bool, progress: Progress
+        self,
+        folders: Sequence[str | Path],
+        *,
+        choice: IngestOptions,
+        dry_run: bool,
+        progress: Progress,
     ) -> IngestReport:
-        """Make the library hold of these sources what they hold now, and nothing that is gone."""
-        named = Named.of(folders)
+        """Synchronise the library with these sources.
+
+        Delete documents whose source is missing.
+        """
+        named = ClassifiedSources.of(folders)
         found = self._find(named.paths, choice)
         if dry_run:
             plan = self._plan(found, choice, progress)
@@ -133,36 +149,35 @@ class Documents:
             progress=progress,
             follows=True,
         )
-        kept = spared(self._rows(), found, namespace=choice.namespace)
+        kept = protected_documents(self._rows(), found, namespace=choice.namespace)
         return replace(report, notes=(*report.notes, *kept))
 
     def estimate(
         self,
         sources: Sequence[str | Path | Document],
         *,
-        choice: Choice,
+        choice: IngestOptions,
         forecast: Callable[[Iterable[SourceText]], Estimate],
         progress: Progress,
     ) -> Estimate:
-        """What a forecast says of those of these sources that are new or changed, and which of them
-        cannot be read."""
-        named = Named.of(sources)
+        """Estimate the cost of new and changed sources, and list the unreadable ones."""
+        named = ClassifiedSources.of(sources)
         found = self._find(named.paths, choice)
         with self._pool() as pool:
             known = self._held(self._rows())
-            intake = self._intake(known, Seen(self._library.path), choice, pool)
+            intake = self._intake(known, FileStateCache(self._library.path), choice, pool)
             estimate = forecast(self._feed(named, found, choice, progress)(intake))
         notes = (*self._warnings, *estimate.notes)
         return replace(estimate, failed=_failed(found, intake), notes=notes)
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
-        """Remove documents by id, or as a file is named here; an archive's removes all it held."""
-        work, removed = Work(), set[str]()
+        """Remove documents by id or source name; an archive's name removes all its members."""
+        work, removed = RunStats(), set[str]()
         failures: list[SourceFailure] = []
         with self._library.writer():
             known = self._library.documents()
             for wanted in sorted(set(document_ids)):
-                names = ids_meant(wanted, known.values())
+                names = resolve_ids(wanted, known.values())
                 if not names:
                     failures.append(_not_held(wanted))
                 for name in names:
@@ -175,11 +190,11 @@ class Documents:
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(work.seconds)
         )
 
-    def describe(self, name: str, choice: Choice, *, progress: Progress) -> IngestReport:
+    def describe(self, name: str, choice: IngestOptions, *, progress: Progress) -> IngestReport:
         """Replace what the owner says of one document."""
-        work = Work()
+        work = RunStats()
         with self._library.writer():
-            changed = put_given(self._library, name, choice.metadata or {})
+            changed = set_user_metadata(self._library, name, choice.metadata or {})
             self._indexer.derive(work=work, progress=progress)
         if changed is None:
             return IngestReport(failed=(_not_held(name),))
@@ -192,7 +207,7 @@ class Documents:
 
     # --- how --------------------------------------------------------------------------------
 
-    def _find(self, paths: Sequence[str | Path], choice: Choice) -> Found:
+    def _find(self, paths: Sequence[str | Path], choice: IngestOptions) -> DiscoveredSources:
         return find_sources(
             paths,
             not_in=[self._library.path],
@@ -200,7 +215,13 @@ class Documents:
             exclude=choice.exclude,
         )
 
-    def _feed(self, named: Named, found: Found, choice: Choice, progress: Progress) -> Feed:
+    def _feed(
+        self,
+        named: ClassifiedSources,
+        found: DiscoveredSources,
+        choice: IngestOptions,
+        progress: Progress,
+    ) -> Feed:
         from .ingest.database.reader import DatabaseOptions
 
         options = DatabaseOptions(
@@ -209,7 +230,7 @@ class Documents:
             max_rows=self._settings.max_rows,
         )
 
-        def feed(intake: Intake) -> Iterator[SourceText]:
+        def feed(intake: ChangeDetector) -> Iterator[SourceText]:
             count = len(found.sources)
             yield from intake.files(
                 found.sources, progress=lambda done: progress("read", done, count)
@@ -225,19 +246,19 @@ class Documents:
         self,
         feed: Feed,
         *,
-        choice: Choice,
-        found: Found,
+        choice: IngestOptions,
+        found: DiscoveredSources,
         progress: Progress,
         follows: bool = False,
     ) -> IngestReport:
         """Store what a feed gives; what `follows` its folders loses what is gone from them."""
-        work = Work()
+        work = RunStats()
         self._budget.start_run()
-        with self._library.writer(), self._pool() as pool, spending() as spent:
+        with self._library.writer(), self._pool() as pool, track_usage() as spent:
             if self._embedding is not None:
-                refuse_mixture(self._embedding, held_now=self._library.vector_models())
-            rows, seen = self._rows(), Seen(self._library.path)
-            absent = gone(rows, found, namespace=choice.namespace) if follows else set()
+                check_same_model(self._embedding, held_now=self._library.vector_models())
+            rows, seen = self._rows(), FileStateCache(self._library.path)
+            absent = find_deleted(rows, found, namespace=choice.namespace) if follows else set()
             scope = inside(rows, found, namespace=choice.namespace)
             early = absent | emptied(rows, found, namespace=choice.namespace)
             check_removals(early, scope, agreed=choice.remove_many)
@@ -260,7 +281,7 @@ class Documents:
             for name in sorted(left.missing):
                 self._indexer.remove(name)
             if intake.restamped:
-                self._library.restamp(intake.restamped)
+                self._library.update_fingerprints(intake.restamped)
             self._note_outdated(rows, left.outdated, readable=intake.unchanged)
             self._indexer.enrich(work=work, progress=progress)
             self._indexer.derive(work=work, progress=progress)
@@ -302,7 +323,7 @@ class Documents:
         return tuple(each for each in pending if each.document_id in inside)
 
     def _embedding_notes(self, is_stored: bool) -> tuple[str, ...]:
-        """What a report says of the embedding model: only where something was embedded with it."""
+        """Return the embedding model's notes, where anything was embedded."""
         return self._embedding.notes if self._embedding is not None and is_stored else ()
 
     def _note_outdated(
@@ -315,10 +336,15 @@ class Documents:
         if changes:
             self._library.mark_outdated(changes)
 
-    def _plan(self, found: Found, choice: Choice, progress: Progress) -> IngestReport:
-        """What `sync` would do to files; those that are new or changed are read, none is stored."""
-        rows, seen = self._rows(), Seen(self._library.path)
-        absent = gone(rows, found, namespace=choice.namespace)
+    def _plan(
+        self, found: DiscoveredSources, choice: IngestOptions, progress: Progress
+    ) -> IngestReport:
+        """What `sync` would do to files.
+
+        Those that are new or changed are read, none is stored.
+        """
+        rows, seen = self._rows(), FileStateCache(self._library.path)
+        absent = find_deleted(rows, found, namespace=choice.namespace)
         held, count = self._held(rows), len(found.sources)
         with self._pool() as pool:
             intake = self._intake(held, seen, choice, pool)
@@ -343,7 +369,11 @@ class Documents:
             failed=_failed(found, intake),
             outdated=left.reports(),
             passed_over=tuple(found.passed_over),
-            notes=(*found.notes, *spared(rows, found, namespace=choice.namespace), *stops),
+            notes=(
+                *found.notes,
+                *protected_documents(rows, found, namespace=choice.namespace),
+                *stops,
+            ),
         )
 
     def _pool(self) -> ReaderPool:
@@ -363,23 +393,27 @@ class Documents:
         )
 
     def _intake(
-        self, held: Mapping[str, Held], seen: Seen, choice: Choice, pool: ReaderPool
-    ) -> Intake:
-        return Intake(
+        self,
+        held: Mapping[str, StoredDocument],
+        seen: FileStateCache,
+        choice: IngestOptions,
+        pool: ReaderPool,
+    ) -> ChangeDetector:
+        return ChangeDetector(
             settings=self._settings,
             held=held,
             recipe=self._indexer.recipe,
-            wish=Wish(namespace=choice.namespace, given=choice.metadata),
+            wish=IngestTarget(namespace=choice.namespace, given=choice.metadata),
             hints=seen,
-            look=look_at,
+            look=stat_signature,
             pool=pool,
         )
 
-    def _held(self, rows: Iterable[DocumentRow]) -> dict[str, Held]:
-        """What tells whether a document is still the same, by its id."""
+    def _held(self, rows: Iterable[DocumentRow]) -> dict[str, StoredDocument]:
+        """Map document ids to the fields that detect changes."""
         to_retry = partial_by_other_version(self._library)
         return {
-            row.id: Held(
+            row.id: StoredDocument(
                 sha256=row.sha256,
                 recipe="" if row.id in to_retry else row.recipe,
                 title=row.title,
@@ -398,15 +432,15 @@ class Documents:
 
     def _forget(self, removed: set[str]) -> None:
         if removed:
-            Seen(self._library.path).save(sources=self._sources())
+            FileStateCache(self._library.path).save(sources=self._sources())
 
 
-def _touched(intake: Intake, changed: Iterable[str]) -> set[str]:
+def _touched(intake: ChangeDetector, changed: Iterable[str]) -> set[str]:
     """The documents held that a run looked at."""
     return {*intake.unchanged, *changed, *intake.outdated}
 
 
-_NOTHING_FOUND = Found([], [], [], [], [])
+_NOTHING_FOUND = DiscoveredSources([], [], [], [], [])
 
 
 def _not_held(name: str) -> SourceFailure:
@@ -415,7 +449,7 @@ def _not_held(name: str) -> SourceFailure:
 
 
 def _failed(
-    found: Found, intake: Intake, stored: Iterable[SourceFailure] = ()
+    found: DiscoveredSources, intake: ChangeDetector, stored: Iterable[SourceFailure] = ()
 ) -> tuple[SourceFailure, ...]:
     """The sources that gave nothing, or could not be stored, each once."""
     return tuple(sorted({*found.failures, *intake.failures, *stored}, key=_by_source))

@@ -1,8 +1,8 @@
-"""What language models would cost for documents that are not in the library yet.
+"""Cost estimate of LLM calls for documents that are not in the library yet.
 
 Nothing is sent. Calls and what goes into them are counted on the very packs that would be sent;
 what comes out is told from what the same stage gave in this library before, or, where it was never
-run, from a sample that is read without a model. Knows nothing of files.
+run, from a sample that is read without a model.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from .index.door import (
     report_prompt,
     text_sha,
 )
-from .index.enrichment import Enrichment
+from .index.enrichment import LLMExtractionRunner
 from .index.library import Library
 from .index.preparing import read_alone
 from .index.report_writer import ReportWriter
-from .index.second_look import NAMES, SUMMARIES, SecondLook
+from .index.second_look import NAMES, SUMMARIES, EntityRefiner
 from .types import Estimate, SourceText, StageUsage
 
 SAMPLE_CHUNKS = 150
-"""How many chunks are read without a model where there is no experience to go by."""
+"""Number of chunks extracted by rules as a sample where no usage history exists."""
 
 ENOUGH_CALLS = 3
 """After so many calls of a stage its own figures are experience."""
@@ -56,11 +56,14 @@ ENOUGH_CALLS = 3
 EXTRACTION, REPORTS = "extraction", "reports"
 
 MESSAGE_TOKENS = 8
-"""What a chat adds to a prompt."""
+"""Tokens that a chat template adds to a prompt."""
 
 ENTITY_TOKENS, RELATION_TOKENS, TEXT_SHARE = 52, 37, 0.46
-"""What a model says of one name and of one relation that are found without it, and of each token of
-a text beside that: names and relations that rules do not find."""
+"""What a model says of one name and of one relation that are found without it.
+
+And of each token of
+a text beside that: names and relations that rules do not find.
+"""
 
 SPREAD = (0.7, 1.0, 1.3)
 """Answers are as much shorter or longer than is told, and some are cut off for it."""
@@ -73,16 +76,16 @@ OBJECT_TOKENS = 15
 
 REPORT_TOKENS = 360
 ANSWER_TOKENS = {NAMES: 20, SUMMARIES: 110, REPORTS: REPORT_TOKENS}
-"""What one of these takes of an answer, names in it counted; by stage what one thing asked does."""
+"""Expected completion tokens per requested item and stage, names included."""
 
 CONTINUED = Correction(reason=CUT_OFF, roomier=True)
 """What goes on with a reply that was cut off."""
 
 SAID_CHARACTERS, SAID_CHINESE = 70, 30
-"""How long a model's description is, about."""
+"""Expected length of a model's description, in characters."""
 
 SHORT_ANSWER_TOKENS = 2_000
-"""A shorter answer is not expected to be cut off: of few sentences a forecast is rough."""
+"""Completion tokens below which truncation is ruled out."""
 
 _TOLD_FROM = {NAMES: "names in doubt", SUMMARIES: "descriptions", REPORTS: "communities"}
 
@@ -104,7 +107,7 @@ class Model:
     currency: str = "USD"
 
 
-class Forecasts:
+class CostEstimator:
     """Says what adding documents would cost.
 
     Args:
@@ -128,11 +131,11 @@ class Forecasts:
         billed: Callable[[str], int],
         history: Callable[[], Sequence[StageUsage]],
         models: Mapping[str, Model],
-        enrichment: Enrichment | None,
+        enrichment: LLMExtractionRunner | None,
         schema: ExtractionSchema,
         reports: Callable[[Library], ReportWriter] | None,
         sampler: Extractor,
-        second_look: SecondLook | None,
+        second_look: EntityRefiner | None,
     ) -> None:
         self._chunker = chunker
         self._count = count
@@ -146,7 +149,7 @@ class Forecasts:
         self._second_look = second_look
 
     def of(self, sources: Iterable[SourceText]) -> Estimate:
-        """What adding these documents would cost, with what is still to be read of others."""
+        """Estimate the cost of adding these documents, including pending chunks."""
         chunks: list[Chunk] = []
         documents = 0
         for source in sources:
@@ -174,7 +177,7 @@ class Forecasts:
         )
 
     def _unread(self, chunks: Sequence[Chunk]) -> tuple[dict[str, str], list[str]]:
-        """The texts that a model would read, by hash, and what is to be said of them."""
+        """Collect the texts a model would read, by hash, with notes."""
         texts = {text_sha(chunk.text): chunk.text for chunk in chunks}
         if self._enrichment is None:
             return texts, []
@@ -185,7 +188,7 @@ class Forecasts:
         return {**before, **{k: v for k, v in texts.items() if k not in known}}, notes
 
     def _extraction(
-        self, enrichment: Enrichment, texts: Mapping[str, str], sample: _Sample
+        self, enrichment: LLMExtractionRunner, texts: Mapping[str, str], sample: _Sample
     ) -> StageUsage:
         packs = enrichment.packed(texts)
         past = self._past(EXTRACTION)
@@ -268,9 +271,9 @@ class Forecasts:
                     break
 
     def _looked_at(
-        self, second_look: SecondLook, sample: _Sample, *, before: Sequence[StageUsage]
+        self, second_look: EntityRefiner, sample: _Sample, *, before: Sequence[StageUsage]
     ) -> Iterator[StageUsage]:
-        """What is asked about names and descriptions; no stage where it would be nothing."""
+        """Estimate the stages that judge names and summarise descriptions."""
         plans = cache(partial(sample.planned, second_look.planned))
         names = self._later(
             NAMES, lambda: plans()[NAMES], sample, before=before, most=second_look.pairs
@@ -287,7 +290,7 @@ class Forecasts:
         before: Sequence[StageUsage],
         most: int | None = None,
     ) -> StageUsage:
-        """A stage that follows reading: as often as after what was read before, or in the sample.
+        """Estimate a later stage from usage history, or from the sample.
 
         It asks about `most` things in all.
         """
@@ -330,7 +333,7 @@ class Forecasts:
         )
 
     def _past(self, stage: str) -> StageUsage | None:
-        """What a stage has cost with its present model, where that was often enough to tell."""
+        """Return the past cost of a stage with its present model, if there is enough data."""
         model = self._models[stage].name
         rows = [row for row in self._history() if (row.stage, row.model) == (stage, model)]
         calls = sum(row.calls for row in rows)
@@ -364,7 +367,7 @@ class _Sample:
 
     @property
     def size(self) -> int:
-        """How many chunks are in the sample."""
+        """Number of chunks in the sample."""
         return min(len(self.chunks), SAMPLE_CHUNKS)
 
     def _read(self) -> list[Extraction]:
@@ -397,7 +400,7 @@ class _Sample:
         }
 
     def planned(self, plan: Callable[[Library], T]) -> T:
-        """What is planned for a library that holds the sample alone."""
+        """Plan the reports for a library that holds the sample alone."""
         read = self._read()
         sample = self.chunks[: self.size]
         with tempfile.TemporaryDirectory(prefix="loregraph-") as folder:
@@ -432,7 +435,7 @@ def _divided(answer: float, pack: Pack, count: Callable[[str], int]) -> dict[str
 
 
 def named_only(extraction: Extraction) -> Extraction:
-    """Of what is read without a model what one would name: no concepts, no crowd of relations."""
+    """Keep named entities only: drop concepts and dense co-occurrence relations."""
     mentions = tuple(mention for mention in extraction.mentions if mention.type != "CONCEPT")
     names = {mention.key for mention in mentions}
     inside = [one for one in extraction.statements if {one.subject, one.object} <= names]
@@ -440,7 +443,7 @@ def named_only(extraction: Extraction) -> Extraction:
 
 
 def as_described(extraction: Extraction, text: str) -> Extraction:
-    """The same with descriptions, as a model would give them: reports are written from them."""
+    """Add placeholder descriptions, as a model would write them for reports."""
     length = SAID_CHINESE if is_chinese(text) else SAID_CHARACTERS
     begins = {mention.key: mention.start for mention in reversed(extraction.mentions)}
     return replace(

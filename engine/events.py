@@ -1,9 +1,8 @@
-"""What happens while a question is answered, as values that can be shown and sent.
+"""Events emitted while a question is answered; values that can be shown and sent.
 
 A stream gives, in this order: the route (where a router chose), the passages that are found, the
 answer's text as it is written, its citations, what it cost, and last the whole answer. A step comes
 when its stage ends: those of searching before the passages, that of writing after the text.
-Knows nothing of how they travel: a terminal, server-sent events and a callback all take the same.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .types import Answer, Citation, Claim, Passage, Route, TraceStep, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteEvent:
-    """Which way the question takes, and why."""
+    """Chosen route of the question, and the reason."""
 
     name: ClassVar[str] = "route"
     route: Route
@@ -34,7 +33,7 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassagesEvent:
-    """What the answer is written from; a mark `[n]` in tokens to come is `passages[n - 1]`."""
+    """Passages used for the answer; marker `[n]` in later tokens is `passages[n - 1]`."""
 
     name: ClassVar[str] = "passages"
     passages: tuple[Passage, ...]
@@ -42,7 +41,7 @@ class PassagesEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokensEvent:
-    """A piece of the answer as it is written; all pieces together are its first wording."""
+    """Piece of the answer while it is generated; all pieces form the unverified text."""
 
     name: ClassVar[str] = "tokens"
     text: str
@@ -61,7 +60,7 @@ class CitationsEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent:
-    """What language models cost for this answer."""
+    """LLM usage of this answer."""
 
     name: ClassVar[str] = "usage"
     usage: Usage
@@ -81,49 +80,49 @@ Event = (
 
 
 Listener = Callable[[Event], None]
-"""Is told what happens, in the thread in which it happens. What it raises ends the work."""
+"""Event handler, called in the thread that emits; an exception aborts the work."""
 
 
-def nobody(event: Event) -> None:
+def null_listener(event: Event) -> None:
     """Hears nothing: whoever is told may do without what only a listener needs."""
 
 
-class WholeOnly:
-    """A listener that does without pieces of text: where no other listens, none are made."""
+class NoTokenStream:
+    """Listener that opts out of token events; if all opt out, none are produced."""
 
-    def __init__(self, tell: Listener) -> None:
-        self._tell = tell
+    def __init__(self, on_event: Listener) -> None:
+        self._tell = on_event
 
     def __call__(self, event: Event) -> None:
         """Hear it."""
         self._tell(event)
 
 
-def wants_pieces(tell: Listener) -> bool:
-    """Whether a text is to be told while it is written."""
-    return tell is not nobody and not isinstance(tell, WholeOnly)
+def wants_tokens(on_event: Listener) -> bool:
+    """Check whether the listener wants token events."""
+    return on_event is not null_listener and not isinstance(on_event, NoTokenStream)
 
 
-def heard_as(tell: Listener, heard: Listener, *, always: bool = False) -> Listener:
-    """`heard`, which hands on to `tell` and wants as much as that does.
+def compose_listeners(on_event: Listener, heard: Listener, *, always: bool = False) -> Listener:
+    """`heard`, which hands on to `on_event` and wants as much as that does.
 
     Where nobody is told nobody hears, unless it is to hear `always`.
     """
-    if tell is nobody and not always:
-        return nobody
-    return heard if wants_pieces(tell) else WholeOnly(heard)
+    if on_event is null_listener and not always:
+        return null_listener
+    return heard if wants_tokens(on_event) else NoTokenStream(heard)
 
 
-def steps_alone(tell: Listener) -> Listener:
+def without_tokens(on_event: Listener) -> Listener:
     """Hears of stages, not of passages and text, which may not be those of the answer."""
 
     def heard(event: Event) -> None:
         if isinstance(event, StepEvent):
-            tell(event)
+            on_event(event)
 
-    return nobody if tell is nobody else WholeOnly(heard)
+    return null_listener if on_event is null_listener else NoTokenStream(heard)
 
 
 def as_data(event: Event) -> dict[str, Any]:
-    """The event's fields as plain values, for JSON; its kind is `event.name`."""
+    """Return the event's fields as plain values for JSON; its kind is `event.name`."""
     return dataclasses.asdict(event)

@@ -1,7 +1,7 @@
-"""Looking around in a library's graph: entities, what lies about and between them, communities.
+"""Graph exploration: entities, neighbourhoods, paths and communities.
 
 Every method is confined by `filters` and `namespace` as a question is: what only other documents
-say is not there. Keeps the picture of the last few confinements; knows nothing of SQL or arrays.
+say is not there. Keeps the picture of the last few confinements.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from .index.door import (
     EntityDetail,
     EntityList,
     EntityPath,
+    EntityView,
     Explorer,
     GraphExport,
     NameReason,
     Neighbour,
     Neighbourhood,
+    RelationView,
     SeenCommunities,
     SeenCommunity,
-    SeenEntity,
     SeenFinding,
-    SeenGraph,
-    SeenRelation,
     SourceQuote,
+    VisibleGraph,
     community_detail,
     derived_stamp,
+    gc_paused,
     graph_errors,
     read_export,
     read_seen,
     read_seen_communities,
     reports_stamp,
     seen_export,
-    without_collection,
 )
 from .index.filters import DocumentFilter, document_filter
 from .index.library import Library
@@ -59,47 +59,46 @@ __all__ = [
     "EntityDetail",
     "EntityList",
     "EntityPath",
-    "Exploration",
+    "EntityView",
+    "GraphExplorer",
+    "GraphViewCache",
     "NameReason",
     "Neighbour",
     "Neighbourhood",
-    "Pictures",
+    "RelationView",
     "SeenCommunity",
-    "SeenEntity",
     "SeenFinding",
-    "SeenRelation",
     "SourceQuote",
 ]
 
 KEPT_PICTURES = 32
 KEPT_THINGS = 2_000_000
-"""So many confinements' pictures are kept ready, and so many entities and relations in them all (a
-million take some 500 MB); one picture always is."""
+"""Maximum cached views, and entities and relations in all of them together."""
 MAX_LIMIT = 1_000
 MAX_HOPS = 6
 EVIDENCES = 5
-"""How many sentences are shown for an entity, and for each of its relations."""
+"""Maximum sentences shown for an entity and for each of its relations."""
 
 
 @dataclass
 class _Picture:
-    """What is seen under one confinement; communities are read when first asked for."""
+    """Cached graph view under one document filter; communities are loaded on first use."""
 
     stamp: str
-    seen: SeenGraph
+    seen: VisibleGraph
     communities: SeenCommunities | None = None
 
 
-class Pictures:
-    """What may be seen of a library's graph as it is now. Safe to share by threads."""
+class GraphViewCache:
+    """Cache of graph views under document filters; thread-safe."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._guard = threading.Lock()
         self._kept: dict[str, _Picture] = {}
 
-    def current(self, connection: Connection, within: DocumentFilter | None) -> SeenGraph:
-        """The graph as those documents have it that `within` admits."""
+    def current(self, connection: Connection, within: DocumentFilter | None) -> VisibleGraph:
+        """Return the graph as seen through the documents that `within` admits."""
         with self._guard:
             return self._picture(connection, within).seen
 
@@ -108,7 +107,7 @@ class Pictures:
         with self._guard:
             picture = self._picture(connection, within)
             if picture.communities is None:
-                with without_collection():
+                with gc_paused():
                     picture.communities = read_seen_communities(connection, picture.seen)
             return picture.communities
 
@@ -117,7 +116,7 @@ class Pictures:
         key = "" if within is None else within.key
         kept = self._kept.pop(key, None)
         if kept is None or kept.stamp != stamp:
-            with without_collection():
+            with gc_paused():
                 seen = read_seen(connection, self._admitted(connection, within))
             kept = _Picture(stamp, seen)
         self._kept[key] = kept  # at the end: the one used last
@@ -138,21 +137,21 @@ class Pictures:
         return frozenset(name for name, metadata in known.items() if within.admits(metadata))
 
 
-class Exploration:
+class GraphExplorer:
     """The graph of one library, to look around in.
 
     Args:
         library: what is read.
         pictures: what may be seen of it.
-        catch_up: brings all that is derived up to the library.
+        ensure_current: brings all that is derived up to the library.
     """
 
     def __init__(
-        self, library: Library, *, pictures: Pictures, catch_up: Callable[[], object]
+        self, library: Library, *, pictures: GraphViewCache, ensure_current: Callable[[], object]
     ) -> None:
         self._library = library
         self._pictures = pictures
-        self._catch_up = catch_up
+        self._catch_up = ensure_current
 
     def entities(
         self,
@@ -186,7 +185,7 @@ class Exploration:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> EntityDetail:
-        """All that is known of an entity: names, sentences, relations (up to `limit`), communities.
+        """Return an entity: names, sentences, relations (up to `limit`) and communities.
 
         Args:
             name: one of its names, or its id.
@@ -218,7 +217,9 @@ class Exploration:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> Neighbourhood:
-        """What lies about an entity: up to `limit` nodes, nearest and strongest first.
+        """Return the neighbourhood of an entity.
+
+        Up to `limit` nodes, nearest and strongest first.
 
         Raises:
             UnknownName: nothing that may be seen is called so.
@@ -241,7 +242,7 @@ class Exploration:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> tuple[EntityPath, ...]:
-        """Ways from one entity to another, shortest first, then strongest; empty where none is.
+        """Return paths between two entities, shortest first, then strongest; may be empty.
 
         Raises as `neighbourhood`.
         """
@@ -261,7 +262,7 @@ class Exploration:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> CommunityList:
-        """Communities of one level (0 is the coarsest) or of all, the weightiest of each first.
+        """Return communities of one level (0 is the coarsest) or of all, heaviest first.
 
         `after` and `offset` as for `entities`.
         """
@@ -277,7 +278,7 @@ class Exploration:
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> CommunityDetail:
-        """A community with its report, and up to `limit` of its entities, strongest first.
+        """Return a community with its report and up to `limit` entities, strongest first.
 
         Raises:
             UnknownName: there is no such community that may be seen.
@@ -311,13 +312,13 @@ class _Look:
     """One question to the graph, over one picture of the library."""
 
     library: Library
-    pictures: Pictures
+    pictures: GraphViewCache
     connection: Connection
     within: DocumentFilter | None
 
     @cached_property
     def explorer(self) -> Explorer:
-        """What is seen, to look around in."""
+        """Return the explorer over the visible graph."""
         seen = self.pictures.current(self.connection, self.within)
         return Explorer(self.connection, seen, page_of=self.page_of)
 
@@ -338,14 +339,14 @@ class _Look:
         return {}
 
     def page_of(self, document_id: str, offset: int) -> int | None:
-        """The page on which an offset of a document lies, counted from 1."""
+        """Return the page of an offset in a document, counted from 1."""
         if document_id not in self._pages:
             self._pages[document_id] = self.library.page_starts([document_id]).get(document_id, ())
         return bisect_right(self._pages[document_id], offset) or None
 
 
 def _checked(limit: int, other: int) -> tuple[int, int]:
-    """A number of things to show, and another that is nil or more.
+    """Validate a limit and an offset.
 
     Raises:
         QuestionError: one of them is not.

@@ -1,4 +1,4 @@
-"""What looking around in the graph found, as lines to read: for a terminal, and for an agent.
+"""Plain-text rendering of graph exploration, for the terminal and for agents.
 
 Pure; every text of a document is put on one line.
 """
@@ -13,7 +13,7 @@ from .index.door import (
     EntityDetail,
     EntityPath,
     Neighbourhood,
-    SeenRelation,
+    RelationView,
     SourceQuote,
 )
 
@@ -22,7 +22,7 @@ SHOWN_MEMBERS = 12
 
 
 def entity_lines(found: EntityDetail) -> Iterator[str]:
-    """An entity: what it is called and why, what is said of it, what it stands in relation to."""
+    """Render an entity: names, descriptions and relations."""
     counts = f"{_counted(found.mention_count, 'mention')} in "
     counts += _counted(found.document_count, "document")
     yield f"{found.name} ({found.type}; {counts}; {found.id})"
@@ -45,7 +45,7 @@ def entity_lines(found: EntityDetail) -> Iterator[str]:
 
 
 def neighbourhood_lines(found: Neighbourhood) -> Iterator[str]:
-    """What lies about an entity, hop by hop, and the relations among all that."""
+    """Render a neighbourhood hop by hop, with its relations."""
     hops = sorted({node.hops for node in found.nodes} - {0})
     yield f"about {found.nodes[0].name}:"
     for hop in hops:
@@ -68,7 +68,10 @@ def path_lines(found: Sequence[EntityPath], *, ends: tuple[str, str], hops: int)
 
 
 def community_list_lines(found: CommunityList, *, numbered: bool = False) -> Iterator[str]:
-    """Communities, one a line, set in by their level; `numbered` from 1 as those of all levels."""
+    """Render communities, one per line, indented by level.
+
+    `numbered` from 1 over all levels.
+    """
     if not found.items:
         yield "there are no communities"
     for number, one in enumerate(found.items, start=1):
@@ -80,7 +83,7 @@ def community_list_lines(found: CommunityList, *, numbered: bool = False) -> Ite
 
 
 def community_lines(found: CommunityDetail) -> Iterator[str]:
-    """A community with its report: every finding with where it stands."""
+    """Render a community with its report; every finding with its location."""
     rating = "" if found.rating is None else f"; rating {found.rating:.1f} of 10"
     yield f"{found.title} (level {found.level}; {found.id}{rating})"
     if found.written_by:
@@ -100,8 +103,8 @@ def community_lines(found: CommunityDetail) -> Iterator[str]:
         yield f"holds {child.title} ({child.id})"
 
 
-def relation_lines(relation: SeenRelation) -> Iterator[str]:
-    """A relation, what it weighs, and a sentence that states it."""
+def relation_lines(relation: RelationView) -> Iterator[str]:
+    """Render a relation, its weight and a sentence that states it."""
     yield (
         f"{relation.source_name} – {relation.predicate} – {relation.target_name} "
         f"({relation.weight:g})"
@@ -113,7 +116,7 @@ def relation_lines(relation: SeenRelation) -> Iterator[str]:
 
 
 def quote_line(quote: SourceQuote) -> str:
-    """A sentence and where it stands."""
+    """Render a sentence and its location."""
     page = "" if quote.page is None else f", page {quote.page}"
     place = f"{quote.document_id}{page}, {quote.start}–{quote.end}"
     return f"“{_one_line(quote.quote)}” ({place})"

@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .adding import Adding
 from .asking import Asking
-from .assemble import assemble
-from .curate import Curation
-from .documents import Documents
+from .assemble import build_components
+from .curate import EntityEditor
+from .documents import IngestPipeline
 from .errors import SettingsError
-from .explore import Exploration, Pictures
-from .index.catalogue import Catalogue
+from .explore import GraphExplorer, GraphViewCache
+from .index.catalogue import DocumentStore
 from .index.door import KnowledgeGraphIndex, graph_errors
 from .index.filters import document_filter
-from .index.ledger import Ledger
+from .index.ledger import UsageLog
 from .index.library import DocumentRow, Library
 from .index.partial import partial_documents
-from .index.soundness import held, pending, problems, repaired
+from .index.soundness import check_library, library_counts, pending_chunks, repair_library
 from .index.unanswered import forget_unanswered
-from .index.unbegun import unmake
+from .index.unbegun import delete_if_empty
 from .index.vector import WindowedVectorIndex
-from .kept.build import build_kept
+from .kept.build import build_answer_cache
 from .model_parts import asks_a_model
 from .models.build import build_chain
-from .models.fallback import ChosenEmbedding, choose_embedding, not_tried, why_unusable
+from .models.fallback import ChosenEmbedding, choose_embedding, probe_error, skip_probe
 from .models.gateways import Stage, build_llms
 from .models.stages import build_models
-from .models.unasked import with_stand_in_keys, without_reranker
+from .models.unasked import with_placeholder_keys, without_reranker
 from .observe.telemetry import build_telemetry
-from .questions import Questions
+from .questions import QueryPipeline
 from .retrieve.local import LocalRetriever
 from .settings import Settings
 from .types import PartialDocument, PendingChunk, StageUsage
@@ -77,10 +77,10 @@ class KnowledgeEngine(Adding, Asking):
     ) -> None:
         self._library = library
         self._settings = settings
-        self._ledger = Ledger(library, currency=settings.budget.currency)
+        self._ledger = UsageLog(library, currency=settings.budget.currency)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         make = partial(
-            assemble,
+            build_components,
             library,
             settings=settings,
             models=models,
@@ -89,11 +89,11 @@ class KnowledgeEngine(Adding, Asking):
         )
         embed_model = embedding.model if embedding is not None else None
         parts = make(embed_model=embed_model)
-        questions = Questions(
+        questions = QueryPipeline(
             parts,
             budget=models.budget,
             without_vectors=lambda: make(embed_model=None),
-            kept=build_kept(
+            kept=build_answer_cache(
                 library,
                 settings,
                 models=models,
@@ -102,7 +102,7 @@ class KnowledgeEngine(Adding, Asking):
             ),
             telemetry=build_telemetry(settings.telemetry),
         )
-        documents = Documents(
+        documents = IngestPipeline(
             library,
             parts.indexer,
             settings.ingest,
@@ -112,12 +112,12 @@ class KnowledgeEngine(Adding, Asking):
             warnings=models.void_caps() if asks_a_model(settings) else (),
         )
         Adding.__init__(self, documents, forecasts=parts.forecasts)
-        Asking.__init__(self, questions, ready=parts.indexer.catch_up)
+        Asking.__init__(self, questions, ready=parts.indexer.ensure_current)
         self._graph = parts.graph
         self._vectors = parts.vectors
         self._keyword = parts.keyword
         self._indexer = parts.indexer
-        self._pictures = Pictures(library)
+        self._pictures = GraphViewCache(library)
         self._retriever = parts.retriever
         self._router = parts.router
 
@@ -157,7 +157,7 @@ class KnowledgeEngine(Adding, Asking):
             settings = Settings.load(settings)
         environment: Mapping[str, str] = os.environ
         if not asks_models:
-            environment = with_stand_in_keys(settings, environment)
+            environment = with_placeholder_keys(settings, environment)
             settings = without_reranker(settings)
         llms = build_llms(settings.llm, environment) if llm is None else {}
         build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
@@ -169,7 +169,7 @@ class KnowledgeEngine(Adding, Asking):
         )
         try:
             held = library.vector_models()
-            judge = why_unusable if asks_models else not_tried
+            judge = probe_error if asks_models else skip_probe
             chosen = choose_embedding(chain, held=held, reason_against=judge) if chain else None
             return cls(
                 library,
@@ -182,7 +182,7 @@ class KnowledgeEngine(Adding, Asking):
         except BaseException:
             library.close()
             if is_new:
-                unmake(Path(path))
+                delete_if_empty(Path(path))
             raise
 
     def __enter__(self) -> Self:
@@ -216,20 +216,20 @@ class KnowledgeEngine(Adding, Asking):
         return list(self._library.documents().values())
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> DocumentStore:
         """The documents page by page, one by one, and windows of their text."""
-        return Catalogue(self._library)
+        return DocumentStore(self._library)
 
     def document_text(self, document_id: str) -> str:
-        """The stored text that a citation's offsets refer to."""
+        """Return the stored text that citation offsets refer to."""
         return self._library.document_text(document_id)
 
     def stats(self) -> dict[str, Any]:
-        """How much there is of everything."""
-        return held(self._library) | {"up_to_date": self._indexer.is_fresh()}
+        """Return counts of documents, chunks, vectors, entities and relations."""
+        return library_counts(self._library) | {"up_to_date": self._indexer.is_fresh()}
 
     def usage(self) -> list[StageUsage]:
-        """What language models have cost in this library, by day, stage and model."""
+        """Return LLM usage of this library by day, stage and model."""
         return self._ledger.rows()
 
     def pending(self) -> list[PendingChunk]:
@@ -237,10 +237,13 @@ class KnowledgeEngine(Adding, Asking):
 
         The next `add` tries those again that are not unreadable by this model.
         """
-        return pending(self._library)
+        return pending_chunks(self._library)
 
     def partial(self) -> list[PartialDocument]:
-        """The documents that a stage could not take, sorted by id, and what they lack and why."""
+        """The documents that a stage could not take, sorted by id.
+
+        And what they lack and why.
+        """
         return partial_documents(self._library)
 
     def retry_unanswered(self) -> None:
@@ -249,16 +252,16 @@ class KnowledgeEngine(Adding, Asking):
             forget_unanswered(self._library)
 
     def problems(self) -> list[str]:
-        """What is wrong with the library, one line each; empty when it is sound."""
-        return problems(self._library)
+        """Return the problems of the library, one line each; empty when it is sound."""
+        return check_library(self._library)
 
     def repair(self) -> list[str]:
-        """Bring everything that is derived up to the library, which is the truth; what was done.
+        """Rebuild everything derived from the library; return a line for each repair.
 
         Entities, communities and reports are derived where they are not up to date; a vector store
         outside is compared with the library and every vector in it written anew.
         """
-        return repaired(self._indexer, self._vectors)
+        return repair_library(self._indexer, self._vectors)
 
     def export_graph(
         self,
@@ -272,15 +275,16 @@ class KnowledgeEngine(Adding, Asking):
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> Path:
-        """Write the graph, by the suffix: `.html` (one offline page), `.svg`, `.png`, `.graphml`,
-        `.json`.
+        """Export the graph by suffix.
+
+        `.html` (offline page), `.svg`, `.png`, `.graphml`, `.json`.
 
         At most one of: `focus` (an entity's name or id) writes what is within `hops` relations of
         it; `community` (an id, a number in the listing, or a title) that community; `question` asks
         and writes what the answer rests on, with the answer. `filters` and `namespace` as for
         `ask`: nothing of other documents is in the file.
         """
-        from .index.exports import checked_suffix, chosen_part, part_behind, write_graph
+        from .index.exports import checked_suffix, select_subgraph, subgraph_of_answer, write_graph
 
         if sum((bool(focus), community is not None, bool(question))) > 1:
             raise SettingsError("choose one part of the graph: focus, community or question")
@@ -290,20 +294,22 @@ class KnowledgeEngine(Adding, Asking):
         whole = self.graph.export(filters=filters, namespace=namespace)
         with graph_errors():
             if answer is not None:
-                part = part_behind(whole, answer)
+                part = subgraph_of_answer(whole, answer)
             else:
-                part = chosen_part(whole, focus=focus, hops=hops, community=community)
+                part = select_subgraph(whole, focus=focus, hops=hops, community=community)
             return write_graph(part, path, max_nodes=max_nodes)
 
     @property
-    def graph(self) -> Exploration:
+    def graph(self) -> GraphExplorer:
         """Entities, what lies about them and between them, communities and their reports."""
-        return Exploration(self._library, pictures=self._pictures, catch_up=self._indexer.catch_up)
+        return GraphExplorer(
+            self._library, pictures=self._pictures, ensure_current=self._indexer.ensure_current
+        )
 
     @property
-    def entities(self) -> Curation:
-        """What the library takes for one thing, and your own word on it."""
-        return Curation(self._library, derive=self._indexer.derived)
+    def entities(self) -> EntityEditor:
+        """Entity editor: inspect and override entity resolution."""
+        return EntityEditor(self._library, derive=self._indexer.derived)
 
     # --- LlamaIndex -------------------------------------------------------------------------
 
@@ -318,14 +324,14 @@ class KnowledgeEngine(Adding, Asking):
         return self._vectors
 
     def as_query_engine(self) -> RouterQueryEngine:
-        """The router over the local and the global engine."""
-        self._indexer.catch_up()
+        """Return the LlamaIndex router query engine over local and global answers."""
+        self._indexer.ensure_current()
         return self._router
 
     def as_chat_engine(
         self, *, mode: str = "auto", filters: Filters = None, namespace: Namespaces = None
     ) -> BaseChatEngine:
-        """A LlamaIndex chat engine: one conversation, which remembers what was said."""
+        """Return a LlamaIndex chat engine with a history of its own."""
         from .chat import KnowledgeChatEngine
 
         return KnowledgeChatEngine(self, mode=mode, filters=filters, namespace=namespace)
@@ -333,8 +339,8 @@ class KnowledgeEngine(Adding, Asking):
     def as_retriever(
         self, *, filters: Filters = None, namespace: Namespaces = None
     ) -> LocalRetriever:
-        """Local hybrid retrieval as a LlamaIndex retriever; with filters over those documents."""
-        self._indexer.catch_up()
+        """Return local hybrid retrieval as a LlamaIndex retriever."""
+        self._indexer.ensure_current()
         within = document_filter(filters, namespace=namespace)
         return self._retriever if within is None else self._retriever.only(within)
 
@@ -345,7 +351,7 @@ class KnowledgeEngine(Adding, Asking):
         namespace: str | None = None,
         folders: Sequence[str | Path] = (),
     ) -> list[FunctionTool]:
-        """Tools for a LlamaIndex agent, with the names and descriptions of `loregraph mcp`.
+        """Return tools for a LlamaIndex agent, as offered by `loregraph mcp`.
 
         Args:
             read_only: leave out those that add and remove documents.
@@ -357,7 +363,7 @@ class KnowledgeEngine(Adding, Asking):
         return llama_tools(self, read_only=read_only, namespace=namespace, folders=folders)
 
     def as_tool(self) -> QueryEngineTool:
-        """The router as one tool for a LlamaIndex agent; see `tools` for all that can be done."""
+        """Return the router as one LlamaIndex tool; see `tools` for all of them."""
         from llama_index.core.tools import QueryEngineTool
 
         return QueryEngineTool.from_defaults(

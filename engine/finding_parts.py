@@ -1,4 +1,4 @@
-"""Settings to what finds passages: the vector side, the keyword side, the retriever over both."""
+"""Build the retrieval components: vector index, BM25 and the hybrid retriever."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .index.library import Library
 from .index.store_dense import ExternalDense
 from .index.stores import open_store
 from .index.vector import WindowedVectorIndex
-from .model_parts import build_expander, build_judge
+from .model_parts import build_expander, build_passage_reranker
 from .models.naming import identity_of
-from .models.readability import readability
+from .models.readability import tokeniser_coverage
 from .models.stages import Models
 from .models.tfidf import TfidfEmbedding
 from .models.tokeniser import Tokeniser
 from .models.windows import windows, windows_and_sentences
-from .models.wrapped_embedding import innermost
+from .models.wrapped_embedding import unwrap_embedding
 from .retrieve.local import LocalRetriever
 from .retrieve.tokens import dictionary_words, tokens_with
 from .settings import RetrieveSettings, Settings, VectorSettings
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What finds passages; `meaning` compares sentences, and is None where no model does.
+class RetrievalComponents:
+    """Retrieval components; `meaning` is the model for sentence similarity, or None.
 
     `readable` says how much of a text the embedding model reads.
     """
@@ -45,22 +45,24 @@ class Finding:
     readable: Callable[[str], float]
 
 
-def build_finding(
+def build_retrieval(
     library: Library,
     settings: Settings,
     *,
     models: Models,
     embed_model: BaseEmbedding | None,
     tokeniser: Tokeniser,
-) -> Finding:
-    """What finds passages in a library; without `embed_model` words and the walk alone."""
+) -> RetrievalComponents:
+    """Build retrieval of a library; without `embed_model` BM25 and the walk alone."""
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
-    readable = readability(embed_model, tokeniser=tokeniser)
+    readable = tokeniser_coverage(embed_model, tokeniser=tokeniser)
     words = tokens_with(dictionary(settings.retrieve))
     keyword = KeywordRetriever(library, tokens=words, readable=readable)
     # What compares sentences and kinds of questions wants meanings; hashed words have none.
     meaning = embed_model
-    if embed_model is not None and isinstance(inner := innermost(embed_model), TfidfEmbedding):
+    if embed_model is not None and isinstance(
+        inner := unwrap_embedding(embed_model), TfidfEmbedding
+    ):
         inner.weigh_by(keyword.idf)
         meaning = None
     retriever = LocalRetriever(
@@ -71,15 +73,15 @@ def build_finding(
         readable=readable,
         settings=settings.retrieve,
         expander=build_expander(settings.retrieve, models=models, idf=keyword.idf),
-        judge=build_judge(settings.rerank, models=models),
+        judge=build_passage_reranker(settings.rerank, models=models),
     )
-    return Finding(
+    return RetrievalComponents(
         vectors=vectors, keyword=keyword, retriever=retriever, meaning=meaning, readable=readable
     )
 
 
 def dictionary(settings: RetrieveSettings) -> list[str]:
-    """The user's words for cutting Chinese, where settings name a file of them."""
+    """Return the user's word list for Chinese segmentation, if one is configured."""
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
 
 
@@ -106,7 +108,7 @@ def _vectors(
 
 
 def _external(library: Library, settings: VectorSettings, *, model: str) -> ExternalDense | None:
-    """The store outside that settings name, opened when there is first something to find."""
+    """Return the external vector store, opened on first use; None without one."""
     kind = settings.store
     if kind == "library":
         return None

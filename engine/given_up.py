@@ -1,4 +1,4 @@
-"""Work in several threads that is given up as a whole: by an error, by Ctrl-C, or unfinished.
+"""Cancellation scope for work in several threads.
 
 A thread cannot be interrupted, but its waiting can: whoever waits here, for a server, for its turn
 or to try again, stops when the work that it waits for is given up. What that work is belongs to
@@ -19,16 +19,16 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
-class WorkGivenUp(Exception):
-    """Nobody waits any more for what this was done for: not for whoever asked, who knows why."""
+class WorkCancelled(Exception):
+    """Raised in worker threads of a cancelled scope."""
 
 
 _signal: ContextVar[Future[None] | None] = ContextVar("loregraph_given_up", default=None)
-"""Done when the work of this context is given up; a future, so that it can be waited for."""
+"""Future of the current context, done once the work is cancelled."""
 
 
-class SharedWork:
-    """Work that threads do together, in the context (`contextvars`) of whoever makes this.
+class CancelScope:
+    """Cancellation scope shared by threads through `contextvars`.
 
     What is part of other work ends with that, and can be given up alone.
     """
@@ -36,11 +36,11 @@ class SharedWork:
     def __init__(self) -> None:
         self._context = contextvars.copy_context()
         self._given_up: Future[None] = Future()
-        when_given_up(self.give_up)
+        on_cancel(self.give_up)
         self._context.run(_signal.set, self._given_up)
 
     def bound(self, part: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        """A part of the work, to be called once in any thread."""
+        """Bind a callable to this scope, to be called once in any thread."""
         context = self._context.copy()
 
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -49,12 +49,12 @@ class SharedWork:
         return run
 
     def give_up(self) -> None:
-        """Let everything that waits for this work raise `WorkGivenUp`; not only now."""
+        """Let everything that waits for this work raise `WorkCancelled`; not only now."""
         with suppress(InvalidStateError):  # it was before
             self._given_up.set_result(None)
 
 
-def go_on() -> None:
+def raise_if_cancelled() -> None:
     """Nothing, while the work in whose context this is called goes on.
 
     Raises:
@@ -62,17 +62,17 @@ def go_on() -> None:
     """
     signal = _signal.get()
     if signal is not None and signal.done():
-        raise WorkGivenUp
+        raise WorkCancelled
 
 
-def when_given_up(call: Callable[[], object]) -> None:
-    """Call this where the work in whose context we are is given up, now or later, once."""
+def on_cancel(call: Callable[[], object]) -> None:
+    """Call this once when the current scope is cancelled, now or later."""
     signal = _signal.get()
     if signal is not None:
         signal.add_done_callback(lambda _: call())
 
 
-def pause(seconds: float | None, *, until: Future[Result] | None = None) -> None:
+def wait_cancellable(seconds: float | None, *, until: Future[Result] | None = None) -> None:
     """Wait so many seconds, or until something is done; None waits for that alone.
 
     Raises:
@@ -85,4 +85,4 @@ def pause(seconds: float | None, *, until: Future[Result] | None = None) -> None
     elif seconds is not None:
         time.sleep(seconds)
     if until is None or not until.done():
-        go_on()
+        raise_if_cancelled()

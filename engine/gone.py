@@ -11,8 +11,8 @@ from pathlib import Path
 
 from .errors import TooManyRemovals
 from .index.library import DocumentRow
-from .ingest.sources import Found
-from .namespaces import id_in
+from .ingest.sources import DiscoveredSources
+from .namespaces import source_id
 from .types import SourceFailure
 
 MOST_REMOVED = 20
@@ -41,7 +41,7 @@ class Leaving:
 
 def leaving(
     rows: Sequence[DocumentRow],
-    found: Found,
+    found: DiscoveredSources,
     *,
     namespace: str,
     strict: bool,
@@ -79,8 +79,10 @@ def too_many(missing: Collection[str], scope: Collection[str]) -> str:
     )
 
 
-def gone(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> set[str]:
-    """The ids of documents whose files are no more among what was found."""
+def find_deleted(
+    held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> set[str]:
+    """Return the ids of documents whose source file is missing."""
     missing = set[str]()
     rows = list(held)
     for root, folder in found.folders:
@@ -89,7 +91,7 @@ def gone(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> set[st
     return missing
 
 
-def inside(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> set[str]:
+def inside(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
     """The ids of documents that belong to the folders that were looked through."""
     rows = list(held)
     return {
@@ -100,14 +102,16 @@ def inside(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> set[
     }
 
 
-def emptied(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> set[str]:
+def emptied(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
     """The ids of documents whose files hold no byte, by a look alone."""
-    empty = {id_in(namespace, each.id) for each in found.sources if _has_no_byte(each.path)}
+    empty = {source_id(namespace, each.id) for each in found.sources if _has_no_byte(each.path)}
     return {row.id for row in held if row.source in empty}
 
 
-def spared(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> Iterator[str]:
-    """A line for each folder in which nothing is left, and whose documents are kept."""
+def protected_documents(
+    held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> Iterator[str]:
+    """Return a line for each protected folder: empty now, its documents kept."""
     rows = list(held)
     for root, folder in found.folders:
         kept = _missing_from(root, folder, rows, found, namespace)
@@ -119,7 +123,9 @@ def spared(held: Iterable[DocumentRow], found: Found, *, namespace: str) -> Iter
             )
 
 
-def _away(rows: Sequence[DocumentRow], found: Found, *, namespace: str) -> dict[str, str]:
+def _away(
+    rows: Sequence[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> dict[str, str]:
     """Documents of folders in which nothing is left to read, and why they are kept."""
     return {
         name: f"is away: nothing can be read in {root or str(folder)!r} any more"
@@ -129,10 +135,15 @@ def _away(rows: Sequence[DocumentRow], found: Found, *, namespace: str) -> dict[
     }
 
 
-def _unreadable(rows: Sequence[DocumentRow], found: Found, *, namespace: str) -> dict[str, str]:
-    """Documents whose file, or a folder that it lies in, was found and could not be looked at."""
+def _unreadable(
+    rows: Sequence[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> dict[str, str]:
+    """Documents whose file, or a folder that it lies in.
+
+    Was found and could not be looked at.
+    """
     reasons = {
-        id_in(namespace, failure.source): failure.reason
+        source_id(namespace, failure.source): failure.reason
         for failure in found.failures
         if not failure.is_empty
     }
@@ -146,18 +157,18 @@ def _unreadable(rows: Sequence[DocumentRow], found: Found, *, namespace: str) ->
     return why
 
 
-def _blocked(found: Found, namespace: str) -> tuple[str, ...]:
+def _blocked(found: DiscoveredSources, namespace: str) -> tuple[str, ...]:
     """The folders inside those that were named that could not be looked through."""
     roots = {root for root, _ in found.folders}
     return tuple(
-        f"{id_in(namespace, failure.source)}/"
+        f"{source_id(namespace, failure.source)}/"
         for failure in found.failures
         if failure.source not in roots and not failure.is_empty
     )
 
 
-def _is_spared(root: str, folder: Path, found: Found) -> bool:
-    """Whether a folder in which nothing is left to read is more likely away than emptied."""
+def _is_spared(root: str, folder: Path, found: DiscoveredSources) -> bool:
+    """Check whether an empty folder is more likely unmounted than emptied."""
     failed = {failure.source for failure in found.failures}
     return root in failed or str(folder) in failed or not (found.sources or found.failures)
 
@@ -165,15 +176,15 @@ def _is_spared(root: str, folder: Path, found: Found) -> bool:
 def _is_inside(row: DocumentRow, root: str, folder: Path, namespace: str) -> bool:
     if row.path is None:
         return False
-    by_id = bool(root) and row.source.startswith(f"{id_in(namespace, root)}/")
+    by_id = bool(root) and row.source.startswith(f"{source_id(namespace, root)}/")
     return by_id or (row.namespace == namespace and Path(row.path).is_relative_to(folder))
 
 
 def _missing_from(
-    root: str, folder: Path, held: Iterable[DocumentRow], found: Found, namespace: str
+    root: str, folder: Path, held: Iterable[DocumentRow], found: DiscoveredSources, namespace: str
 ) -> set[str]:
-    there = {id_in(namespace, source.id) for source in found.sources}
-    there |= {id_in(namespace, failure.source) for failure in found.failures}
+    there = {source_id(namespace, source.id) for source in found.sources}
+    there |= {source_id(namespace, failure.source) for failure in found.failures}
     blocked = _blocked(found, namespace)
     return {
         row.id

@@ -1,4 +1,4 @@
-"""Settings to the parts that ask a language model: what is asked through which gateway.
+"""Build the components that call a language model, stage by stage.
 
 Each is None, or goes without, where there is no model. Nothing is asked while they are made.
 """
@@ -9,30 +9,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .answer.checks.judge import Consult
-from .answer.overviews.asking import AskMany, Reply
-from .answer.talk.following import FollowUps, LibraryNames
+from .answer.checks.judge import JudgeLLM
+from .answer.overviews.asking import BatchLLM, Reply
+from .answer.talk.following import LibraryNames, QueryRewriter
 from .errors import GraphStageError, ModelError, SettingsError
 from .estimate import EXTRACTION, REPORTS
 from .estimate import Model as ForecastModel
 from .index.door import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
-from .index.enrichment import Enrichment
+from .index.enrichment import LLMExtractionRunner
 from .index.library import Library
 from .index.report_writer import ReportWriter
-from .index.second_look import NAMES, SUMMARIES, SecondLook
-from .index.side_by_side import side_by_side
-from .models.gateway import Gateway
+from .index.second_look import NAMES, SUMMARIES, EntityRefiner
+from .index.side_by_side import parallel_map
+from .models.gateway import LLMClient
 from .models.prices import Price
 from .models.rerankers import build_reranker
 from .models.stages import Models
-from .retrieve.rerank import Judge
-from .retrieve.transform import Expander, expanded
+from .retrieve.rerank import PassageReranker
+from .retrieve.transform import Expander, expand_query
 from .settings import AnswerSettings, GraphSettings, RerankSettings, RetrieveSettings, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelReading:
-    """Who reads chunks, and what writes reports.
+class ExtractionComponents:
+    """Extraction components: rule-based extractor, LLM runner, report writers.
 
     `enrichment` is None where no model reads, `second_look` where none looks at names and
     descriptions. `eager` and `lazy` make a writer for a library, one
@@ -41,16 +41,16 @@ class ModelReading:
 
     language: LanguageExtractor
     schema: ExtractionSchema
-    enrichment: Enrichment | None
-    second_look: SecondLook | None
+    enrichment: LLMExtractionRunner | None
+    second_look: EntityRefiner | None
     eager: Callable[[Library], ReportWriter] | None
     lazy: Callable[[Library], ReportWriter] | None
 
 
-def build_reading(
+def build_extraction(
     library: Library, settings: Settings, *, models: Models, count: Callable[[str], int]
-) -> ModelReading:
-    """Who reads a library's chunks, as the settings say.
+) -> ExtractionComponents:
+    """Build extraction as configured.
 
     Raises:
         SettingsError: a model is to read and none is set, or a schema that cannot be.
@@ -59,7 +59,7 @@ def build_reading(
     language = LanguageExtractor(spacy_model=graph.spacy_model, concepts=graph.concepts)
     schema = _schema(graph)
     writer = build_report_writer(settings, models=models, count=count)
-    return ModelReading(
+    return ExtractionComponents(
         language=language,
         schema=schema,
         enrichment=_enrichment(
@@ -109,7 +109,7 @@ def _enrichment(
     schema: ExtractionSchema,
     language: LanguageExtractor,
     count: Callable[[str], int],
-) -> Enrichment | None:
+) -> LLMExtractionRunner | None:
     gateway = models.extraction
     if settings.graph.extractor == "language":
         return None
@@ -117,7 +117,7 @@ def _enrichment(
         raise SettingsError(
             f"graph.extractor: {settings.graph.extractor!r} needs a language model: set llm.kind"
         )
-    return Enrichment(
+    return LLMExtractionRunner(
         library,
         ask=lambda prompt: gateway.ask(prompt, stage="extraction").text,
         model=gateway.identity,
@@ -132,12 +132,12 @@ def _enrichment(
 
 
 def _second_look(
-    library: Library, settings: GraphSettings, *, gateway: Gateway | None
-) -> SecondLook | None:
+    library: Library, settings: GraphSettings, *, gateway: LLMClient | None
+) -> EntityRefiner | None:
     wanted = settings.judged_pairs or settings.summarise
     if gateway is None or settings.extractor == "language" or not wanted:
         return None
-    return SecondLook(
+    return EntityRefiner(
         library,
         ask_names=lambda prompt: gateway.ask(prompt, stage=NAMES).text,
         ask_summaries=lambda prompt: gateway.ask(prompt, stage=SUMMARIES).text,
@@ -153,7 +153,7 @@ def _second_look(
 def build_report_writer(
     settings: Settings, *, models: Models, count: Callable[[str], int]
 ) -> Callable[[Library], ReportWriter] | None:
-    """Makes what writes a library's reports; None where they stay extractive."""
+    """Return a factory of report writers; None where reports stay extractive."""
     gateway = models.reports
     if settings.graph.reports == "extractive" or gateway is None:
         return None
@@ -169,8 +169,8 @@ def build_report_writer(
     )
 
 
-def forecast_models(models: Models) -> dict[str, ForecastModel]:
-    """The models that a forecast is about, with what their tokens cost."""
+def estimate_models(models: Models) -> dict[str, ForecastModel]:
+    """Return the models of a cost estimate, with their token prices."""
     reader = models.extraction
     named = {EXTRACTION: reader, NAMES: reader, SUMMARIES: reader, REPORTS: models.reports}
     return {
@@ -195,17 +195,17 @@ def build_expander(
     models: Models,
     idf: Callable[[], Callable[[str], float]],
 ) -> Expander | None:
-    """What makes several searches of a question; None for one."""
+    """Build query expansion; None disables it."""
     if not settings.expand:
         return None
     complete = completion(models.answers, stage="expand", keep=True)
-    return lambda question, first: expanded(
+    return lambda question, first: expand_query(
         question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
     )
 
 
-def build_judge(settings: RerankSettings, *, models: Models) -> Judge | None:
-    """Who judges the first passages once more; None for nobody."""
+def build_passage_reranker(settings: RerankSettings, *, models: Models) -> PassageReranker | None:
+    """Build the passage reranker; None disables it."""
     reranker = build_reranker(
         settings.kind,
         model=settings.model,
@@ -219,57 +219,59 @@ def build_judge(settings: RerankSettings, *, models: Models) -> Judge | None:
     )
     if reranker is None:
         return None
-    return Judge(reranker=reranker, candidates=settings.candidates, weight=settings.weight)
+    return PassageReranker(
+        reranker=reranker, candidates=settings.candidates, weight=settings.weight
+    )
 
 
-def build_route_asking(models: Models) -> Callable[[Prompt], str] | None:
-    """Who is asked which way a question takes; None where there is no model."""
+def build_router_llm(models: Models) -> Callable[[Prompt], str] | None:
+    """Return the router's LLM call; None without a model."""
     gateway = models.answers
     if gateway is None:
         return None
     return lambda prompt: gateway.ask(prompt, stage="route", keep=True).text
 
 
-def build_ask_many(models: Models) -> AskMany | None:
+def build_batch_llm(models: Models) -> BatchLLM | None:
     """Asks several things at once, each stage its own model; None where there is none."""
     if models.map is None or models.answers is None:
         return None
     gateways = {"map": models.map, "answers": models.answers}
 
     def ask_many(
-        stage: str, prompts: Sequence[Prompt], *, tell: Callable[[str], None] | None = None
+        stage: str, prompts: Sequence[Prompt], *, on_event: Callable[[str], None] | None = None
     ) -> list[Reply | ModelError]:
         gateway = gateways[stage]
-        told = tell if len(prompts) == 1 else None
+        told = on_event if len(prompts) == 1 else None
 
         def ask(item: tuple[int, Prompt]) -> tuple[int, Reply | ModelError]:
             try:
-                return item[0], gateway.ask(item[1], stage=stage, keep=True, tell=told)
+                return item[0], gateway.ask(item[1], stage=stage, keep=True, on_event=told)
             except ModelError as error:
                 return item[0], error
 
-        found = dict(side_by_side(enumerate(prompts), ask, workers=gateway.concurrency))
+        found = dict(parallel_map(enumerate(prompts), ask, workers=gateway.concurrency))
         return [found[place] for place in range(len(prompts))]
 
     return ask_many
 
 
-def build_follow_ups(
+def build_query_rewriter(
     settings: AnswerSettings, *, models: Models, count: Callable[[str], int], names: LibraryNames
-) -> FollowUps:
-    """What reads a question after what was said before it."""
+) -> QueryRewriter:
+    """Build the rewriter of follow-up questions."""
     gateway = models.answers
-    return FollowUps(
+    return QueryRewriter(
         budget_tokens=settings.history_tokens,
         count=count,
         names=names,
-        consult=build_consult(models) if settings.follow_up_by_model else None,
+        consult=build_judge_llm(models) if settings.follow_up_by_model else None,
         window=(lambda: gateway.context_window) if gateway is not None else None,
     )
 
 
-def build_consult(models: Models) -> Consult | None:
-    """Asks the model that answers about answers and passages; None where there is none."""
+def build_judge_llm(models: Models) -> JudgeLLM | None:
+    """Return the verifier's LLM call; None without a model."""
     gateway = models.answers
     if gateway is None:
         return None
@@ -277,9 +279,9 @@ def build_consult(models: Models) -> Consult | None:
 
 
 def completion(
-    gateway: Gateway | None, *, stage: str, keep: bool = False
+    gateway: LLMClient | None, *, stage: str, keep: bool = False
 ) -> Callable[[str], str] | None:
-    """A model that is asked in plain words; None where there is none."""
+    """Return a plain text-completion call to a model; None without one."""
     if gateway is None:
         return None
 

@@ -16,7 +16,7 @@ _QUALIFIED = re.compile(rf"({_NAMESPACE.pattern}:):")
 
 
 def check_namespace(namespace: str) -> None:
-    """Raises `SourceError` for a namespace that cannot be."""
+    """Validate a namespace name; raises `SourceError`."""
     if _NAMESPACE.fullmatch(namespace) is None:
         raise SourceError(
             f"namespace {namespace!r}: use up to 64 letters, digits, dots, dashes and underscores"
@@ -36,7 +36,7 @@ def check_name(name: str) -> None:
         )
 
 
-def id_in(namespace: str, name: str) -> str:
+def source_id(namespace: str, name: str) -> str:
     """Return the id of a source of this name in a namespace; empty is the default one.
 
     A name such as `south::a.md` in the default namespace becomes `south:%3Aa.md`.

@@ -1,7 +1,4 @@
-"""Where settings are read from: profiles, which are YAML files, and the environment.
-
-Knows nothing of what the settings are.
-"""
+"""Settings sources: YAML profiles and environment variables."""
 
 from __future__ import annotations
 
@@ -17,8 +14,10 @@ from .errors import SettingsError
 ENVIRONMENT_PREFIX = "LOREGRAPH_"
 
 
-def values_in_force(profile: str | Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The sections of a profile with the environment's values on top.
+def load_effective_settings(
+    profile: str | Path | None, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Merge a profile's sections with the environment's overrides.
 
     Raises:
         SettingsError: no such file, not YAML, or not a mapping of sections.
@@ -57,8 +56,8 @@ def _read_profile(path: Path) -> dict[str, Any]:
     return data
 
 
-def in_one_line(error: ValidationError, profile: str | Path | None) -> str:
-    """What is wrong with values, for whoever wrote them."""
+def format_validation_error(error: ValidationError, profile: str | Path | None) -> str:
+    """Format validation errors in one line."""
     problems = []
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])

@@ -1,4 +1,4 @@
-"""How whoever works says how far it is."""
+"""Progress callback of long-running work."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
 
-def silent(_stage: str, _done: int, _total: int) -> None:
-    """The progress of what nobody watches."""
+def no_progress(_stage: str, _done: int, _total: int) -> None:
+    """No-op progress callback."""

@@ -1,4 +1,6 @@
-"""Questions to one library: answered or searched, also while its embedding model is away.
+"""Query pipeline: cache, rewrite, route, answer.
+
+Falls back to BM25 without embeddings.
 
 Knows which way a question can take; how each way works is `answer`'s and `retrieve`'s.
 """
@@ -10,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .answer.overviews.plan import Effort
-from .answer.routing.router import NarrowedQuestion, answer_of, both_ways
-from .answer.spoken import retell
-from .assemble import Parts
+from .answer.routing.router import RoutedQuery, answer_of, both_ways
+from .answer.spoken import replay_events
+from .assemble import Components
 from .errors import QuestionError
 from .events import (
     AnswerEvent,
@@ -21,16 +23,16 @@ from .events import (
     Listener,
     StepEvent,
     UsageEvent,
-    heard_as,
-    nobody,
+    compose_listeners,
+    null_listener,
 )
 from .index.filters import DocumentFilter
-from .ingest.content import storable
-from .kept.answers import Asked, KeptAnswers
-from .kept.flights import Flights
+from .ingest.content import sanitise_text
+from .kept.answers import AnswerCache, CacheRequest
+from .kept.flights import SingleFlight
 from .models.budget import Budget
 from .models.fallback import EmbeddingUnavailable
-from .models.spending import spending
+from .models.spending import track_usage
 from .observe.llama_index import query
 from .observe.telemetry import Telemetry, watched
 from .types import Answer, Passage, TraceStep, Turn
@@ -39,7 +41,7 @@ MAX_QUESTION_CHARACTERS = 4_000
 _log = logging.getLogger("loregraph")
 
 
-class Questions:
+class QueryPipeline:
     """Asks the parts of one library.
 
     Args:
@@ -52,20 +54,20 @@ class Questions:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Components,
         *,
         budget: Budget,
-        without_vectors: Callable[[], Parts],
-        kept: KeptAnswers | None = None,
+        without_vectors: Callable[[], Components],
+        kept: AnswerCache | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self._telemetry = telemetry
         self._parts = parts
         self._budget = budget
         self._make_without_vectors = without_vectors
-        self._without_vectors: Parts | None = None
+        self._without_vectors: Components | None = None
         self._kept = kept
-        self._flights = Flights()
+        self._flights = SingleFlight()
 
     def ask(
         self,
@@ -75,17 +77,22 @@ class Questions:
         effort: Effort | None = None,
         within: DocumentFilter | None,
         turns: tuple[Turn, ...] = (),
-        tell: Listener = nobody,
+        on_event: Listener = null_listener,
     ) -> Answer:
-        """The answer; where the embedding model is away, one without vectors that says so.
+        """Answer a question; fall back to retrieval without vectors if embedding fails.
 
         `effort` is that of an overview (None: as the parts are set up), `turns` what was said
-        before, oldest first. `tell` hears all events of the answer, the
+        before, oldest first. `on_event` hears all events of the answer, the
         whole of it last.
         """
-        with query(question) as answered, watched(self._telemetry, "ask", question, tell) as heard:
-            asked = Asked(question=question, turns=turns, mode=mode, effort=effort, within=within)
-            answer = self._kept_or_made(asked, tell=heard)
+        with (
+            query(question) as answered,
+            watched(self._telemetry, "ask", question, on_event) as heard,
+        ):
+            asked = CacheRequest(
+                question=question, turns=turns, mode=mode, effort=effort, within=within
+            )
+            answer = self._kept_or_made(asked, on_event=heard)
             checked_text = CitationsEvent(
                 text=answer.text,
                 citations=answer.citations,
@@ -97,42 +104,42 @@ class Questions:
             answered(answer)
         return answer
 
-    def _kept_or_made(self, asked: Asked, *, tell: Listener) -> Answer:
+    def _kept_or_made(self, asked: CacheRequest, *, on_event: Listener) -> Answer:
         if self._kept is None:
-            return self._made(asked, tell=tell)
-        place = self._kept.place_of(asked)
+            return self._made(asked, on_event=on_event)
+        place = self._kept.key_of(asked)
         with self._flights.first(place.key):  # the same question at once is answered once
             answer = self._kept.find(place)
             if answer is None:
-                answer = self._made(asked, tell=tell)
+                answer = self._made(asked, on_event=on_event)
                 self._kept.keep(place, answer)
                 return answer
-        retell(answer, tell)
+        replay_events(answer, on_event)
         return answer
 
-    def _made(self, asked: Asked, *, tell: Listener) -> Answer:
+    def _made(self, asked: CacheRequest, *, on_event: Listener) -> Answer:
         told: list[TraceStep] = []
 
         def noting(event: Event) -> None:
             if isinstance(event, StepEvent):
                 told.append(event.step)
-            tell(event)
+            on_event(event)
 
         self._budget.start_run()
-        heard = heard_as(tell, noting, always=True)
-        with spending() as spent:
+        heard = compose_listeners(on_event, noting, always=True)
+        with track_usage() as spent:
             following = self._parts.follow_ups.read(
-                asked.question, asked.turns, within=asked.within, tell=heard
+                asked.question, asked.turns, within=asked.within, on_event=heard
             )
             alone = replace(asked, question=following.question, turns=following.turns)
             try:
-                answer = _answered(self._parts, alone, tell=heard)
+                answer = _answered(self._parts, alone, on_event=heard)
             except EmbeddingUnavailable as error:
                 parts = self._instead(error)
                 said = f"without vectors: {error}"
                 step = TraceStep(stage="embed", detail=said, seconds=0.0, figures={"failed": 1.0})
                 heard(StepEvent(step=step))
-                answer = _answered(parts, alone, tell=heard)
+                answer = _answered(parts, alone, on_event=heard)
         # The trace is what was told, in the order in which it happened.
         return replace(
             answer,
@@ -143,9 +150,9 @@ class Questions:
         )
 
     def library_changed(self) -> None:
-        """What was kept of answers is not needed any more."""
+        """Clear cached answers after the library changed."""
         if self._kept is not None:
-            self._kept.let_go()
+            self._kept.clear()
 
     def close(self) -> None:
         """Nothing is asked any more."""
@@ -162,62 +169,64 @@ class Questions:
         min_relevance: float,
         within: DocumentFilter | None,
     ) -> list[Passage]:
-        """The passages; where the embedding model is away, found by words and links."""
+        """Retrieve passages; falls back to BM25 and the walk if embedding fails."""
 
-        def search(parts: Parts, tell: Listener) -> list[Passage]:
+        def search(parts: Components, on_event: Listener) -> list[Passage]:
             found = parts.retriever.search(
-                question, top_k=top_k, min_relevance=min_relevance, within=within, tell=tell
+                question, top_k=top_k, min_relevance=min_relevance, within=within, on_event=on_event
             )
             return found.passages
 
         self._budget.start_run()
-        with watched(self._telemetry, "retrieve", question, nobody) as heard:
+        with watched(self._telemetry, "retrieve", question, null_listener) as heard:
             try:
                 return search(self._parts, heard)
             except EmbeddingUnavailable as error:
                 return search(self._instead(error), heard)
 
-    def _instead(self, error: EmbeddingUnavailable) -> Parts:
+    def _instead(self, error: EmbeddingUnavailable) -> Components:
         _log.warning("answered without vectors: %s", error)
         if self._without_vectors is None:
             self._without_vectors = self._make_without_vectors()
         return self._without_vectors
 
 
-def _answered(parts: Parts, asked: Asked, *, tell: Listener) -> Answer:
+def _answered(parts: Components, asked: CacheRequest, *, on_event: Listener) -> Answer:
     question, within, turns = asked.question, asked.within, asked.turns
     if asked.effort is not None:
         parts = parts.with_effort(asked.effort)
     match asked.mode:
         case "auto":
-            routed = NarrowedQuestion(query_str=question, within=within, turns=turns, tell=tell)
+            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
             return answer_of(parts.router.query(routed), routed)
         case "local":
-            return parts.local.answer(question, within=within, turns=turns, tell=tell)
+            return parts.local.answer(question, within=within, turns=turns, on_event=on_event)
         case "global":
-            return parts.overview.answer(question, within=within, turns=turns, tell=tell)
+            return parts.overview.answer(question, within=within, turns=turns, on_event=on_event)
         case "both":
-            routed = NarrowedQuestion(query_str=question, within=within, turns=turns, tell=tell)
+            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
             return both_ways(parts.local.answer, parts.brief.answer, routed)
         case mode:
             raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
 
 
-def checked_effort(effort: str | None) -> Effort | None:
-    """The effort; `QuestionError` where there is none of that name."""
+def validate_effort(effort: str | None) -> Effort | None:
+    """Validate the effort level; raises `QuestionError`."""
     match effort:
         case None | "low" | "medium" | "high":
             return effort
     raise QuestionError(f"unknown effort {effort!r}: low, medium or high")
 
 
-def checked(question: str) -> str:
-    """The question without space around it.
+def validate_question(question: str) -> str:
+    """Strip and validate a question.
 
     Raises:
         QuestionError: it is empty, holds no letter and no digit, or is too long.
     """
-    stripped = storable(question).strip()  # a terminal of another encoding sends half characters
+    stripped = sanitise_text(
+        question
+    ).strip()  # a terminal of another encoding sends half characters
     if not any(map(str.isalnum, stripped)):
         raise QuestionError("the question is empty: ask something in words")
     if len(stripped) > MAX_QUESTION_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Settings as data: frozen sections named like the parts they steer; each default stands here only.
+"""Settings: frozen sections, one for each component; every default is defined here.
 
 A profile is a YAML file of the same sections (`configs/` holds some); unknown keys are refused.
 `LOREGRAPH_<SECTION>__<KEY>` in the environment overrides a profile. Secrets come from the
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import SettingsError
-from .profile_files import in_one_line, values_in_force
+from .profile_files import format_validation_error, load_effective_settings
 from .types import Strategy
 
 
@@ -24,7 +24,7 @@ class _Section(BaseModel):
 
 
 class LibrarySettings(_Section):
-    """Where the truth is kept and how long to wait for another writer."""
+    """Library location, and the timeout for another writer."""
 
     lock_timeout_seconds: float = Field(60.0, ge=0)
 
@@ -52,7 +52,7 @@ class IngestSettings(_Section):
 
 
 class ChunkSettings(_Section):
-    """How documents are cut; sizes in tokens of the embedding model's own tokeniser.
+    """Chunking; sizes in tokens of the embedding model's tokeniser.
 
     `auto` lets the type and look of a document decide. With `context_tokens` above 0 each chunk is
     found by its title, headings and the document's lead sentence too, or by a line of the language
@@ -70,7 +70,9 @@ class ChunkSettings(_Section):
 
 
 class EmbeddingSettings(_Section):
-    """`bundled`: MiniLM on onnxruntime; `tfidf`: hashed words; `none`: keyword and graph only.
+    """Embedding model.
+
+    `bundled` (MiniLM on onnxruntime), `tfidf` (hashed words) or `none`.
 
     Prefixes are known by the model's name where they are not given. `dimensions` cuts vectors of a
     model made for it. `fallback` names, in order, what a new library takes where `kind` does not
@@ -93,7 +95,7 @@ class EmbeddingSettings(_Section):
 
 
 class VectorSettings(_Section):
-    """Where near vectors are looked for: in the library itself, or in a store derived from it.
+    """Vector store: the library itself, or an external store derived from it.
 
     A store is given by `url` (a server) or `path` (a local file or folder; not for pgvector).
     """
@@ -132,7 +134,7 @@ class LlmSettings(_Section):
 
 
 class BudgetSettings(_Section):
-    """What calls to language models may cost at most, in tokens and in money; None is no limit.
+    """Limits on LLM cost, in tokens and in money; None means no limit.
 
     `prices` is a YAML file of prices a million tokens, instead of the table that ships. `currency`
     is that of the prices, of `max_cost` and of every cost that is told.
@@ -146,7 +148,7 @@ class BudgetSettings(_Section):
 
 
 class GraphSettings(_Section):
-    """Who reads entities and relations, and the communities built on them.
+    """Entity and relation extraction, and the communities built on them.
 
     `extractor`: `language` costs nothing; `llm` asks the language model, `both` keeps what either
     finds. Where the model gave nothing that can be used, `fill` says who reads meanwhile.
@@ -184,7 +186,7 @@ class GraphSettings(_Section):
 
 
 class RetrieveSettings(_Section):
-    """Local retrieval (the constants of the recipe are documented where they are used)."""
+    """Local retrieval; the constants are documented where they are used."""
 
     top_k: int = Field(10, ge=1)
     fusion: Literal["score", "rrf", "weighted_score", "weighted_rrf"] = "score"
@@ -200,7 +202,7 @@ class RetrieveSettings(_Section):
 
 
 class RerankSettings(_Section):
-    """Who judges the first passages once more.
+    """Reranking of the first passages.
 
     `flag`: a cross-encoder on this machine (extra `rerank`); `endpoint`: a server with
     `POST …/rerank`; `llm`: the language model that answers. `weight` is how much the judge counts
@@ -219,7 +221,7 @@ class RerankSettings(_Section):
 
 
 class RouteSettings(_Section):
-    """Which way a question takes where none was asked for.
+    """Query routing where no mode was requested.
 
     Rules decide where they are `sure` (a confidence, 0.5 to 1). Where they are not, the language
     model that answers is asked, with `by_model` and where there is one; what stays in doubt goes
@@ -232,7 +234,7 @@ class RouteSettings(_Section):
 
 
 class PackSettings(_Section):
-    """How passages are made to fit the window of the language model that answers.
+    """Context packing: fitting passages into the LLM's context window.
 
     `merge` joins neighbouring chunks of a document. `compress` keeps only the sentences that
     matter: by words and meaning (`sentences`), or as the model says (`llm`, a call more); by words
@@ -270,7 +272,7 @@ class AnswerSettings(_Section):
 
 
 class CheckSettings(_Section):
-    """What a language model wrote is checked claim by claim, and what becomes of the rest.
+    """Claim verification of LLM answers, and corrective retrieval.
 
     `citations`: a claim that no cited sentence bears out is kept, flagged in the text, or dropped.
     `min_support`, 0–1, is calibrated (`tests/benchmarks/citations.py`). `by_model`: a model judges
@@ -298,7 +300,7 @@ class CheckSettings(_Section):
 
 
 class OverviewSettings(_Section):
-    """How points for a question about the whole are gathered, and how much that may cost.
+    """Global answers: selection of reports and effort.
 
     `fixed`: the reports of one level; `dynamic`: those rated relevant from the root down; `lazy`:
     chunks tested community by community, no report needed; `drift`: the best reports, then
@@ -310,7 +312,7 @@ class OverviewSettings(_Section):
 
 
 class CacheSettings(_Section):
-    """Where answers are kept, to be given again while the library is as it was.
+    """Answer cache: backend, size and lifetime.
 
     `memory`: in the process, `max_entries` at most; `redis`: in a Redis at `url` (extra `redis`),
     for several processes. `password_variable` names the variable that holds its password.
@@ -324,7 +326,7 @@ class CacheSettings(_Section):
 
 
 class TelemetrySettings(_Section):
-    """Whether questions are told to OpenTelemetry (extra `otel`).
+    """OpenTelemetry export of questions (extra `otel`).
 
     `auto`: where `OTEL_…` variables name an exporter. With `content`, what questions, passages and
     answers say goes out too.
@@ -335,7 +337,7 @@ class TelemetrySettings(_Section):
 
 
 class ServeSettings(_Section):
-    """Where the server listens, whom it lets in, and its limits.
+    """Server: address, access control and limits.
 
     `tokens_file` is `tokens.json` in the library where it is empty. `allowed_hosts` are the names
     that a request may call the server by: its own address alone where it listens on loopback,
@@ -391,19 +393,19 @@ class Settings(_Section):
     def load(
         cls, profile: str | Path | None = None, *, environment: Mapping[str, str] | None = None
     ) -> Settings:
-        """A profile with the environment's overrides on top; no profile means the defaults.
+        """Load a profile with environment overrides; no profile means the defaults.
 
         Raises:
             SettingsError: no such file, not YAML, an unknown key, or a value out of range.
         """
         environment = os.environ if environment is None else environment
         try:
-            return cls.model_validate(values_in_force(profile, environment))
+            return cls.model_validate(load_effective_settings(profile, environment))
         except ValidationError as error:
-            raise SettingsError(in_one_line(error, profile)) from error
+            raise SettingsError(format_validation_error(error, profile)) from error
 
     def serving(self, **values: str | int) -> Settings:
-        """These settings with other values of `serve`.
+        """Return these settings with other values of `serve`.
 
         Raises:
             SettingsError: an unknown key, or a value out of range.
@@ -411,5 +413,5 @@ class Settings(_Section):
         try:
             serve = ServeSettings.model_validate({**self.serve.model_dump(), **values})
         except ValidationError as error:
-            raise SettingsError(in_one_line(error, None)) from error
+            raise SettingsError(format_validation_error(error, None)) from error
         return self.model_copy(update={"serve": serve})

@@ -1,7 +1,7 @@
-"""A question's work in a thread of its own: what it tells comes out as a stream of events.
+"""Event streams of a question that is answered in a thread of its own.
 
 The work may be ahead of whoever reads by so many events and then waits. Whoever stops reading gives
-the work up: its next event, and whatever it waits for, raises `WorkGivenUp` in its thread. Knows
+the work up: its next event, and whatever it waits for, raises `WorkCancelled` in its thread. Knows
 nothing of what the work is.
 """
 
@@ -14,11 +14,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TypeVar
 
 from .events import Event, Listener
-from .given_up import SharedWork, WorkGivenUp
+from .given_up import CancelScope, WorkCancelled
 
 Result = TypeVar("Result")
 AHEAD = 2_048
-"""How many events the work may be ahead: an answer's fit, so that a slow reader holds no model."""
+"""Maximum buffered events; enough for one answer, so a slow reader blocks no model."""
 
 
 class Channel:
@@ -48,7 +48,7 @@ class Channel:
             while len(self._waiting) >= self._ahead and not self._abandoned:
                 self._changed.wait()
             if self._abandoned:
-                raise WorkGivenUp
+                raise WorkCancelled
             self._waiting.append(event)
             self._changed.notify_all()
         self._wake()
@@ -68,7 +68,10 @@ class Channel:
             self._changed.notify_all()
 
     def take(self, *, wait: bool) -> tuple[list[Event], bool]:
-        """What has come, and whether that was all; with `wait` not before there is either."""
+        """Return buffered events and whether the stream ended.
+
+        `wait` blocks until there is either.
+        """
         with self._changed:
             while wait and not self._waiting and not self._ended:
                 self._changed.wait()
@@ -88,7 +91,7 @@ class Channel:
 
 
 def streamed(work: Callable[[Listener], object], *, ahead: int = AHEAD) -> Generator[Event]:
-    """What `work` tells, as it tells it; what it raises is raised after that.
+    """Yield the events of `work` as they happen; its error is raised last.
 
     The work begins when the first event is asked for. Closing the iterator gives it up.
     """
@@ -108,7 +111,7 @@ def streamed(work: Callable[[Listener], object], *, ahead: int = AHEAD) -> Gener
 async def astreamed(
     work: Callable[[Listener], object], *, ahead: int = AHEAD
 ) -> AsyncGenerator[Event]:
-    """As `streamed`, for an event loop, which goes on meanwhile; cancelling gives the work up."""
+    """Stream like `streamed` without blocking the event loop; cancelling stops the work."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
 
     def arrived() -> None:
@@ -134,16 +137,16 @@ async def astreamed(
 
 
 async def awaited(work: Callable[[], Result]) -> Result:
-    """What `work` returns, or raises, while the event loop goes on; cancelling gives it up."""
+    """Return the result of `work` without blocking the event loop; cancelling stops it."""
     results: list[Result] = []
     async for _ in astreamed(lambda _tell: results.append(work())):
         pass  # it tells nothing
     return results[0]
 
 
-def _started(work: Callable[[Listener], object], channel: Channel) -> SharedWork:
-    """The work, begun in a thread that keeps no process from ending."""
-    shared = SharedWork()
+def _started(work: Callable[[Listener], object], channel: Channel) -> CancelScope:
+    """Start the work in a daemon thread."""
+    shared = CancelScope()
 
     def run() -> None:
         try:

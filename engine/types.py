@@ -1,4 +1,4 @@
-"""The values that the product's face gives out. They know nothing of LlamaIndex or databases."""
+"""Public result types; independent of LlamaIndex and of the database."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 EMPTY = "is empty"
-"""How the reason begins of a source in which nothing was wrong, and nothing to read."""
+"""Prefix of the reason for a source that is valid but empty."""
 Mode = Literal["local", "global", "both"]
-"""How an answer came about: from passages, from the whole, or from either, put together."""
+"""Mode of an answer: local passages, global overview, or both combined."""
 Strategy = Literal[
     "auto",
     "recursive",
@@ -27,19 +27,21 @@ Strategy = Literal[
     "parent_child",
     "sentence_window",
 ]
-"""How a document is cut; `auto` lets its type and look decide."""
+"""Chunking strategy; `auto` chooses by format and structure."""
 MetaValue = str | int | float | bool | tuple[str, ...]
 """A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
 Origin = Literal["library", "web"]
-"""Where a passage is from: the library's documents, or a search outside of it, where
-`document_id` is an address and offsets count in what was found there."""
+"""Origin of a passage: the library, or a web search.
+
+Then `document_id` is a URL and offsets count in the fetched text.
+"""
 Shape = Literal["text", "markdown", "code", "transcript"]
-"""How a text is built, whatever file it came in: what marks its parts."""
+"""Structure of a text, independent of its file format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceText:
-    """A document as read: the decoded (PDF, HTML: extracted) text that is stored and cited.
+    """A parsed document: the decoded text that is stored and cited.
 
     `pages` holds the start offset of each page in `text`, the first always 0; empty where the
     format has no pages. `sha256` is of the source's bytes, or of the text where it came as text.
@@ -107,7 +109,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One statement of a written answer: `answer.text[start:end] == text`, without its marks.
+    """A claim of a generated answer: `answer.text[start:end] == text`, without markers.
 
     `citations` are the numbers of those that it rests on. `support` is 0–1, None where it could not
     be compared with its source, as across languages; `supported` is what that was taken for.
@@ -123,7 +125,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What model calls cost. All zero without a language model.
+    """Cost of LLM calls. All zero without a language model.
 
     `cached_tokens` are those among the prompt's that the provider had kept from calls before.
     `kept` counts requests that were answered by what had been answered before, for nothing; `cost`
@@ -150,7 +152,7 @@ class Usage:
         )
 
     def since(self, before: Usage) -> Usage:
-        """What was added after `before`."""
+        """Return the usage added after `before`."""
         return Usage(
             calls=self.calls - before.calls,
             kept=self.kept - before.kept,
@@ -164,7 +166,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortAnswer:
-    """What was asked for, in a word or few: `document_text[start:end] == text`.
+    """Short answer, a few words at most: `document_text[start:end] == text`.
 
     Only *yes* and *no*, and a name of the question that no cited sentence spells out, stand in no
     source: `document_id`, `start` and `end` are then None. `rests_on` are the numbers of the
@@ -182,13 +184,13 @@ class ShortAnswer:
 
     @property
     def is_likely(self) -> bool:
-        """Whether it is likelier right than wrong: only then it is worth a reader's eye."""
+        """Check whether the short answer is more likely right than wrong."""
         return self.confidence >= 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStep:
-    """One stage of an answer: what it did, in a line, its figures, its time and what it cost.
+    """One stage of an answer: summary, figures, seconds and cost.
 
     `input` and `output` are the beginnings of what it took and gave, so that one can see where an
     answer went wrong; empty where the steps around it say it. The costs of all steps together are
@@ -206,7 +208,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a question goes and why, in its language. `confidence` is 0.5 (undecided) to 1.
+    """Route of a question and its reason; `confidence` is 0.5 (undecided) to 1.
 
     `signs` is what the rules went by: what they found, with its weight, above 0 for the whole.
     """
@@ -256,7 +258,7 @@ class Answer:
 
 
 History = Sequence[Turn | Answer]
-"""What was asked and answered before, oldest first."""
+"""Chat history: earlier turns, oldest first."""
 
 
 def is_empty(reason: str) -> bool:
@@ -273,7 +275,7 @@ class SourceFailure:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was just nothing in it."""
+        """Check whether the source was merely empty."""
         return is_empty(self.reason)
 
 
@@ -330,7 +332,7 @@ class IngestReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageUsage:
-    """What one stage costs, or cost: `day` is a UTC date, empty for a forecast.
+    """LLM usage of one stage; `day` is a UTC date, empty for an estimate.
 
     `basis` says where a forecast comes from. `cost`, in `currency`, is None where a model's price
     is not known. `cached_tokens` are those among the prompts' that the provider had kept; no
@@ -352,7 +354,7 @@ class StageUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What adding sources would take: documents and chunks that are new, and each stage's calls.
+    """Cost estimate of an `add`: new documents and chunks, and the calls of each stage.
 
     What `failed` cannot be read and is not counted.
     """

@@ -1,4 +1,4 @@
-"""A knowledge graph over chunks: extraction, resolution, communities, reports, search.
+"""Knowledge graph over chunks: extraction, resolution, communities, reports, search.
 
 A library of its own: models, stores and settings come in by argument, and it never imports
 `engine`. Public names load on first use.

@@ -1,4 +1,4 @@
-"""Relations as arrays: who is joined with whom, how far apart, and by which ways. Pure.
+"""Relations as arrays: neighbours, distances and paths. Pure.
 
 Nodes and relations are numbers here; a relation can be walked both ways. Every order is by weight,
 then by number, so the same graph always gives the same answer.
@@ -21,14 +21,16 @@ Weights = NDArray[np.float64]
 FAR = 127
 """A distance that means: not reached."""
 MOST_STEPS = 5_000
-"""So many beginnings of paths are gone on with; then what has been found is all."""
+"""Maximum partial paths expanded in a path search."""
 MOST_BRANCHES = 32
-"""Of a path's beginning so many next steps are tried, the likeliest: a hub has thousands."""
+"""Maximum next steps tried from a partial path, likeliest first."""
 
 
 @dataclass(frozen=True)
 class Adjacency:
-    """Relations by number: `sources`, `targets` and `weights` have the shape `(relations,)`.
+    """Relations by number.
+
+    `sources`, `targets` and `weights` have the shape `(relations,)`.
 
     For node `n`, `others[starts[n]:starts[n + 1]]` are its neighbours, strongest relation first,
     one for each relation, and `rows` at the same places the relations' numbers.
@@ -45,7 +47,7 @@ class Adjacency:
     def build(
         cls, sources: Numbers, targets: Numbers, weights: Weights, *, nodes: int
     ) -> Adjacency:
-        """The adjacency of these relations between `nodes` nodes."""
+        """Build the adjacency of these relations between `nodes` nodes."""
         count = len(sources)
         here = np.concatenate([sources, targets])
         there = np.concatenate([targets, sources])
@@ -57,17 +59,17 @@ class Adjacency:
 
     @cached_property
     def strengths(self) -> Weights:
-        """What all relations of each node weigh together: `(nodes,)`."""
+        """Return the total relation weight of each node: `(nodes,)`."""
         nodes = len(self.starts) - 1
         out = np.bincount(self.sources, weights=self.weights, minlength=nodes)
         return np.asarray(out + np.bincount(self.targets, weights=self.weights, minlength=nodes))
 
     def relations_of(self, node: int) -> Numbers:
-        """The numbers of a node's relations, strongest first."""
+        """Return a node's relation numbers, strongest first."""
         return self.rows[self.starts[node] : self.starts[node + 1]]
 
     def neighbours(self, node: int) -> dict[int, float]:
-        """The nodes that a node is joined with, and what all relations with each weigh."""
+        """Return a node's neighbours and the summed weight with each."""
         found: defaultdict[int, float] = defaultdict(float)
         part = slice(self.starts[node], self.starts[node + 1])
         weights = self.weights[self.rows[part]]
@@ -76,13 +78,13 @@ class Adjacency:
         return dict(found)
 
     def between(self, one: int, other: int) -> list[int]:
-        """The relations of two nodes with each other, strongest first."""
+        """Return the relations between two nodes, strongest first."""
         small, large = sorted((one, other), key=lambda node: len(self.relations_of(node)))
         part = slice(self.starts[small], self.starts[small + 1])
         return [int(row) for row in self.rows[part][self.others[part] == large]]
 
     def inside(self, nodes: Iterable[int]) -> list[int]:
-        """The relations that have both ends among these nodes, strongest first."""
+        """Return the relations inside these nodes, strongest first."""
         wanted = sorted(set(nodes))
         chosen = np.zeros(len(self.starts) - 1, dtype=bool)
         chosen[wanted] = True
@@ -92,7 +94,7 @@ class Adjacency:
         return [int(row) for row in rows[np.lexsort((rows, -self.weights[rows]))]]
 
     def distances(self, node: int, *, most: int) -> NDArray[np.int8]:
-        """How many relations each node is away, up to `most`; `FAR` for those beyond."""
+        """Return each node's distance in relations, up to `most`; `FAR` beyond."""
         found = np.full(len(self.starts) - 1, FAR, dtype=np.int8)
         found[node] = 0
         edge = np.array([node], dtype=np.int64)
@@ -113,7 +115,9 @@ class Adjacency:
 
 
 def around(graph: Adjacency, node: int, *, hops: int, limit: int) -> list[tuple[int, int]]:
-    """The nodes about one, itself first, as `(node, hops)`: nearest first, then strongest joined.
+    """Return the neighbourhood as `(node, hops)`.
+
+    Itself, then nearest and strongest first.
 
     Strength is what all relations with the nodes one hop nearer weigh. At most `limit` nodes.
     """
@@ -173,7 +177,7 @@ def _next_steps(
     max_hops: int,
     shares: Sequence[float] | Weights,
 ) -> list[tuple[int, float, int]]:
-    """The likeliest steps on: hops in all, cost, node."""
+    """Return the likeliest next steps: total hops, cost, node."""
     here, strengths = path[-1], graph.strengths
     steps = []
     for node, weight in graph.neighbours(here).items():

@@ -18,7 +18,7 @@ SPARSE_SHARE = 0.1
 
 
 def spread(matrix: sparse.csr_array, mass: FloatArray) -> FloatArray:
-    """Pᵀx for `matrix` P (n, m) and `mass` x (n): where mass goes in one step, float32 (m).
+    """Return Pᵀx for `matrix` P (n, m) and `mass` x (n): one walk step, float32 (m).
 
     While few nodes hold any, only their rows are read; the sums are the same to the last bit.
     """
@@ -36,7 +36,7 @@ def walk(
     damping: float = 0.5,
     also: Callable[[FloatArray], FloatArray] | None = None,
 ) -> FloatArray:
-    """`steps` times x ← damping · Pᵀx + (1 − damping) · r, beginning at x = r.
+    """Run `steps` times x ← damping · Pᵀx + (1 − damping) · r, from x = r.
 
     Personalised PageRank (Page et al. 1999; Haveliwala 2002) cut off after a few steps: with
     damping 0.5 what is missing of the limit is 0.5**steps. `matrix` is P, rows summing to one
@@ -60,7 +60,7 @@ def walk(
 
 
 REACH = 3
-"""So many rows to each side may say something of a row."""
+"""Number of neighbouring rows on each side that inform a row."""
 LARGEST_SHARE = 0.25
 _SHRINK_PAIRS = 20
 
@@ -68,7 +68,7 @@ _SHRINK_PAIRS = 20
 def with_neighbours(
     scores: npt.NDArray[np.floating], adjacent: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    """Scores (n, 0–1), each with a share of those near it, so far as these say the same.
+    """Return scores (n, 0–1) with a share of their neighbours', as far as they correlate.
 
     `adjacent` (n − 1) tells which rows go on in the next one. The share of rows at a distance is
     how much the scores of rows so far apart correlate for this question, at most a quarter and no
@@ -95,7 +95,10 @@ def with_neighbours(
 def _agreement(
     values: npt.NDArray[np.float64], connected: npt.NDArray[np.bool_], *, distance: int
 ) -> float:
-    """The correlation of scores `distance` rows apart, where `connected`; towards 0 for few."""
+    """Return the correlation of scores `distance` rows apart where `connected`.
+
+    Shrunk for few.
+    """
     if values.size <= distance:
         return 0.0
     first, second = values[:-distance][connected], values[distance:][connected]

@@ -1,4 +1,4 @@
-"""Communities that stay where they are while the graph under them changes a little.
+"""Incremental communities: stable while the graph changes little.
 
 Clustering anew may move what no change came near, and every community that moved asks for another
 report. Here the communities that were there are kept: who has gone leaves them, who has come joins
@@ -21,7 +21,7 @@ from .errors import GraphInputError
 from .model import Community, content_id
 
 GROWTH = 1.5
-"""A community without parts is divided when it has more than so many times `max_size` members."""
+"""Factor over `max_size` at which a leaf community is divided."""
 
 Edge = tuple[str, str, float]
 Ties = Mapping[str, Mapping[str, float]]
@@ -29,8 +29,8 @@ Ties = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
-    """What is remembered of the last full clustering, and what has happened since.
+class IncrementalState:
+    """State of the last full clustering, and the drift since.
 
     `astray` is how many entities had their strongest tie outside their community then, `moved` how
     many have come, gone or left a community of their own since.
@@ -41,25 +41,25 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchored:
-    """Communities in the order of `communities`, and what to remember for the next time."""
+class IncrementalCommunities:
+    """Communities in the order of `communities`, and the state for the next update."""
 
     communities: tuple[Community, ...]
-    anchor: Anchor
+    anchor: IncrementalState
 
 
-def anchored(
+def update_communities(
     previous: Sequence[Community],
     entity_ids: Collection[str],
     edges: Sequence[Edge],
     *,
-    anchor: Anchor,
+    anchor: IncrementalState,
     max_size: int = 20,
     drift: float = 0.1,
     resolution: float = 1.0,
     seed: int,
-) -> Anchored | None:
-    """The communities that were there, brought up to the graph; None: it is to be clustered anew.
+) -> IncrementalCommunities | None:
+    """Update existing communities to the graph; None if a full clustering is due.
 
     Only communities that lose or gain a member change, and those above them. Newcomers join, level
     by level, the community to which their ties are strongest (as in `communities`, a tie's strength
@@ -76,7 +76,7 @@ def anchored(
         previous: a hierarchy as `communities` or this function gave it; its entities may be gone.
         entity_ids: the entities there are now.
         edges: as in `communities`; each pair once.
-        anchor: of the last time; after a full clustering `Anchor(astray=astray(...))`.
+        anchor: of the last time; after a full clustering `IncrementalState(astray=astray(...))`.
         max_size: as in `communities`.
         drift: the share beyond which everything is to be clustered anew.
         resolution: of the Leiden that divides what has grown too large.
@@ -105,7 +105,9 @@ def anchored(
     stray = astray(found, ties)
     if moved + max(0, stray - anchor.astray) > drift * len(now):
         return None
-    return Anchored(communities=tuple(found), anchor=Anchor(astray=anchor.astray, moved=moved))
+    return IncrementalCommunities(
+        communities=tuple(found), anchor=IncrementalState(astray=anchor.astray, moved=moved)
+    )
 
 
 def _check(edges: Iterable[Edge], known: Collection[str]) -> None:
@@ -120,7 +122,7 @@ def _check(edges: Iterable[Edge], known: Collection[str]) -> None:
 
 
 def strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
-    """How strong the ties of each entity are, both ways; self-loops and zero weights are none."""
+    """Return the tie strength of each entity, both directions, without self-loops."""
     known = [edge for edge in edges if edge[0] != edge[1] and edge[2] > 0]
     total: dict[str, float] = defaultdict(float)
     for source, target, weight in known:
@@ -134,7 +136,7 @@ def strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
 
 
 def astray(hierarchy: Iterable[Community], ties: Ties) -> int:
-    """How many entities have a tie out of their finest community stronger than any within it."""
+    """Count entities whose strongest tie leaves their finest community."""
     home: dict[str, str] = {}
     for community in hierarchy:  # coarser ones come first
         home.update(dict.fromkeys(community.entity_ids, community.id))
@@ -170,7 +172,7 @@ class _Tree:
 
     @classmethod
     def of(cls, hierarchy: Sequence[Community], now: Collection[str]) -> _Tree:
-        """The hierarchy without those who are gone."""
+        """Return the hierarchy without deleted entities."""
         ordered = sorted(hierarchy, key=lambda community: (community.level, community.id))
         nodes: dict[str, _Node] = {}
         tree = cls(nodes=[], home={})
@@ -205,7 +207,7 @@ class _Tree:
                 node = node.parent
 
     def settle(self, came: Collection[str], ties: Ties) -> None:
-        """Place newcomers: first those tied to who is there, then those tied to them, and so on."""
+        """Place new entities: those tied to existing ones first, then those tied to them."""
         waiting = sorted(came)
         while waiting:
             chosen = [(one, self._best(one, ties)) for one in waiting]
@@ -218,7 +220,7 @@ class _Tree:
         self._settle_apart(waiting, ties)
 
     def _best(self, one: str, ties: Ties) -> _Node | None:
-        """The finest community that is reached by following the strongest ties from the top."""
+        """Return the finest community reached by the strongest ties from the top."""
         pull: dict[int, float] = defaultdict(float)
         reached: dict[int, _Node] = {}
         for other, strength in sorted(ties.get(one, {}).items()):
@@ -245,7 +247,7 @@ class _Tree:
             above = above.parent
 
     def _settle_apart(self, waiting: Sequence[str], ties: Ties) -> None:
-        """Newcomers whose ties lead to each other alone: every group is a community of its own."""
+        """Place groups of new entities tied only to each other as communities of their own."""
         left = dict.fromkeys(waiting)
         while left:
             first = next(iter(left))
@@ -259,7 +261,7 @@ class _Tree:
             self._put(_Node(level=0, members=group, has_grown=True))
 
     def tidy(self, max_size: int) -> None:
-        """Let go empty communities, parts of small ones, and a part that is all of the whole."""
+        """Remove empty communities, parts of small ones, and single parts."""
         roots = [node for node in self.nodes if node.parent is None and node.members]
         queue = list(roots)
         for node in queue:
@@ -305,7 +307,7 @@ class _Tree:
             self._put(made[one.id])
 
     def communities(self) -> list[Community]:
-        """The hierarchy as values: by level, larger first, then by members."""
+        """Return the hierarchy as values: by level, larger first, then by members."""
         names = {id(node): tuple(sorted(node.members)) for node in self.nodes}
         ids = {id(node): content_id("c", str(node.level), *names[id(node)]) for node in self.nodes}
         found = [
@@ -321,7 +323,7 @@ class _Tree:
 
 
 def _line(root: _Node) -> Iterator[_Node]:
-    """A community, then all below it."""
+    """Return a community and all below it."""
     yield root
     for part in root.parts:
         yield from _line(part)

@@ -1,4 +1,4 @@
-"""How this package asks a language model: a prompt as a value, and whoever answers it by argument.
+"""Prompts as values, and the LLM callable passed by argument.
 
 Which model answers, what it costs, how often it is tried again and what is kept, others know.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One request. `system` is the same for all requests of a stage: a server can keep it.
+    """LLM request. `system` is constant within a stage, so servers can cache it.
 
     `schema` is the JSON schema of the answer, for endpoints that can hold a model to it; None
     asks for prose. `max_output_tokens` bounds the answer.

@@ -1,4 +1,4 @@
-"""What a derivation has to look at again: all that may differ from what the last one saw.
+"""Change tracking: what a derivation has to recompute.
 
 Names and entities that changed are known from their rows. What else a report depends on is how a
 document is cut into chunks: a sentence in two overlapping chunks counts for the first of them.
@@ -21,8 +21,8 @@ LAYOUTS = "layouts"
 """Key of the state table: the digests, under the version of what is made of them."""
 
 
-def documents_laid_anew(connection: Connection, *, version: str) -> set[str] | None:
-    """The documents whose chunks are others than at the last call, which this one becomes.
+def rechunked_documents(connection: Connection, *, version: str) -> set[str] | None:
+    """Return documents whose chunks changed since the last call, and record the new state.
 
     None: nothing is known of the last time, or it was another `version`.
     """
@@ -50,7 +50,7 @@ def _layouts(connection: Connection) -> dict[str, str]:
 def entities_in(
     connection: Connection, documents: Iterable[str], *, entity_of: Mapping[str, str]
 ) -> set[str]:
-    """The entities that these documents speak of."""
+    """Return the entities mentioned in these documents."""
     keys: set[str] = set()
     for batch in batches(documents):
         inside = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
@@ -60,8 +60,8 @@ def entities_in(
     return {entity_of[key] for key in keys if key in entity_of}
 
 
-def said_anew(connection: Connection, said: Mapping[str, str]) -> set[str]:
-    """The ends of the relations of which something else is `said`, by their ids, than is held."""
+def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> set[str]:
+    """Return the ends of relations whose descriptions changed, by id."""
     table = relations.c
     query = select(table.id, table.description)
     told = connection.execute(query.where(table.description != "")).all()
@@ -78,7 +78,7 @@ def said_anew(connection: Connection, said: Mapping[str, str]) -> set[str]:
 
 
 def entities_of_rows(entity_rows: Difference, name_rows: Difference) -> set[str]:
-    """The entities that came, went or changed, or whose names did; stale ones count as changed.
+    """Return entities added, removed or changed; stale ones count as changed.
 
     The tables' first column is the entity's id, or the name and then the entity's id.
     """
@@ -90,7 +90,7 @@ def entities_of_rows(entity_rows: Difference, name_rows: Difference) -> set[str]
 def communities_of(
     clusters: Iterable[Community], touched: Collection[str], *, fresh: Collection[str]
 ) -> list[Community]:
-    """The communities that are new or have a member that was touched."""
+    """Return communities that are new or have a touched member."""
     return [
         cluster
         for cluster in clusters

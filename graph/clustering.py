@@ -1,4 +1,4 @@
-"""The communities of the graph as it is now: clustered at once, or anchored to those held before.
+"""Community detection: full, or incremental from the stored hierarchy.
 
 Reads what was held before and remembers how far it has drifted since; `communities` and `anchored`
 do the work.
@@ -13,14 +13,14 @@ from typing import Literal
 
 from sqlalchemy import Connection, select
 
-from .anchored import Anchor, anchored, astray, strengths
+from .anchored import IncrementalState, astray, strengths, update_communities
 from .communities import communities as cluster
 from .facts import read_state, write_state
 from .model import Community
 from .schema import communities, members
 
 ANCHOR = "anchor"
-"""Key of the state table: the parameters of the last full clustering and what has moved since."""
+"""Key of the state table: parameters of the last full clustering and the drift since."""
 
 Way = Literal["exact", "anchored"]
 
@@ -36,7 +36,7 @@ def clustered(
     resolution: float,
     seed: int,
 ) -> Sequence[Community]:
-    """The hierarchy of communities, in the order of `communities`.
+    """Return the community hierarchy, in the order of `communities`.
 
     "exact" depends on the graph alone; "anchored" also on what is held from before, and so on the
     order in which documents came.
@@ -44,7 +44,7 @@ def clustered(
     ids = sorted(entity_ids)
     parameters = f"{max_size} {resolution!r} {seed}"
     if way == "anchored" and (anchor := _anchor(connection, parameters)) is not None:
-        kept = anchored(
+        kept = update_communities(
             _held(connection),
             ids,
             edges,
@@ -59,21 +59,21 @@ def clustered(
             return kept.communities
     found = cluster(ids, edges, max_size=max_size, resolution=resolution, seed=seed)
     if way == "anchored":
-        _remember(connection, parameters, Anchor(astray=astray(found, strengths(edges))))
+        _remember(connection, parameters, IncrementalState(astray=astray(found, strengths(edges))))
     elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
     return found
 
 
-def _anchor(connection: Connection, parameters: str) -> Anchor | None:
-    """What is remembered; None where nothing is, or of a clustering with other parameters."""
+def _anchor(connection: Connection, parameters: str) -> IncrementalState | None:
+    """Return the stored state; None if absent or of other parameters."""
     told = json.loads(read_state(connection, ANCHOR) or "{}")
     if told.get("parameters") != parameters:
         return None
-    return Anchor(astray=told["astray"], moved=told["moved"])
+    return IncrementalState(astray=told["astray"], moved=told["moved"])
 
 
-def _remember(connection: Connection, parameters: str, anchor: Anchor) -> None:
+def _remember(connection: Connection, parameters: str, anchor: IncrementalState) -> None:
     told = {"parameters": parameters, "astray": anchor.astray, "moved": anchor.moved}
     write_state(connection, ANCHOR, json.dumps(told))
 

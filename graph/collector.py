@@ -1,4 +1,4 @@
-"""Python's cyclic collector, kept from looking through what is all meant to live on."""
+"""Suspension of Python's cyclic garbage collector during bulk allocation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without_collection() -> Iterator[None]:
-    """Off meanwhile: of many small values, none of them in a cycle, looking for cycles among them
-    over and over costs a third of making them, or more."""
+def gc_paused() -> Iterator[None]:
+    """Pause the cyclic collector.
+
+    Scanning many acyclic values costs a third of their creation or more.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -7,8 +7,6 @@ instead of on all edges. Leiden itself is the compiled core of graspologic, `gra
 
     all edges ─→ components ─→ backbone ─→ Leiden = level 1 ─→ Leiden inside what is too large …
                                               └→ merged along all edges by Leiden = level 0
-
-This module knows nothing of what entities are, of reports, or of where any of this is stored.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int64]
 
 ITERATIONS = 3
-"""Full Leiden cycles a run: the second and third still mend, later ones change nothing."""
+"""Leiden iterations; the second and third still improve, later ones change nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edges:
-    """Undirected edges between node numbers, `a < b`, sorted by (a, b), each pair once."""
+    """Undirected edges between node numbers, `a < b`, sorted by (a, b), unique."""
 
     a: Labels
     b: Labels
@@ -52,7 +50,7 @@ def communities(
     neighbours: int = 3,
     seed: int,
 ) -> list[Community]:
-    """The hierarchy of communities, sorted by level, then larger first, then members.
+    """Return the community hierarchy, sorted by level, then size, then members.
 
     Every entity is in exactly one community of every level (`partition`), children refine their
     parents, and no community reaches over two components of the graph. A community of at most
@@ -89,7 +87,7 @@ def communities(
 
 
 def partition(hierarchy: Iterable[Community], level: int) -> list[Community]:
-    """The communities that divide all entities on `level`, in their given order.
+    """Return the partition of all entities at `level`, in the given order.
 
     These are the ones of that level and, where nothing was split further, the final ones above.
     A level deeper than the hierarchy gives its finest partition.
@@ -100,7 +98,7 @@ def partition(hierarchy: Iterable[Community], level: int) -> list[Community]:
 
 
 def depth(hierarchy: Iterable[Community]) -> int:
-    """How many levels there are; 0 for no communities."""
+    """Return the number of levels; 0 without communities."""
     return max((community.level + 1 for community in hierarchy), default=0)
 
 
@@ -116,7 +114,7 @@ def _check(*, max_size: int, resolution: float, neighbours: int, seed: int) -> N
 
 
 def _numbered(ids: list[str], edges: Sequence[tuple[str, str, float]]) -> _Edges:
-    """The edges by rank of their ends' ids, summed in sorted order so that no other order shows."""
+    """Return edges by rank of their ends' ids, summed in sorted order."""
     import numpy as np
 
     number = {entity_id: index for index, entity_id in enumerate(ids)}
@@ -139,7 +137,7 @@ def _numbered(ids: list[str], edges: Sequence[tuple[str, str, float]]) -> _Edges
 
 
 def _summed(pairs: Labels, weights: NDArray[np.float64], count: int) -> _Edges:
-    """Edges from pair codes `a * count + b`, weights of equal codes summed in the given order."""
+    """Build edges from pair codes `a * count + b`, summing equal codes in order."""
     import numpy as np
 
     codes, place = np.unique(pairs, return_inverse=True)
@@ -150,7 +148,7 @@ def _summed(pairs: Labels, weights: NDArray[np.float64], count: int) -> _Edges:
 def _levels(
     count: int, edges: _Edges, *, max_size: int, neighbours: int, leiden: _Leiden
 ) -> list[Labels]:
-    """Label arrays, coarsest first; each refines the one before, no two are the same partition."""
+    """Return label arrays, coarsest first; each refines the previous, all distinct."""
     components = _components(count, edges)
     backbone = _backbone(count, edges, neighbours)
     fine = _split(_split(components, backbone, max_size=max_size), backbone, max_size=max_size)
@@ -180,7 +178,7 @@ def _components(count: int, edges: _Edges) -> Labels:
 
 
 def _backbone(count: int, edges: _Edges, neighbours: int) -> _Edges:
-    """The edges among the `neighbours` strongest of either end, weighted by their strength.
+    """Return edges among the `neighbours` strongest of either end.
 
     Of equally strong ones those to the lower number stay.
     """
@@ -202,7 +200,7 @@ def _backbone(count: int, edges: _Edges, neighbours: int) -> _Edges:
 def _split(
     labels: Labels, edges: _Edges, *, max_size: int, leiden: _Leiden | None = None
 ) -> Labels:
-    """`labels` with each group above `max_size` divided: by Leiden, or without it by components."""
+    """Divide groups of `labels` above `max_size`, by Leiden or else by components."""
     import numpy as np
 
     sizes = np.bincount(labels)
@@ -223,7 +221,7 @@ def _split(
 def _merged(
     components: Labels, fine: Labels, edges: _Edges, *, max_size: int, leiden: _Leiden
 ) -> Labels:
-    """The groups of `fine` merged by Leiden along all edges, inside components above `max_size`.
+    """Merge groups of `fine` by Leiden inside components above `max_size`.
 
     A group becomes one node. The compiled Leiden drops self-loops, so the weight inside a group
     hangs on it as an edge to a node of its own, which has the same modularity and never leaves.
@@ -256,7 +254,7 @@ def _kept(top: Labels, fine: Labels, max_size: int) -> Labels:
 
 
 def _compact(outer: Labels, inner: Labels) -> Labels:
-    """The partition by both labels, numbered by each group's first member."""
+    """Return the common refinement of both labels, numbered by first member."""
     import numpy as np
 
     codes = outer * (int(inner.max()) + 1) + inner
@@ -268,13 +266,13 @@ def _compact(outer: Labels, inner: Labels) -> Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Leiden:
-    """The compiled Leiden with its parameters; edges in one order and one seed give one result."""
+    """Compiled Leiden with its parameters; deterministic for sorted edges and one seed."""
 
     resolution: float
     seed: int
 
     def groups(self, edges: _Edges) -> tuple[Labels, Labels]:
-        """The nodes of `edges`, ascending, and the group of each."""
+        """Return the nodes of `edges`, ascending, and the group of each."""
         import graspologic_native
         import numpy as np
 

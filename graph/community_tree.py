@@ -1,6 +1,6 @@
-"""The hierarchy of communities as a tree, and which community each chunk is at home in.
+"""Community hierarchy as a tree, and the home community of each chunk.
 
-Pure; knows nothing of reports, questions or storage.
+Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CommunityTree:
 
     @classmethod
     def build(cls, communities: Iterable[Community]) -> CommunityTree:
-        """The tree of these communities, in whatever order they come."""
+        """Build the tree of these communities, in any order."""
         by_id = {community.id: community for community in sorted(communities, key=lambda c: c.id)}
         below: dict[str, list[str]] = defaultdict(list)
         roots: list[str] = []
@@ -38,7 +38,7 @@ class CommunityTree:
         return cls(by_id=by_id, children=children, roots=tuple(roots))
 
     def homes(self, entities: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Chunk id → the finest community that most of the entities named in the chunk belong to.
+        """Map chunk ids to the finest community holding most of their entities.
 
         Ties go to the lower id; a chunk that names no member of any community has no home.
         """
@@ -61,7 +61,7 @@ class CommunityTree:
         return {key: tuple(inside[key]) for key in sorted(inside)}
 
     def line(self, community_id: str) -> list[str]:
-        """A community, its parent, and so on up to a root; nothing for an unknown id."""
+        """Return a community and its ancestors up to a root; empty for an unknown id."""
         found: list[str] = []
         key: str | None = community_id
         while key is not None and key in self.by_id:

@@ -1,8 +1,8 @@
-"""Reports of large communities, put together from the reports of those they are made of.
+"""Composed reports: reports of large communities from their children's.
 
 What thousands of sentences say of a large community has been weighed already where they were read:
 in its parts. So a change costs the small communities that it touches, and for each large one above
-them a look at its parts. Knows nothing of texts or of storage.
+them a look at its parts.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .model import Community, Entity, Finding, Report, content_id
 from .passages import is_near_duplicate, tokens
 
 LARGE = 40
-"""A community of more members that is divided further is told from its parts' reports."""
+"""Size above which a divided community is reported from its children."""
 
 ORDER_COUNTS = 0.8
-"""What a part's next finding counts against the one before it."""
+"""Discount of each further finding of one child."""
 
 SPOKEN_COUNTS = 0.6
-"""What a part counts each time after it has spoken."""
+"""Discount of a child each time it contributed."""
 
 
 def parts_of(communities: Iterable[Community]) -> dict[str, tuple[str, ...]]:
@@ -39,15 +39,15 @@ def parts_of(communities: Iterable[Community]) -> dict[str, tuple[str, ...]]:
 def composed_fingerprint(
     community: Community, parts: Sequence[Report], *, title: str, version: str
 ) -> str:
-    """What a composed report rests on, as a digest."""
+    """Return the digest of what a composed report is based on."""
     rests_on = sorted(part.fingerprint for part in parts)
     return content_id("f", version, community.id, str(community.level), title, *rests_on)
 
 
-def composed_findings(
+def child_findings(
     parts: Sequence[Report], *, most: int, mass: Mapping[str, float]
 ) -> tuple[Finding, ...]:
-    """The best of the parts' findings, each part speaking in turn as much as it weighs.
+    """Select the children's best findings, in turns by weight.
 
     `mass` is each part's weight by community id. A finding in nearly the same words as one that
     was taken is passed over.
@@ -80,7 +80,7 @@ def composed_findings(
 
 
 def most_mentioned(community: Community, entities: Mapping[str, Entity]) -> list[Entity]:
-    """The members, those first that texts name most; a noun phrase counts half."""
+    """Return the members, most mentioned first; a noun phrase counts half."""
     return sorted(
         (entities[entity_id] for entity_id in community.entity_ids),
         key=lambda e: (-e.mention_count * (0.5 if e.type == "CONCEPT" else 1.0), e.name, e.id),

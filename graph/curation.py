@@ -1,4 +1,4 @@
-"""What a user has decided about names, and what all decisions together come to.
+"""User overrides of names, and their combined effect.
 
 Decisions are facts: they stay when documents go and act again when the names come back. A later
 decision beats an earlier one, and all of them beat the rules of `resolve`. Knows no database.
@@ -33,8 +33,8 @@ class Curation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decisions:
-    """What all decisions together come to.
+class Overrides:
+    """Combined effect of all overrides.
 
     `groups` are keys that are one thing, two or more, the one that names it first; `apart` are the
     keys that no rule may join with others; `names` and `types` hold by key (number, text), the
@@ -47,8 +47,8 @@ class Decisions:
     types: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
-def decided(curations: Iterable[Curation]) -> Decisions:
-    """The decisions in the order of their numbers, each on top of the earlier ones."""
+def apply_overrides(curations: Iterable[Curation]) -> Overrides:
+    """Apply overrides in numeric order."""
     group_of: dict[str, list[str]] = {}
     apart: set[str] = set()
     names: dict[str, tuple[int, str]] = {}
@@ -68,17 +68,17 @@ def decided(curations: Iterable[Curation]) -> Decisions:
             case _:
                 raise ValueError(f"no such decision: {curation.action!r}")
     groups = {tuple(group) for group in group_of.values() if len(group) > 1}
-    return Decisions(groups=tuple(sorted(groups)), apart=frozenset(apart), names=names, types=types)
+    return Overrides(groups=tuple(sorted(groups)), apart=frozenset(apart), names=names, types=types)
 
 
 def latest(known: Mapping[str, tuple[int, str]], keys: Iterable[str]) -> str | None:
-    """What the last decision about any of the keys says; None where there is none."""
+    """Return the last override about any of the keys; None without one."""
     found = [known[key] for key in keys if key in known]
     return max(found)[1] if found else None
 
 
 def _join(group_of: dict[str, list[str]], keys: Sequence[str]) -> None:
-    """The groups of all keys become one, that of the first key in front."""
+    """Join the groups of all keys, the first key's in front."""
     group = group_of.setdefault(keys[0], [keys[0]])
     for key in keys[1:]:
         other = group_of.get(key, [key])

@@ -32,7 +32,7 @@ def read_curations(connection: Connection) -> list[Curation]:
 
 
 def next_number(connection: Connection) -> int:
-    """The number of the next decision."""
+    """Return the next override number."""
     highest = connection.execute(select(func.max(curations.c.number))).scalar()
     return int(highest or 0) + 1
 

@@ -45,7 +45,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction, committed or rolled back whole at the end of the outermost block."""
+        """Open a transaction, committed or rolled back at the end of the outermost block."""
         current: Connection | None = getattr(self._local, "connection", None)
         if current is not None:
             yield current
@@ -70,7 +70,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A consistent view, joined by every `read()` inside it on the same thread.
+        """Open a consistent read, shared by nested `read()` calls of the thread.
 
         Inside `write()` it sees what that transaction wrote.
         """

@@ -1,4 +1,4 @@
-"""What a user's decision about names would change, and what the decisions made so far act on.
+"""Effects of a planned override, and what existing ones act on.
 
 A name is looked up by its key, by an entity's id, or by what an entity is called. Nothing is
 written here (see `curation_store`): a plan shows entities before and after, each name with why it
@@ -39,7 +39,7 @@ class NamedEntity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class OverrideEffect:
     """A decision, and the entities that it changes, as they are and as they would be."""
 
     curation: Curation
@@ -48,8 +48,8 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """A decision and what it acts on now: entities by id, and the names that nothing has."""
+class OverrideState:
+    """Override with its present targets: entity ids, and names not found."""
 
     curation: Curation
     entities: tuple[Entity, ...]
@@ -58,8 +58,8 @@ class Standing:
 
 def plan_decision(
     connection: Connection, action: str, *, names: Sequence[str], value: str = ""
-) -> Effect:
-    """What a decision would change.
+) -> OverrideEffect:
+    """Return what an override would change.
 
     Raises:
         GraphInputError: a name that is unknown or means several things, or a decision that would
@@ -82,8 +82,8 @@ def plan_decision(
     return _effect(curation, now, after)
 
 
-def plan_undo(connection: Connection, number: int) -> Effect:
-    """What taking a decision back would change.
+def plan_undo(connection: Connection, number: int) -> OverrideEffect:
+    """Return what undoing an override would change.
 
     Raises:
         GraphInputError: no decision has this number.
@@ -97,7 +97,7 @@ def plan_undo(connection: Connection, number: int) -> Effect:
     return _effect(undone, resolution(connection), resolution(connection, curations=left))
 
 
-def standing_decisions(connection: Connection) -> list[Standing]:
+def standing_decisions(connection: Connection) -> list[OverrideState]:
     """Every decision with what it acts on, the earliest first; reads what is derived."""
     held = read_curations(connection)
     entity_of: dict[str, str] = {}
@@ -110,7 +110,7 @@ def standing_decisions(connection: Connection) -> list[Standing]:
     for curation in held:
         ids = sorted({entity_of[key] for key in curation.keys if key in entity_of})
         found.append(
-            Standing(
+            OverrideState(
                 curation=curation,
                 entities=tuple(known[each] for each in ids if each in known),
                 missing=tuple(key for key in curation.keys if key not in entity_of),
@@ -136,7 +136,7 @@ def find_entities(connection: Connection, query: str = "", *, limit: int) -> lis
 
 
 def _by_id(connection: Connection, ids: Iterable[str]) -> list[NamedEntity]:
-    """The derived entities of these ids, sorted by id."""
+    """Return the derived entities of these ids, sorted by id."""
     reasons: dict[str, dict[str, str]] = defaultdict(dict)
     found: list[NamedEntity] = []
     for batch in batches(ids):
@@ -151,7 +151,7 @@ def _by_id(connection: Connection, ids: Iterable[str]) -> list[NamedEntity]:
 
 
 def find_key(text: str, entities: Iterable[Entity]) -> str:
-    """The key that a text names: itself a known key, an entity's id, or what one is called.
+    """Resolve a text to a name key: a key, an entity id, or a label.
 
     Raises:
         GraphInputError: none, or several; the message names what comes near.
@@ -176,13 +176,13 @@ def find_key(text: str, entities: Iterable[Entity]) -> str:
 
 
 def _own_key(entity: Entity) -> str:
-    """The key that an entity is known by: of all its keys the likeliest to stay its own."""
+    """Return an entity's most stable key."""
     own = (key for key in entity.keys if content_id("e", key) == entity.id)
     return next(own, entity.keys[0])
 
 
 def _suggestions(key: str, owners: dict[str, Entity]) -> list[str]:
-    """What the entities with the most similar keys are called, the likest first."""
+    """Return labels of entities with the most similar keys, best first."""
     from rapidfuzz import fuzz, process
 
     # Words apart from their order; in Chinese, which has no spaces, a part of the name is enough.
@@ -195,7 +195,7 @@ def _suggestions(key: str, owners: dict[str, Entity]) -> list[str]:
 
 
 def _known_type(value: str, entities: Iterable[Entity]) -> str:
-    """The type as entities have it.
+    """Validate an entity type.
 
     Raises:
         GraphInputError: neither one that the library has nor one that it could have by itself.
@@ -229,9 +229,9 @@ def _check(action: str, keys: Sequence[str], *, value: str, entities: Iterable[E
         raise GraphInputError(f"{first.name!r} is a {value} already")
 
 
-def _effect(curation: Curation, now: Resolution, then: Resolution) -> Effect:
+def _effect(curation: Curation, now: Resolution, then: Resolution) -> OverrideEffect:
     before, after = set(now.entities), set(then.entities)
-    return Effect(
+    return OverrideEffect(
         curation=curation,
         before=_explained(before - after, now.merges),
         after=_explained(after - before, then.merges),

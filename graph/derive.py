@@ -15,12 +15,18 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from .changes import communities_of, documents_laid_anew, entities_in, entities_of_rows, said_anew
+from .changes import (
+    communities_of,
+    entities_in,
+    entities_of_rows,
+    rechunked_documents,
+    redescribed_relations,
+)
 from .clustering import Way, clustered
-from .collector import without_collection
+from .collector import gc_paused
 from .composed_reports import parts_of
 from .database import Database
-from .digests import described, things_said
+from .digests import collect_descriptions, described
 from .facts import batches, derived_generation, generation, write_state
 from .judgement_store import forget_judgements
 from .linking import Progress, mark_unlinked, write_links
@@ -44,7 +50,7 @@ from .suspects import derived_without_suspects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeriveOptions:
-    """What the derived rows depend on besides the facts.
+    """Options of the derived rows besides the facts.
 
     With `communities` "anchored" they also depend on the order in which documents came: communities
     stay as they were (see `anchored`) until more than `drift`, a share of all entities, has moved.
@@ -59,7 +65,7 @@ class DeriveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """How much there is, and how much of it had to be written."""
+    """Counts of derived rows, and how many were written."""
 
     entities: int = 0
     relations: int = 0
@@ -70,7 +76,7 @@ class Derived:
 
 
 def is_fresh(database: Database) -> bool:
-    """Whether the derived rows rest on the facts as they are now."""
+    """Check whether derived rows are current."""
     with database.read() as connection:
         return derived_generation(connection) == generation(connection)
 
@@ -78,7 +84,7 @@ def is_fresh(database: Database) -> bool:
 def derive(
     database: Database, *, options: DeriveOptions, progress: Progress | None = None
 ) -> Derived:
-    """Bring every derived row up to the facts, in one transaction; nothing to do is free.
+    """Derive every row from the facts in one transaction; free if current.
 
     Args:
         database: where facts are read and derived rows written.
@@ -88,7 +94,7 @@ def derive(
     if is_fresh(database):  # without waiting for whoever writes
         return Derived()
     report = progress or (lambda _stage, _done, _total: None)
-    with database.write() as connection, without_collection():
+    with database.write() as connection, gc_paused():
         if derived_generation(connection) == generation(connection):
             return Derived()
         return derived_without_suspects(connection, lambda: _derive(connection, options, report))
@@ -96,12 +102,12 @@ def derive(
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
     current = generation(connection)
-    laid_anew = documents_laid_anew(connection, version=FORMAT)
+    laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
     named = resolution(connection)
     forget_judgements(connection, {name.key for name in named.names})
     entity_of = {merge.key: merge.entity_id for merge in named.merges}
-    said = described(connection, things_said(connection, named.entities, entity_of))
+    said = described(connection, collect_descriptions(connection, named.entities, entity_of))
     found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
     entity_rows = _write_entities(connection, found)
     name_rows = _write_names(connection, named.names, named.merges)
@@ -109,7 +115,7 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     if laid_anew is not None:
         touched = entities_of_rows(entity_rows, name_rows)
         touched |= entities_in(connection, laid_anew, entity_of=entity_of)
-        touched |= said_anew(connection, said)
+        touched |= redescribed_relations(connection, said)
     report("link", 0, 1)
     write_links(connection, report)
     related = stated_relations(connection, entity_of, said=said, only=touched)
@@ -196,7 +202,7 @@ def _kind(name: Name) -> str:
 
 
 def _write_communities(connection: Connection, found: Sequence[Community]) -> tuple[set[str], int]:
-    """The ids of communities that were not there before, and how many rows changed.
+    """Write communities; return new ids and the number of changed rows.
 
     A community's id comes from its members: those of one that was there before are there, too.
     """
@@ -225,7 +231,7 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
 def _report_anew(
     connection: Connection, resting_on: ReportInput, *, before: Sequence[Report]
 ) -> tuple[Difference, int]:
-    """Rewrite the reports that may be others; the rows that are, and how many had to be written."""
+    """Rewrite possibly changed reports; return rows and the number written."""
     previous = {one.fingerprint: one for one in before}
     values = write_reports(resting_on, previous=previous)
     rows = _write_reports(connection, values, again=[one.id for one in resting_on.communities])
@@ -235,7 +241,7 @@ def _report_anew(
 def _write_reports(
     connection: Connection, values: Sequence[Report], *, again: Collection[str]
 ) -> Difference:
-    """Make these the reports of the communities `again`; what models wrote for others goes."""
+    """Store the reports of the communities `again`; written reports of others are deleted."""
     rows = [
         {
             "community_id": value.community_id,

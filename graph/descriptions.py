@@ -1,4 +1,4 @@
-"""What several chunks say of one thing, as one text.
+"""Merging of descriptions from several chunks.
 
 A pure function of the set of descriptions: the order in which chunks came changes nothing.
 """
@@ -13,11 +13,11 @@ from .sentences import sentence_spans
 
 MAX_CHARACTERS = 600
 _MOST = 200
-"""Sentences that are compared with each other; of a thing that more is said of, the first ones."""
+"""Maximum sentences compared with each other; the first ones are used."""
 
 
 def combined(texts: Iterable[str]) -> str:
-    """The distinct sentences of all descriptions, as many as `MAX_CHARACTERS` hold.
+    """Join distinct sentences of all descriptions up to `MAX_CHARACTERS`.
 
     What more descriptions say goes first, then what is longer, then by text; of near-duplicates
     the first stays. A single sentence that is longer than all that is cut at a word.
@@ -35,12 +35,12 @@ def combined(texts: Iterable[str]) -> str:
 
 
 def is_too_much(texts: Iterable[str]) -> bool:
-    """Whether `combined` leaves something out that is said: a summary would hold more."""
+    """Check whether `combined` drops text, so that a summary would help."""
     return len(" ".join(distinct_sentences(texts))) > MAX_CHARACTERS
 
 
 def distinct_sentences(texts: Iterable[str]) -> list[str]:
-    """The sentences of all descriptions, best first, near-duplicates dropped."""
+    """Return the distinct sentences of all descriptions, best first."""
     counts: Counter[str] = Counter()
     for text in texts:
         plain = " ".join(text.split())
@@ -57,6 +57,6 @@ def distinct_sentences(texts: Iterable[str]) -> list[str]:
 
 
 def _cut(sentence: str) -> str:
-    """The beginning of a sentence, whole words where it has any."""
+    """Truncate a sentence at a word border."""
     short = sentence[: MAX_CHARACTERS - 1]
     return f"{short.rsplit(' ', 1)[0] if ' ' in short[MAX_CHARACTERS // 2 :] else short}…"

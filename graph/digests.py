@@ -1,4 +1,4 @@
-"""What is said of each entity and relation in all chunks, and the one text that stands for it.
+"""Collected descriptions of entities and relations, and their summaries.
 
 That text is a model's summary where one is kept of exactly this, else what is said, put together.
 A summary goes as soon as something else is said: none outlives what it was made of.
@@ -20,7 +20,7 @@ from .schema import descriptions, digests, statements
 from .summarise_descriptions import Described, to_summarise
 
 
-def things_said(
+def collect_descriptions(
     connection: Connection, entities: Sequence[Entity], entity_of: Mapping[str, str]
 ) -> list[Described]:
     """Every entity and relation of which something is said, sorted by id."""
@@ -48,7 +48,7 @@ def things_said(
 
 
 def described(connection: Connection, things: Iterable[Described]) -> dict[str, str]:
-    """The text that stands for each thing, by id; summaries of anything else are deleted."""
+    """Return the description of each item by id; outdated summaries are deleted."""
     values = list(things)
     held = _read(connection)
     if not held:
@@ -62,20 +62,20 @@ def described(connection: Connection, things: Iterable[Described]) -> dict[str, 
     }
 
 
-def pending_things(connection: Connection) -> list[Described]:
-    """What more is said of than fits and no summary is kept of, sorted by id."""
+def pending_descriptions(connection: Connection) -> list[Described]:
+    """Return items with more text than fits and no summary, sorted by id."""
     now = resolution(connection)
     entity_of = {merge.key: merge.entity_id for merge in now.merges}
     held = _read(connection)
     long = [
         thing
-        for thing in things_said(connection, now.entities, entity_of)
+        for thing in collect_descriptions(connection, now.entities, entity_of)
         if sum(len(text) + 1 for text in thing.texts) > MAX_CHARACTERS
     ]
     return to_summarise([thing for thing in long if thing.fingerprint not in held])
 
 
-def put_digests(
+def save_summaries(
     connection: Connection,
     things: Iterable[Described],
     texts: Mapping[str, str],

@@ -1,4 +1,4 @@
-"""The pairs of names in doubt that nobody judged, out of the database, and verdicts into it.
+"""Storage of uncertain name pairs and their verdicts.
 
 How a model is asked about them is `judge_names`' business; who asks it, and what that costs, others
 know.
@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import Connection, select
 
-from .curation import decided
+from .curation import apply_overrides
 from .curation_store import read_curations
 from .facts import batches, raise_generation
-from .judge_names import SAME, Judgement, NamedThing, NameQuestion
+from .judge_names import SAME, Judgement, NamedThing, PairQuestion
 from .judgement_store import put_judgements, read_judgements
 from .model import Entity, Name
 from .name_facts import read_neighbours, resolution
@@ -25,10 +25,10 @@ from .sentences import sentence_spans
 from .similar_names import Embed, SimilarPair, similar_pairs
 
 
-def pending_questions(
+def uncertain_pairs(
     connection: Connection, *, limit: int, embed: Embed | None = None
-) -> list[NameQuestion]:
-    """The pairs in doubt, the most alike first; of two entities only one pair of their names."""
+) -> list[PairQuestion]:
+    """Return unjudged pairs, most similar first, one per pair of entities."""
     now = resolution(connection)
     profiles = {name.key: profile_of(name) for name in now.names}
     pairs = similar_pairs(profiles, neighbours=read_neighbours(connection), embed=embed)
@@ -46,7 +46,7 @@ def pending_questions(
     known = {name.key: name for name in now.names}
     context = _contexts(connection, {key for p in chosen for key in (p.first, p.second)})
     return [
-        NameQuestion(
+        PairQuestion(
             first=_thing(known[pair.first], entity_of[pair.first], context),
             second=_thing(known[pair.second], entity_of[pair.second], context),
         )
@@ -54,8 +54,8 @@ def pending_questions(
     ]
 
 
-def keep_judgements(connection: Connection, judgements: Iterable[Judgement]) -> int:
-    """Keep verdicts; how many say that two names are one thing, which raises the generation.
+def save_verdicts(connection: Connection, judgements: Iterable[Judgement]) -> int:
+    """Store verdicts; return how many merge names, which raises the generation.
 
     Those of names that went while the model was thinking are left out.
     """
@@ -93,8 +93,8 @@ def _settled(connection: Connection, entity_of: Mapping[str, Entity]) -> set[fro
 
 
 def _split_off(connection: Connection, entity_of: Mapping[str, Entity]) -> set[str]:
-    """Ids of the entities that a user keeps apart from others: nothing is asked about them."""
-    apart = decided(read_curations(connection)).apart
+    """Return ids of entities that a user keeps apart."""
+    apart = apply_overrides(read_curations(connection)).apart
     return {entity_of[key].id for key in apart if key in entity_of}
 
 
@@ -108,7 +108,7 @@ def _thing(name: Name, entity: Entity, context: Mapping[str, str]) -> NamedThing
 
 
 def _contexts(connection: Connection, keys: Collection[str]) -> dict[str, str]:
-    """A line about each name: what a model said of it, else the first sentence that names it."""
+    """Return a context line for each name: a description, else its first sentence."""
     found: dict[str, str] = {}
     places: defaultdict[str, dict[str, int]] = defaultdict(dict)
     placed_keys: set[str] = set()
@@ -131,7 +131,7 @@ def _contexts(connection: Connection, keys: Collection[str]) -> dict[str, str]:
 
 
 def _sentence_at(text: str, offset: int) -> str:
-    """The sentence around an offset."""
+    """Return the sentence around an offset."""
     for start, end in sentence_spans(text):
         if start <= offset < end:
             return text[start:end]

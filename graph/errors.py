@@ -1,4 +1,4 @@
-"""What can go wrong inside `graph`.
+"""Exception tree of `graph`.
 
 GraphError
 └── GraphInputError    an argument that cannot be used, named in the message

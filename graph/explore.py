@@ -1,5 +1,4 @@
-"""Looking around in a graph: entities by name, what is known of one, what lies about it and between
-two.
+"""Graph exploration: entity search, details, neighbourhoods and paths.
 
 Reads; what may be seen is decided before (`seen`), communities are in `explore_communities`.
 """
@@ -20,34 +19,34 @@ from .explored import (
     EntityDetail,
     EntityList,
     EntityPath,
+    EntityView,
     NameReason,
     Neighbour,
     Neighbourhood,
-    SeenEntity,
-    SeenRelation,
+    RelationView,
 )
 from .facts import batches
 from .names import name_key
 from .quotes import (
     PageOf,
-    Said,
+    QuotedStatement,
     description_of,
+    mention_sentences,
     quotes,
     said_of_relations,
-    sentences_that_name,
 )
 from .relating import Ends
 from .schema import names, relations
-from .seen import SeenGraph
+from .seen import VisibleGraph
 
 SUGGESTIONS = 4
 EDGES_PER_NODE = 4
 """A neighbourhood shows so many relations for each of its nodes at most."""
 CONCEPT_SHARE = 0.5
-"""A noun phrase counts half as a place to pass through: "film director" joins whom it likes."""
+"""Weight of a concept as an intermediate node; generic phrases connect anything."""
 _LIKE_ENOUGH = 70
 _CALLED_LIKE_IT = 200
-"""How many names that are only spelt alike are listed at most."""
+"""Maximum names listed for similar spelling alone."""
 
 
 class Explorer:
@@ -59,7 +58,7 @@ class Explorer:
         page_of: on which page an offset of a document lies.
     """
 
-    def __init__(self, connection: Connection, seen: SeenGraph, *, page_of: PageOf) -> None:
+    def __init__(self, connection: Connection, seen: VisibleGraph, *, page_of: PageOf) -> None:
         self._connection = connection
         self._seen = seen
         self._page_of = page_of
@@ -73,7 +72,7 @@ class Explorer:
         offset: int,
         after: str = "",
     ) -> EntityList:
-        """The entities that a query finds, the most mentioned first; what is called so, in front.
+        """Search entities, most mentioned first; exact names in front.
 
         A query finds what has a name that contains it; where nothing has, names spelt much like it.
         """
@@ -96,12 +95,12 @@ class Explorer:
         evidences: int,
         limit: int,
     ) -> EntityDetail:
-        """All that is known of an entity, with `evidences` sentences each and `limit` relations."""
+        """Return an entity with `evidences` sentences each and `limit` relations."""
         number = self.number(name)
         entity = self._seen.entities[number]
         listed = self.entity_at(number)
         rows = self._seen.adjacency.relations_of(number).tolist()
-        places = sentences_that_name(
+        places = mention_sentences(
             self._connection, entity.keys, documents=self._seen.documents, limit=evidences
         )
         told = quotes(self._connection, places, page_of=self._page_of)
@@ -122,7 +121,7 @@ class Explorer:
         )
 
     def neighbourhood(self, name: str, *, hops: int, limit: int, evidences: int) -> Neighbourhood:
-        """What lies about an entity, `limit` nodes at most."""
+        """Return the neighbourhood of an entity, at most `limit` nodes."""
         graph, start = self._seen.adjacency, self.number(name)
         found = around(graph, start, hops=hops, limit=limit)
         rows = graph.inside(node for node, _ in found)[: EDGES_PER_NODE * limit]
@@ -150,7 +149,7 @@ class Explorer:
         )
 
     def number(self, name: str) -> int:
-        """The entity that a text names: by its id, one of its names, or what it is called.
+        """Resolve a text to an entity number: by id, name or label.
 
         Raises:
             NameUnknown: none that is seen, or several; the message names what comes near.
@@ -173,10 +172,10 @@ class Explorer:
         advice = f"; near it are {likest}" if likest else ""
         raise NameUnknown(f"nothing here has the name {name!r}{advice}")
 
-    def entity_at(self, number: int) -> SeenEntity:
-        """An entity as it is listed."""
+    def entity_at(self, number: int) -> EntityView:
+        """Return an entity as listed."""
         entity = self._seen.entities[number]
-        return SeenEntity(
+        return EntityView(
             id=entity.id,
             name=entity.name,
             type=entity.type,
@@ -204,7 +203,7 @@ class Explorer:
         return [CONCEPT_SHARE if kind == "CONCEPT" else 1.0 for kind in kinds]
 
     def _matching(self, query: str) -> Sequence[int]:
-        """The numbers of the entities that a query finds, best first."""
+        """Return numbers of entities matching a query, best first."""
         seen, folded = self._seen, " ".join(query.split()).casefold()
         if not folded:
             return seen.ranked
@@ -251,7 +250,7 @@ class Explorer:
             self._connection, entity.keys, id=entity.id, name=entity.name, documents=documents
         )
 
-    def _relations(self, rows: Sequence[int], *, evidences: int) -> tuple[SeenRelation, ...]:
+    def _relations(self, rows: Sequence[int], *, evidences: int) -> tuple[RelationView, ...]:
         """Relations by number, in their order, each with up to so many sentences."""
         ends = {row: self._seen.ends(row) for row in rows}
         said = self._said(ends.values())
@@ -262,10 +261,10 @@ class Explorer:
         found = []
         for row in rows:
             source, predicate, target = ends[row]
-            known = said.get(ends[row], Said(places=[], descriptions=[]))
+            known = said.get(ends[row], QuotedStatement(places=[], descriptions=[]))
             relation_id = self._seen.relation_id(row)
             found.append(
-                SeenRelation(
+                RelationView(
                     id=relation_id,
                     source=source,
                     source_name=self._name(source),
@@ -285,7 +284,7 @@ class Explorer:
     def _name(self, entity_id: str) -> str:
         return self._seen.entities[self._seen.number_of[entity_id]].name
 
-    def _said(self, wanted: Iterable[Ends]) -> dict[Ends, Said]:
+    def _said(self, wanted: Iterable[Ends]) -> dict[Ends, QuotedStatement]:
         seen, some = self._seen, frozenset(wanted)
         ids = {end for ends in some for end in (ends[0], ends[2])}
         keys = {key for one in ids for key in seen.entities[seen.number_of[one]].keys}

@@ -19,8 +19,8 @@ from .explored import (
     CommunityDetail,
     CommunityList,
     CommunityName,
+    EntityView,
     SeenCommunity,
-    SeenEntity,
     SeenFinding,
 )
 from .facts import batches
@@ -28,7 +28,7 @@ from .model import Community, Report
 from .quotes import PageOf, quotes
 from .read import derived_reports, read_communities, read_reports
 from .schema import chunks
-from .seen import SeenGraph
+from .seen import VisibleGraph
 
 LEAST_ENTITIES = 2
 """One entity alone is no community to look at."""
@@ -37,7 +37,9 @@ TITLE_NAMES = 3
 
 @dataclass(frozen=True)
 class SeenCommunities:
-    """Communities by id, coarsest level first, then the weightiest; reports by community.
+    """Visible communities by id, coarsest level first, then by weight.
+
+    Reports by community.
 
     `unrated` are those of which something is hidden, or nothing reported.
     """
@@ -49,7 +51,7 @@ class SeenCommunities:
     of_entity: Mapping[int, tuple[str, ...]]
 
     def page(self, *, level: int | None, limit: int, offset: int, after: str = "") -> CommunityList:
-        """A part of the communities of one level, or of all: after an id, else at a number."""
+        """Return a page of communities, of one level or all: after an id, else a position."""
         found = [one for one in self.listed.values() if level is None or one.level == level]
         last = self.listed.get(after)
         begin = found.index(last) + 1 if last is not None and last in found else offset
@@ -68,7 +70,7 @@ class SeenCommunities:
         )
 
     def named(self, wanted: str) -> SeenCommunity:
-        """The community of an id, of a number in the list of all (from 1), or of a title.
+        """Resolve an id, a number in the whole list (from 1) or a title.
 
         Raises:
             NameUnknown: there is none that is seen.
@@ -93,8 +95,8 @@ class SeenCommunities:
         )
 
 
-def read_seen_communities(connection: Connection, seen: SeenGraph) -> SeenCommunities:
-    """The communities of what is seen."""
+def read_seen_communities(connection: Connection, seen: VisibleGraph) -> SeenCommunities:
+    """Read the communities of the visible graph."""
     parts = _parts(read_communities(connection), seen)
     reports, unrated = _reports(connection, seen, parts)
     below: defaultdict[str, list[str]] = defaultdict(list)
@@ -134,10 +136,12 @@ def community_detail(
     wanted: str,
     *,
     page_of: PageOf,
-    entity_at: Callable[[int], SeenEntity],
+    entity_at: Callable[[int], EntityView],
     limit: int,
 ) -> CommunityDetail:
-    """A community with its report and its first `limit` entities; `wanted` as of `named`.
+    """Return a community with its report and first `limit` entities.
+
+    `wanted` as of `named`.
 
     Raises:
         NameUnknown: there is no such community that is seen.
@@ -178,7 +182,7 @@ class _Part(NamedTuple):
     is_whole: bool
 
 
-def _parts(communities: Sequence[Community], seen: SeenGraph) -> dict[str, _Part]:
+def _parts(communities: Sequence[Community], seen: VisibleGraph) -> dict[str, _Part]:
     strengths = seen.adjacency.strengths.tolist()
     found: dict[str, _Part] = {}
     for community in communities:
@@ -194,9 +198,9 @@ def _parts(communities: Sequence[Community], seen: SeenGraph) -> dict[str, _Part
 
 
 def _reports(
-    connection: Connection, seen: SeenGraph, parts: Mapping[str, _Part]
+    connection: Connection, seen: VisibleGraph, parts: Mapping[str, _Part]
 ) -> tuple[dict[str, Report], frozenset[str]]:
-    """A report for each community, and the communities whose report is not the whole of it."""
+    """Return a report for each community, and communities with partial reports."""
     known = {report.community_id: report for report in read_reports(connection)}
     unrated = parts.keys() - known.keys()
     if seen.documents is not None:
@@ -224,11 +228,11 @@ def _no_report(community: Community) -> Report:
 
 def _admitted(
     connection: Connection,
-    seen: SeenGraph,
+    seen: VisibleGraph,
     reports: Mapping[str, Report],
     parts: Mapping[str, _Part],
 ) -> tuple[dict[str, Report], set[str]]:
-    """The reports as sentences of the seen documents; untitled where that is not all of them."""
+    """Restrict reports to visible documents; untitled if partial."""
     plain = {report.fingerprint: report for report in derived_reports(connection)}
     held = _seen_chunks(connection, seen.documents or ())
     found: dict[str, Report] = {}

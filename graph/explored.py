@@ -1,4 +1,4 @@
-"""What looking around in a graph gives out: frozen values with the sentences that they rest on.
+"""Results of graph exploration: frozen values with their evidence.
 
 Offsets here are offsets into the **document's** text. Every collection has an order that says
 something: strongest, nearest or first in the text.
@@ -23,7 +23,7 @@ class SourceQuote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenEntity:
+class EntityView:
     """A thing as it is listed; `weight` is what all its relations weigh together."""
 
     id: str
@@ -37,15 +37,15 @@ class SeenEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityList:
-    """A part of a list of entities from `begin` on; `total` is how long the whole list is."""
+    """Page of entities from `begin`; `total` counts all."""
 
-    items: tuple[SeenEntity, ...]
+    items: tuple[EntityView, ...]
     total: int
     begin: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenRelation:
+class RelationView:
     """A relation between two entities, from `source` to `target` (ids).
 
     `evidence` holds some of the sentences that state it, `evidence_count` says how many there are.
@@ -65,7 +65,7 @@ class SeenRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameReason:
-    """One of an entity's names (its key), and why it is a name of this and nothing else.
+    """Name key of an entity, and the reason it belongs there.
 
     The reason is empty where it could rest on documents that may not be seen.
     """
@@ -102,7 +102,7 @@ class EntityDetail:
     document_count: int
     weight: float
     evidence: tuple[SourceQuote, ...]
-    relations: tuple[SeenRelation, ...]
+    relations: tuple[RelationView, ...]
     relation_count: int
     communities: tuple[CommunityName, ...]
 
@@ -122,25 +122,25 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """What lies about an entity: nodes nearest first (itself in front), then strongest joined.
+    """Neighbourhood: nodes nearest first (the entity in front), then strongest.
 
     `edges` are the relations among the nodes, strongest first.
     """
 
     entity: str
     nodes: tuple[Neighbour, ...]
-    edges: tuple[SeenRelation, ...]
+    edges: tuple[RelationView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityPath:
-    """A way from one entity to another: `edges[i]` joins `nodes[i]` and `nodes[i + 1]`.
+    """Path between entities: `edges[i]` joins `nodes[i]` and `nodes[i + 1]`.
 
     An edge is the strongest relation of the two, in whichever direction it is stated.
     """
 
-    nodes: tuple[SeenEntity, ...]
-    edges: tuple[SeenRelation, ...]
+    nodes: tuple[EntityView, ...]
+    edges: tuple[RelationView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ class SeenCommunity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunityList:
-    """A part of a list of communities from `begin` on; `total` is how long the whole list is.
+    """Page of communities from `begin`; `total` counts all.
 
     `levels` is how many levels there are in all.
     """
@@ -183,7 +183,9 @@ class SeenFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommunityDetail:
-    """A community with its report; `entities` are its members, strongest first, `size` their count.
+    """Community with its report.
+
+    `entities` are members, strongest first, `size` their count.
 
     `rating` is 0–10, how much of the whole rests on it, and None where not all of it is seen;
     `written_by` names the language model that wrote the report, if one did.
@@ -197,7 +199,7 @@ class CommunityDetail:
     rating_reason: str
     written_by: str
     findings: tuple[SeenFinding, ...]
-    entities: tuple[SeenEntity, ...]
+    entities: tuple[EntityView, ...]
     size: int
     weight: float
     parent: CommunityName | None

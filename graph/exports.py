@@ -1,7 +1,7 @@
 """The graph as files for other programs: GraphML and JSON.
 
 Equal graphs give equal bytes: everything is sorted. Chunk texts stay out; evidences name their
-chunk and span. Knows nothing of where the graph comes from or goes to.
+chunk and span.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ILLEGAL_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 def to_json(export: GraphExport) -> str:
-    """The whole graph as one JSON object, a record a line, keys sorted, characters as they are.
+    """Export the graph as one JSON object, a record per line, keys sorted, unescaped.
 
     `chunks` says of what evidences refer to in which document, under which title and where it
     stands, not what it says.
@@ -62,7 +62,7 @@ def to_json(export: GraphExport) -> str:
 
 
 def to_graphml(export: GraphExport) -> str:
-    """A directed multigraph as networkx writes it, for Gephi, yEd, Cytoscape and the like.
+    """Export a directed multigraph by networkx, for Gephi, yEd and Cytoscape.
 
     A node carries its name, type, aliases, description, counts and, for each level, its community's
     id and report title; an edge its predicate, description, weight and evidences
@@ -130,5 +130,5 @@ def _clean(text: str) -> str:
 
 
 def _without_surrogates(text: str) -> str:
-    """Lone surrogates as JSON escapes: they have no UTF-8 form, and the text must be writable."""
+    """Escape lone surrogates, which have no UTF-8 form."""
     return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -41,25 +41,25 @@ T = TypeVar("T")
 
 
 def text_sha(text: str) -> str:
-    """The content hash under which an extraction is found again."""
+    """Return the content hash that identifies an extraction's text."""
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
 
 
 def batches(values: Iterable[str]) -> Iterator[list[str]]:
-    """The distinct values, sorted, in lists short enough for one IN clause."""
+    """Split distinct sorted values into lists that fit an IN clause."""
     ordered = sorted(set(values))
     for start in range(0, len(ordered), _BATCH):
         yield ordered[start : start + _BATCH]
 
 
 def title_key(title: str) -> str:
-    """The name that a title is; empty for headings such as "Introduction"."""
+    """Return the name of a title; empty for headings such as "Introduction"."""
     key = name_key(title)
     return "" if is_generic(key) else key
 
 
 def read_state(connection: Connection, key: str) -> str | None:
-    """A value of the state table."""
+    """Read a value of the state table."""
     return connection.execute(select(state.c.value).where(state.c.key == key)).scalar()
 
 
@@ -70,27 +70,27 @@ def write_state(connection: Connection, key: str, value: str) -> None:
 
 
 def generation(connection: Connection) -> int:
-    """How often facts changed."""
+    """Return the generation of the facts."""
     return int(read_state(connection, "generation") or 0)
 
 
 def raise_generation(connection: Connection) -> None:
-    """What was made of the facts so far is of an older generation."""
+    """Raise the generation; everything derived so far is outdated."""
     write_state(connection, "generation", str(generation(connection) + 1))
 
 
 def derived_generation(connection: Connection) -> int:
-    """The generation that the derived rows rest on; -1 before the first time."""
+    """Return the generation of the derived rows; -1 before the first."""
     return int(read_state(connection, "derived") or -1)
 
 
 def derived_stamp(connection: Connection) -> str:
-    """Changes whenever facts or derived rows do: what was read under one stamp is one picture."""
+    """Return a stamp that changes with facts and derived rows."""
     return f"{generation(connection)}.{derived_generation(connection)}"
 
 
 def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
-    """Store chunks; one known by its id is left as it is, or replaced with all that it said.
+    """Store chunks; a changed one replaces its id with all its facts.
 
     Of two values with one id the last counts.
     """
@@ -120,7 +120,7 @@ def put_extractions(
         done = update(chunks).where(chunks.c.id.in_(batch))
         connection.execute(done.values(extractor=extractor, linked=False))
     found = [(chunk_id, extractions[chunk_id]) for chunk_id in sorted(extractions)]
-    mention_rows = [_row(chunk_id, m) for chunk_id, e in found for m in one_a_place(e.mentions)]
+    mention_rows = [_row(chunk_id, m) for chunk_id, e in found for m in unique_per_span(e.mentions)]
     statement_rows = [_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
     for table, rows in (
         (mentions, mention_rows),
@@ -152,7 +152,7 @@ def delete_facts_of(connection: Connection, chunk_ids: Collection[str], *, extra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadChunk:
-    """A chunk that has still to be read; `reader` is the extractor that read it meanwhile."""
+    """Chunk still to be read; `reader` is the extractor that read it meanwhile."""
 
     id: str
     document_id: str
@@ -197,8 +197,8 @@ def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:
         connection.execute(insert(pending), rows)
 
 
-def one_a_place(found: Iterable[Mention]) -> list[Mention]:
-    """Sorted, without repeats: of mentions of one name in one place the one whose type says most.
+def unique_per_span(found: Iterable[Mention]) -> list[Mention]:
+    """Sort mentions; keep the most specific type of one name at one place.
 
     On equal terms the first counts.
     """
@@ -215,7 +215,7 @@ def _says(mention: Mention) -> int:
 
 
 def delete_document(connection: Connection, document_id: str) -> int:
-    """Remove a document's chunks and all that was read from them; how many chunks there were."""
+    """Delete a document's chunks and facts; return the number of chunks."""
     inside = select(chunks.c.id).where(chunks.c.document_id == document_id)
     return delete_chunks(connection, connection.execute(inside).scalars().all())
 
@@ -253,7 +253,7 @@ def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
 def extractions_by_text(
     connection: Connection, shas: Iterable[str], *, extractor: str
 ) -> dict[str, Extraction]:
-    """What this extractor already read from chunks of the same text, by `text_sha`."""
+    """Return this extractor's results for the same texts, by `text_sha`."""
     holders: dict[str, str] = {}
     for batch in batches(shas):
         query = (
@@ -268,7 +268,7 @@ def extractions_by_text(
 
 
 def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, Extraction]:
-    """What was read from these chunks, by chunk id; empty extractions included."""
+    """Return extractions by chunk id, empty ones included."""
     ids = sorted(set(chunk_ids))
     mentioned = _by_chunk(connection, mentions, Mention, ids)
     stated = _by_chunk(connection, statements, Statement, ids)
@@ -288,7 +288,7 @@ def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[s
 def _by_chunk(
     connection: Connection, table: Table, kind: Callable[..., T], ids: Sequence[str]
 ) -> dict[str, list[T]]:
-    """Rows as values by chunk, sorted; the table's columns are named like the value's fields."""
+    """Group rows as sorted values by chunk; columns match field names."""
     names = [column.name for column in table.columns if column.name != "chunk_id"]
     found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
     for batch in batches(ids):
@@ -298,7 +298,7 @@ def _by_chunk(
 
 
 def chunk_of(row: Row[Any]) -> Chunk:
-    """A row of `chunks` as a value."""
+    """Convert a row of `chunks` to a value."""
     return Chunk(
         id=row.id,
         document_id=row.document_id,
@@ -343,7 +343,7 @@ def _row(chunk_id: str, value: Mention | Statement | Description | Claim) -> dic
 
 
 def _keys_read_from(connection: Connection, chunk_ids: Sequence[str]) -> set[str]:
-    """The names in what was read from a batch of chunks."""
+    """Return the names extracted from a batch of chunks."""
     keys: set[str] = set()
     for column in (mentions.c.key, statements.c.subject, statements.c.object, descriptions.c.key):
         inside = column.table.c.chunk_id.in_(chunk_ids)

@@ -1,5 +1,6 @@
-"""Names that may be short for a fuller one: who "Clarence Brown" is where a text introduces
-"Clarence Leon Brown".
+"""Short forms of names.
+
+"Clarence Brown" where a text introduces "Clarence Leon Brown".
 
 Resolution makes one entity of two names only where it can be sure; a walk may follow what is merely
 likely, since the question chooses among the passages that it leads to. Pure; knows keys alone.
@@ -14,13 +15,13 @@ from collections.abc import Collection, Iterable
 Words = tuple[str, ...]
 _SEPARATORS = re.compile(r"[.\-–—‐,\s]+")
 _JOINING = frozenset({"of", "in", "on", "at", "and", "the", "for", "to", "with", "from", "&"})
-"""Where these stand, a longer name is another thing: "Beer in Hong Kong", "Bank of England"."""
+"""Words that make a longer name another thing: "Beer in Hong Kong", "Bank of England"."""
 
 
 def shorter_names(
     known: Collection[str], introduced: Iterable[tuple[str, str]]
 ) -> dict[str, set[str]]:
-    """Place → those of the known names that may be short for one that is introduced there.
+    """Map places to known names that may be short for one introduced there.
 
     `introduced` are places and name keys, in any order. Compared are only names of two words and
     more whose last words are equal and whose first word, or initial, stands in the other.
@@ -41,7 +42,7 @@ def shorter_names(
 
 
 def is_short_for(shorter: Words, longer: Words) -> bool:
-    """Whether all words of one name stand in another in this order, the last as the last.
+    """Check whether one name's words occur in another in order, the last word last.
 
     Initials stand for words that begin so; of names of one length either may have them.
     """
@@ -58,7 +59,7 @@ def _alike(short: str, full: str) -> bool:
 
 
 def _words(key: str) -> Words:
-    """The words of a name that is made of words alone, two or more; none of another."""
+    """Return the words of a multi-word name; empty for others."""
     if " " not in key:
         return ()
     words = tuple(filter(None, _SEPARATORS.split(key)))

@@ -1,6 +1,6 @@
 """Names of persons with more or fewer given names: which may be the same person.
 
-Works on names taken apart; knows nothing of documents or of who else has such a name.
+Works on names taken apart.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .person_words import GENERATIONS, NAMED_AFTER_PERSONS
 
 
 def fits(shorter: NameParts, longer: NameParts) -> bool:
-    """Whether all words of `shorter` stand in `longer` in order, perhaps as initials."""
+    """Check whether all words of `shorter` occur in `longer` in order, initials allowed."""
     if len(shorter.words) > len(longer.words) or shorter.words[-1] != longer.words[-1]:
         return False
     if shorter.numbers != longer.numbers or shorter.words == longer.words:
@@ -32,13 +32,13 @@ def _same_given(short: str, full: str) -> bool:
 
 
 def one_person(candidates: Sequence[NameParts]) -> bool:
-    """Whether all candidates may be one person: each fits the longest."""
+    """Check whether all candidates may be one person: each fits the longest."""
     longest = max(candidates, key=lambda p: (len(p.words), len(p.plain), p.words))
     return all(p.words == longest.words or fits(p, longest) for p in candidates)
 
 
 def begins(shorter: NameParts, longer: NameParts) -> bool:
-    """Whether `longer` goes on after two words or more, as no son's name and no other thing's."""
+    """Check whether `longer` extends a name of two or more words without a generation or class word."""
     count = len(shorter.words)
     rest = {*longer.words[count:]}
     return (
@@ -50,5 +50,5 @@ def begins(shorter: NameParts, longer: NameParts) -> bool:
 
 
 def fit_together(one: NameParts, other: NameParts) -> bool:
-    """Whether either fits the other, or begins it."""
+    """Check whether either name fits the other, or begins it."""
     return any(fits(a, b) or begins(a, b) for a, b in ((one, other), (other, one)))

@@ -1,4 +1,4 @@
-"""Which community reports bear on a question: rated from the roots down, followed where relevant.
+"""Dynamic community selection: rated from the roots down, followed where relevant.
 
 Dynamic community selection after microsoft/graphrag ("Improving Global Search via Dynamic Community
 Selection", 2024), with the rating by argument: a language model's, or a match of words and vectors.
@@ -15,12 +15,12 @@ from .global_search import Selection, report_text
 from .model import Report
 
 Rate = Callable[[Sequence[Report]], Mapping[str, float]]
-"""Reports to how much each bears on the question, 0–1, by community id; what is missing is 0."""
+"""Rating function: reports to relevance, 0–1, by community id; missing is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Depth:
-    """How far a descent goes: levels from the root, reports rated on each, and what is relevant.
+class SelectionLimits:
+    """Limits of a selection: levels, reports rated on each, and the relevance threshold.
 
     `relevant` is the least rating, 0–1, from which a community is taken and its children looked at.
     """
@@ -32,7 +32,7 @@ class Depth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descent:
-    """The reports chosen, best first, with their ratings; what was rated on each level, in order.
+    """Selected reports, best first, with ratings; rated numbers by level.
 
     `rounds` holds pairs of how many reports were rated and how many of them were relevant.
     """
@@ -42,17 +42,17 @@ class Descent:
     rounds: tuple[tuple[int, int], ...]
 
 
-def descend(
+def select_dynamic(
     tree: CommunityTree,
     reports: Mapping[str, Report],
     *,
     prior: Rate,
     rate: Rate,
-    depth: Depth,
+    depth: SelectionLimits,
     budget_tokens: int,
     count: Callable[[str], int],
 ) -> Descent:
-    """The reports that bear on a question, found from the coarsest level down.
+    """Select relevant reports from the coarsest level down.
 
     Args:
         tree: the hierarchy; communities without a report are passed through to their children.
@@ -80,7 +80,7 @@ def descend(
 
 
 def _reported(tree: CommunityTree, ids: Sequence[str], reports: Mapping[str, Report]) -> list[str]:
-    """The communities with a report among these; where one has none, those below it instead."""
+    """Return communities with a report; for others those below."""
     found: list[str] = []
     waiting = sorted(ids)
     while waiting:
@@ -96,7 +96,7 @@ def _chosen(
     tree: CommunityTree,
     reports: Mapping[str, Report],
     ratings: Mapping[str, float],
-    depth: Depth,
+    depth: SelectionLimits,
     *,
     budget_tokens: int,
     count: Callable[[str], int],

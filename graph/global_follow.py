@@ -1,4 +1,4 @@
-"""Where to look next: chunks as sheets of sentences, and names that lead on from what was found.
+"""Follow-up of a global search: chunks as reports, and names to search next.
 
 What DRIFT search (microsoft/graphrag, 2024) asks a language model for, follow-up questions, is here
 made of the names and terms that the best points hold and the question does not. Pure: which names
@@ -16,13 +16,13 @@ from .model import Chunk, Evidence, Finding, Report
 from .sentences import sentence_spans
 
 _READ = 12
-"""So many points, the best, are asked for names that lead on."""
+"""Number of best points examined for follow-up names."""
 
 _LEAST_TERMS = 3
 """A sentence of fewer tokens says nothing that could be cited."""
 
 
-def sheets(
+def chunk_reports(
     grouped: Mapping[str, Sequence[str]],
     chunks: Mapping[str, Chunk],
     *,
@@ -30,7 +30,7 @@ def sheets(
     tokens: Tokens,
     choose: Callable[[Sequence[Finding]], Sequence[Finding]] | None = None,
 ) -> list[Report]:
-    """Chunks as reports are read: one sheet a community, its findings their sentences in order.
+    """Convert chunks to reports: one per community, with sentences as findings.
 
     Args:
         grouped: community id → chunk ids; the sheets come in its order.
@@ -71,7 +71,7 @@ def _sentences(chunk: Chunk, tokens: Tokens) -> list[Finding]:
     return found
 
 
-def leads(
+def follow_up_terms(
     question: str,
     points: Sequence[Point],
     *,
@@ -80,7 +80,7 @@ def leads(
     limit: int,
     known: Sequence[str] = (),
 ) -> list[str]:
-    """Names that the best points hold and the question does not, those of the most weight first.
+    """Return names in the best points absent from the question, by weight.
 
     A name weighs what the points weigh that hold it, each next one half: what leads on runs
     through several points without standing in all of them. `names_in` gives the names in a text as

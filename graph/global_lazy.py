@@ -1,4 +1,4 @@
-"""Which chunks bear on a question about the whole: tested community by community, best first.
+"""Lazy search: chunks tested for relevance by community, best first.
 
 The idea is LazyGraphRAG's (Edge, Trinh & Larson 2024): no reports, a budget of relevance tests
 spent where the question's own ranking of chunks points to, deeper where tests succeed. What a test
@@ -17,12 +17,12 @@ Test = Callable[[Sequence[str]], Mapping[str, float]]
 """Chunk ids to how relevant each is, above 0; what is missing is not."""
 
 _RANKED_BY = 3
-"""A community stands where the mean of so many of its best chunks not yet tested stands."""
+"""Number of best untested chunks whose mean ranks a community."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """How many chunks are tested in all, of a community at a time, and of how many at once.
+class TestBudget:
+    """Test budget: chunks in total, per community, and at once.
 
     `patience`: after so many irrelevant chunks in a row a community is left.
     """
@@ -35,7 +35,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Open:
-    """A community that is being looked into: its chunks not yet tested, the best first."""
+    """Community under test: untested chunks, best first."""
 
     id: str
     chunks: list[str]
@@ -43,7 +43,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class Sifted:
+class RelevanceTest:
     """Relevant chunks with their scores in the order found; figures for a trace.
 
     `rounds` holds for each round how many chunks were tested and how many of them were relevant;
@@ -62,15 +62,15 @@ def relevant_chunks(
     scores: Mapping[str, float],
     *,
     test: Test,
-    allowed: Allowance,
-) -> Sifted:
-    """The chunks that pass, until the budget is spent or nothing is left to test.
+    allowed: TestBudget,
+) -> RelevanceTest:
+    """Yield relevant chunks until the budget or the candidates are exhausted.
 
     `homes` gives each chunk's finest community (see `CommunityTree.homes`), `scores` how promising
     each chunk is; only chunks with a score are looked at. A chunk without a home stands for itself,
     as if it were a community of its own. Every chunk is tested once at most.
     """
-    result = Sifted()
+    result = RelevanceTest()
     seen: set[str] = set()
     inside = tree.chunks_inside({key: homes[key] for key in scores if key in homes})
     waiting = [_opened(key, inside[key], scores) for key in tree.roots if key in inside]
@@ -96,7 +96,7 @@ def relevant_chunks(
     return result
 
 
-def _next_parts(batch: Sequence[_Open], *, limit: int, allowed: Allowance) -> list[list[str]]:
+def _next_parts(batch: Sequence[_Open], *, limit: int, allowed: TestBudget) -> list[list[str]]:
     parts: list[list[str]] = []
     for one in batch:
         part = one.chunks[: min(allowed.of_community, limit)]
@@ -112,9 +112,9 @@ def _after(
     *,
     tree: CommunityTree,
     inside: Mapping[str, tuple[str, ...]],
-    allowed: Allowance,
+    allowed: TestBudget,
 ) -> list[tuple[str, Sequence[str], int]]:
-    """Where to look next, as (community, chunks, misses): below, further on, or nowhere."""
+    """Return the next (community, chunks, misses): below, further on, or none."""
     misses = one.misses
     for key in part:
         misses = 0 if key in found else misses + 1
@@ -136,8 +136,8 @@ def _promise(one: _Open, scores: Mapping[str, float]) -> float:
     return sum(best) / len(best) if best else 0.0
 
 
-def by_home(chunk_ids: Sequence[str], homes: Mapping[str, str]) -> dict[str, list[str]]:
-    """Chunks by community in the order of each community's first chunk; "" for those without."""
+def by_community(chunk_ids: Sequence[str], homes: Mapping[str, str]) -> dict[str, list[str]]:
+    """Group chunks by community in first-seen order; "" for those without."""
     grouped: dict[str, list[str]] = defaultdict(list)
     for key in chunk_ids:
         grouped[homes.get(key, "")].append(key)

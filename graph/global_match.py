@@ -1,8 +1,8 @@
-"""How well a statement answers a question about the whole: by its chunk, its words, its substance.
+"""Relevance of statements to a global question: by chunk, words and substance.
 
 What a question about the whole asks for is seldom said in its words, so the chunk that a statement
 stands in counts more than the statement's own words: by the share of the question's words in the
-chunk, and by its likeness in an encoder where one can read both. Knows nothing of reports.
+chunk, and by its likeness in an encoder where one can read both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float64]
 
 CHUNK, WORDS = 0.7, 0.3
-"""What the chunk of a statement counts, and its own words on top of that."""
+"""Weights of a statement's chunk and of its own words."""
 
 HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _SCOPE_EN = re.compile(
@@ -41,7 +41,7 @@ _SCOPE_ZH = re.compile(
 
 
 def content_terms(question: str, *, tokens: Tokens) -> list[str]:
-    """What a question asks about once the words that only ask about "the whole" are gone.
+    """Return the content terms of a question, without words about "the whole".
 
     Empty for a generic question ("What are the main themes across these documents?").
     """
@@ -57,7 +57,7 @@ def chunk_match(
     tokens: Tokens,
     weight: Callable[[str], float],
 ) -> Callable[[str, Sequence[str]], Scores]:
-    """A `match` for `map_points`, for this question.
+    """Return the `match` function of this question for `map_points`.
 
     Args:
         question: what is asked.
@@ -111,7 +111,7 @@ def report_match(
     tokens: Tokens,
     weight: Callable[[str], float],
 ) -> dict[str, float]:
-    """How well each of some reports fits a question, the best of them 1, by community id.
+    """Return how well reports fit a question, the best 1, by community id.
 
     Args:
         question: what is asked; one without a subject fits all alike.
@@ -154,7 +154,7 @@ def _stretched(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def informativeness(text: str) -> float:
-    """0–1: how many names, numbers and words of substance a statement holds for its length.
+    """Return the density of names, numbers and content words, 0–1.
 
     Statements too short to stand alone and very long ones get less.
     """
@@ -172,5 +172,5 @@ def informativeness(text: str) -> float:
 
 
 def mostly_han(text: str) -> bool:
-    """Whether a text has more Han characters than Latin words."""
+    """Check whether a text is mostly Han characters."""
     return len(HAN.findall(text)) > len(re.findall(r"[A-Za-z]+", text))

@@ -1,11 +1,10 @@
-"""Questions about the whole: choose community reports, score what they say, keep what differs.
+"""Global search: select reports, score findings, reduce to diverse points.
 
     select_reports ─→ map_points ─→ reduce_points
 
 The pattern is the map-reduce over community reports of "From Local to Global" (Edge et al. 2024,
 section 3.1), here with a score that needs no language model. Everything is a function of values:
-how a text is tokenised, counted or compared comes by argument. Knows nothing of databases,
-documents' texts or answers.
+how a text is tokenised, counted or compared comes by argument.
 """
 
 from __future__ import annotations
@@ -22,22 +21,21 @@ from .model import Chunk, Community, Evidence, Finding, Report
 from .passages import quality
 
 OTHER_LANGUAGE = 0.3
-"""What a point in another script than the question's keeps of its score: nobody translates it."""
+"""Score factor of a point in another script than the question's."""
 
 RATING, SPREAD, SUBSTANCE, READS_WELL = 0.2, 0.1, 0.3, 0.4
-"""What the report's rating, the number of documents, substance and good reading make of a score."""
+"""Score weights of report rating, document spread, substance and readability."""
 
 LIKENESS = 0.5
 DOCUMENT_AGAIN = 0.6
 COMMUNITY_AGAIN = 0.95
-"""What is taken from a point for likeness to a chosen one, and what is left of its value for every
-chosen point of the same document, or of the same community."""
+"""Penalty for similarity to a chosen point, and discounts for its document and community."""
 
 _CANDIDATES = 200
 """Only so many points, the best by score, are compared with one another."""
 
 _FLOOR = 0.15
-"""A finding that matches less than this share of the best match says nothing to the question."""
+"""Minimum share of the best match for a finding to count."""
 
 _LENGTH, _SHORT = 0.6, 4
 """A point's new concepts are shared among `(its tokens + _SHORT) ** _LENGTH`."""
@@ -48,7 +46,7 @@ _Draft = tuple[Report, Finding]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The reports to read. `level` is None where no whole level fits and the best rated were taken.
+    """Selected reports. `level` is None if no level fits and the best rated were taken.
 
     `left_out` counts reports of the coarsest level that found no room.
     """
@@ -62,7 +60,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One statement that bears on a question, `score` 0–100, with the places that say it."""
+    """Point of an answer, `score` 0–100, with its evidence."""
 
     text: str
     score: float
@@ -71,7 +69,7 @@ class Point:
 
 
 def report_text(report: Report) -> str:
-    """A report as it is read and counted: title, summary, then a line for each finding."""
+    """Return a report's text: title, summary, a line per finding."""
     findings = (finding.text for finding in report.findings)
     return "\n".join((report.title, report.summary, *findings))
 
@@ -83,7 +81,7 @@ def select_reports(
     budget_tokens: int,
     count: Callable[[str], int],
 ) -> Selection:
-    """The finest level whose reports all fit the budget; else the best rated of the coarsest.
+    """Select the finest level that fits the budget; else the best rated of the coarsest.
 
     A community that is not divided further may be missing from finer levels; its report then
     stands in for it there. Sorted by rating, best first, then by id.
@@ -92,21 +90,23 @@ def select_reports(
     sizes = {key: count(report_text(report)) for key, report in sorted(by_community.items())}
     levels = sorted({community.level for community in communities})
     for level in reversed(levels):
-        chosen = [by_community[key] for key in cover(communities, level) if key in by_community]
+        chosen = [
+            by_community[key] for key in greedy_cover(communities, level) if key in by_community
+        ]
         total = sum(sizes[report.community_id] for report in chosen)
         if chosen and total <= budget_tokens:
             detail = f"{len(chosen)} report(s) of level {level}"
             return Selection(reports=_by_rating(chosen), level=level, tokens=total, detail=detail)
     coarsest = [
         by_community[key]
-        for key in (cover(communities, levels[0]) if levels else [])
+        for key in (greedy_cover(communities, levels[0]) if levels else [])
         if key in by_community
     ]
     return _best_rated(coarsest, sizes, budget_tokens=budget_tokens)
 
 
-def cover(communities: Sequence[Community], level: int) -> list[str]:
-    """Ids of the communities that cover all entities at `level`: its own, and coarser leaves."""
+def greedy_cover(communities: Sequence[Community], level: int) -> list[str]:
+    """Return communities covering all entities at `level`: its own, and coarser leaves."""
     parents = {community.parent_id for community in communities if community.level <= level}
     return sorted(
         community.id
@@ -115,8 +115,10 @@ def cover(communities: Sequence[Community], level: int) -> list[str]:
     )
 
 
-def owners(reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Callable[[str], str]:
-    """Chunk id → the community whose report rests most on the chunk, else on its document.
+def community_of_chunks(
+    reports: Sequence[Report], chunks: Mapping[str, Chunk]
+) -> Callable[[str], str]:
+    """Map chunk ids to the community whose report rests most on them or their document.
 
     The empty string where no report does. More central reports win ties.
     """
@@ -148,7 +150,7 @@ def map_points(
     tokens: Tokens,
     document_of: Mapping[str, str],
 ) -> list[Point]:
-    """Every finding that bears on the question as a point, best first; zeros are dropped.
+    """Return relevant findings as points, best first; zeros are dropped.
 
     `match(question, texts)` gives the likeness of each text to the question, 0–1 (see
     `global_match.chunk_match`); a generic question matches everything alike and does not call it.
@@ -194,7 +196,7 @@ def reduce_points(
     concepts: Tokens | None = None,
     given: Sequence[Point] = (),
 ) -> list[Point]:
-    """Points that are relevant, unlike one another, and from many documents and communities.
+    """Select relevant, diverse points from many documents and communities.
 
     `given` points are taken first, in their order; the others are chosen beside them.
 
@@ -236,14 +238,14 @@ def reduce_points(
         left -= size
         chosen.append(candidates[best])
         nearest = np.maximum(nearest, likeness[best])
-        news.tell(best)
+        news.on_event(best)
         documents.update(_documents(candidates[best].evidences, document_of))
         communities[candidates[best].community_id] += 1
     return chosen
 
 
 class _News:
-    """How much each point says of what recurs across the documents and is not told yet."""
+    """Novelty of points: recurring concepts that are not covered yet."""
 
     def __init__(
         self, points: Sequence[Point], concepts: Tokens | None, document_of: Mapping[str, str]
@@ -254,15 +256,15 @@ class _News:
         self._told: set[str] = set()
 
     def of(self, place: int) -> float:
-        """The weight of the point's concepts that are new, for its length; 1 without concepts."""
+        """Return the weight of a point's new concepts for its length; 1 without concepts."""
         if self._weights is None:
             return 1.0
         terms = self._terms[place]
         new = sum(self._weights.get(term, 0.0) for term in sorted(terms - self._told))
         return float(new / (len(terms) + _SHORT) ** _LENGTH)
 
-    def tell(self, place: int) -> None:
-        """The point's concepts are told now."""
+    def on_event(self, place: int) -> None:
+        """Mark a point's concepts as covered."""
         self._told |= self._terms[place]
 
 
@@ -298,7 +300,7 @@ def _concept_weights(
 
 
 def token_similarity(tokens: Tokens) -> Callable[[Sequence[str]], Scores]:
-    """A `similarity` for `reduce_points` out of shared tokens: overlap over the smaller set."""
+    """Return token overlap over the smaller set, for `reduce_points`."""
 
     def similarity(texts: Sequence[str]) -> Scores:
         sets = [frozenset(tokens(text)) for text in texts]
@@ -348,5 +350,5 @@ def _documents(evidences: Sequence[Evidence], document_of: Mapping[str, str]) ->
 
 
 def _uses(point: Point, used: Counter[str], document_of: Mapping[str, str]) -> int:
-    """How often the least used of a point's documents was used: one new document makes it new."""
+    """Return the use count of a point's least used document."""
     return min((used[key] for key in _documents(point.evidences, document_of)), default=0)

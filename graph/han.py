@@ -1,4 +1,4 @@
-"""Chinese in either script as one: traditional characters to simplified, one for one.
+"""Traditional to simplified Chinese, one character for one.
 
 So that 劉備 and 刘备 are one name, and a question in one script finds a text in the other. The
 characters are OpenCC's (TSCharacters); phrases are not looked at, for offsets must stay.
@@ -14,7 +14,7 @@ _BLOCKS = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00))
 
 
 def simplified(text: str) -> str:
-    """The text with every traditional character in its simplified form; as long as it was."""
+    """Return the text in simplified characters, of the same length."""
     return text.translate(_table()) if _HAN.search(text) else text
 
 

@@ -54,7 +54,7 @@ from .read import (
 )
 from .retriever import GraphRetriever
 from .schema import chunks
-from .search_view import GraphView, read_view
+from .search_view import WalkSnapshot, read_view
 from .store import SqlGraphStore
 
 
@@ -107,7 +107,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     @classmethod
     def from_documents(cls, documents: Sequence[Document], **kwargs: Any) -> Self:  # type: ignore[override]
-        """An index into which these documents are inserted; `kwargs` as for the class."""
+        """Build an index of these documents; `kwargs` as for the class."""
         index = cls(**kwargs)
         for document in documents:
             index.insert(document)
@@ -115,17 +115,17 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     @classmethod
     def from_existing(cls, property_graph_store: SqlGraphStore, **kwargs: Any) -> Self:  # type: ignore[override]
-        """An index over what the store holds; `kwargs` as for the class."""
+        """Open an index over an existing store; `kwargs` as for the class."""
         return cls(graph_store=property_graph_store, **kwargs)
 
     @property
     def graph_store(self) -> SqlGraphStore:
-        """Where the graph is kept."""
+        """Return the graph store."""
         return self._store
 
     @cached_property
     def extractor(self) -> str:
-        """Who extracts: part of every chunk's row, so that a change of extractor shows."""
+        """Identity of the extractor, stored with every chunk."""
         return " + ".join(
             part.identity if isinstance(part, ExtractionTransform) else part.class_name()
             for part in self._kg_extractors
@@ -134,7 +134,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
     # --- documents in and out ---------------------------------------------------------------
 
     def extract(self, nodes: Sequence[BaseNode]) -> tuple[list[BaseNode], int]:
-        """Nodes with what stands in them attached, in their order, and how many were really read.
+        """Return nodes with extractions attached, in order, and how many were fresh.
 
         What the same extractors read from the same text before is taken from the store.
         """
@@ -143,7 +143,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         return _in_order(nodes, done), len(fresh)
 
     async def aextract(self, nodes: Sequence[BaseNode]) -> tuple[list[BaseNode], int]:
-        """As `extract`, waiting for extractors that call a model without blocking the loop."""
+        """Extract like `extract`, without blocking the loop on model calls."""
         fresh = self._not_yet_read(nodes)
         done = await arun_transformations(
             fresh, self._kg_extractors, show_progress=self._show_progress
@@ -153,7 +153,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
     def _run(
         self, nodes: Sequence[BaseNode], parts: Sequence[TransformComponent]
     ) -> Sequence[BaseNode]:
-        """Run LlamaIndex's parts; many of them call `asyncio.run`, so a running loop is left."""
+        """Run LlamaIndex components outside a running loop, as many call `asyncio.run`."""
         run = partial(run_transformations, nodes, parts, show_progress=self._show_progress)
         if not _in_event_loop():
             return run()
@@ -174,7 +174,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         return [node for node in waiting if shas[node.node_id] not in known]
 
     def _keep(self, extracted: Sequence[BaseNode], *, replacing: str | None = None) -> None:
-        """Store nodes with what was read from them, in place of a document, in one transaction."""
+        """Store nodes with their extractions, replacing a document, in one transaction."""
         found = {node.node_id: extraction_of(node) for node in extracted}
         with self._store.database.write():
             if replacing is not None:
@@ -196,21 +196,21 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         self._keep(self.extract(nodes)[0])  # reading, the slow part, before the transaction opens
 
     async def ainsert_nodes(self, nodes: Sequence[BaseNode], **_insert_kwargs: Any) -> None:
-        """As `insert_nodes`."""
+        """Insert like `insert_nodes`."""
         self._keep((await self.aextract(nodes))[0])
 
     def insert(self, document: Document, **_insert_kwargs: Any) -> None:
-        """Cut a document and insert its chunks; what stood under its id before is replaced."""
+        """Split a document and insert its chunks, replacing its earlier version."""
         nodes = self._run([document], self._transformations)
         self._keep(self.extract(nodes)[0], replacing=document.node_id)
 
     async def ainsert(self, document: Document, **_insert_kwargs: Any) -> None:
-        """As `insert`."""
+        """Insert like `insert`."""
         nodes = await arun_transformations([document], self._transformations)
         self._keep((await self.aextract(nodes))[0], replacing=document.node_id)
 
     def refresh_ref_docs(self, documents: Sequence[Document], **_update_kwargs: Any) -> list[bool]:
-        """Insert the documents that are new or changed, in the store's eyes; which ones were."""
+        """Insert new and changed documents; return which ones were."""
         changed = [self._differs(document) for document in documents]
         for document, differs in zip(documents, changed, strict=True):
             if differs:
@@ -220,7 +220,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
     async def arefresh_ref_docs(
         self, documents: Sequence[Document], **_update_kwargs: Any
     ) -> list[bool]:
-        """As `refresh_ref_docs`."""
+        """Refresh like `refresh_ref_docs`."""
         changed = [self._differs(document) for document in documents]
         for document, differs in zip(documents, changed, strict=True):
             if differs:
@@ -253,7 +253,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
     async def adelete_ref_doc(
         self, ref_doc_id: str, delete_from_docstore: bool = False, **delete_kwargs: Any
     ) -> None:
-        """As `delete_ref_doc`."""
+        """Delete like `delete_ref_doc`."""
         self.delete_ref_doc(ref_doc_id)
 
     @property
@@ -284,7 +284,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
             return read_relations(connection)
 
     def merges(self) -> list[Merge]:
-        """Which entity each name means, and why; sorted by name."""
+        """Return the entity of each name, and the reason; sorted by name."""
         with self._store.reading() as connection:
             return read_merges(connection)
 
@@ -294,17 +294,17 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
             return read_communities(connection)
 
     def reports(self) -> list[Report]:
-        """The report of every community that has one, sorted by level and community."""
+        """Return the report of every reported community, by level and id."""
         with self._store.reading() as connection:
             return read_reports(connection)
 
     def export(self) -> GraphExport:
-        """The whole graph as values, every collection sorted."""
+        """Return the whole graph as values, every collection sorted."""
         with self._store.reading() as connection:
             return read_export(connection)
 
-    def view(self) -> GraphView:
-        """What a search walks over, as it is now; what is dirty is left out, nothing derived."""
+    def view(self) -> WalkSnapshot:
+        """Return the walk snapshot; dirty rows are omitted, nothing is derived."""
         with self._store.database.read() as connection:
             return read_view(connection)
 
@@ -317,7 +317,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         top_k: int = 10,
         **kwargs: Any,
     ) -> BaseRetriever:
-        """Chunks reached from the names in a question by a walk over the graph, best first.
+        """Return a retriever that walks from names in the question, best first.
 
         With `sub_retrievers`, LlamaIndex's own property graph retriever over these.
         """

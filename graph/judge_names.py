@@ -1,9 +1,8 @@
-"""Whether two names that look alike mean one thing, asked of a language model.
+"""LLM judgement of whether two similar names mean one thing.
 
 Only for pairs that spelling leaves in doubt (see `similar_names`). Several pairs go into one call,
 each name with a line about it. Of the answer only a verdict and one of a few set words for the
-reason are believed, so nothing that a document says is kept in it. Knows nothing of storage, or of
-who answers.
+reason are believed, so nothing that a document says is kept in it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PAIRS_A_CALL = 12
 CONTEXT_CHARACTERS = 200
 NAME_CHARACTERS = 120
 OUTPUT_TOKENS = 30
-"""What the answer about one pair may take."""
+"""Answer tokens for one pair."""
 
 REASONS = (
     "spelling", "short form", "abbreviation", "translation", "title", "nickname", "former name",
@@ -60,7 +59,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class NamedThing:
-    """One side of a question: how the name is written, what it is taken for, a line about it."""
+    """Side of a pair: the name as written, its type and a context line."""
 
     key: str
     name: str
@@ -69,8 +68,8 @@ class NamedThing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class NameQuestion:
-    """Whether two names mean one thing; the keys are in sorted order."""
+class PairQuestion:
+    """Pair of names to judge; keys in sorted order."""
 
     first: NamedThing
     second: NamedThing
@@ -83,7 +82,7 @@ class NameQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Judgement:
-    """What a model said of two keys in sorted order; `reason` is one of `REASONS` or empty."""
+    """Verdict on two sorted keys; `reason` is one of `REASONS` or empty."""
 
     first_key: str
     second_key: str
@@ -93,26 +92,26 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """The judgements of one call, sorted, and why there is none of other pairs, by their keys."""
+class PairVerdicts:
+    """Verdicts of one call, sorted, and reasons for missing ones, by keys."""
 
     judgements: tuple[Judgement, ...]
     unusable: Mapping[tuple[str, str], str]
 
 
-def packed(questions: Sequence[NameQuestion]) -> Iterator[tuple[NameQuestion, ...]]:
-    """The questions in calls, in the order given."""
+def batch_questions(questions: Sequence[PairQuestion]) -> Iterator[tuple[PairQuestion, ...]]:
+    """Batch the pairs into calls, in order."""
     for start in range(0, len(questions), PAIRS_A_CALL):
         yield tuple(questions[start : start + PAIRS_A_CALL])
 
 
-def judge(questions: Sequence[NameQuestion], ask: Ask, *, model: str) -> Judged:
+def judge(questions: Sequence[PairQuestion], ask: Ask, *, model: str) -> PairVerdicts:
     """Ask once about some pairs; what `ask` raises passes through."""
     return read_verdicts(ask(judge_prompt(questions)), questions, model=model)
 
 
-def judge_prompt(questions: Sequence[NameQuestion]) -> Prompt:
-    """The request; in Chinese where most pairs have Chinese names."""
+def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
+    """Build the request; Chinese if most names are."""
     lines = []
     for number, question in enumerate(questions, start=1):
         lines.append(f"{number}.")
@@ -128,7 +127,7 @@ def judge_prompt(questions: Sequence[NameQuestion]) -> Prompt:
     )
 
 
-def _sides(question: NameQuestion) -> tuple[tuple[str, NamedThing], tuple[str, NamedThing]]:
+def _sides(question: PairQuestion) -> tuple[tuple[str, NamedThing], tuple[str, NamedThing]]:
     return ("A", question.first), ("B", question.second)
 
 
@@ -142,8 +141,8 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def read_verdicts(reply: str, questions: Sequence[NameQuestion], *, model: str) -> Judged:
-    """What of a reply can be used, however it is wrapped; never raises.
+def read_verdicts(reply: str, questions: Sequence[PairQuestion], *, model: str) -> PairVerdicts:
+    """Parse the usable verdicts of a reply; never raises.
 
     A pair that two answers contradict each other about is unknown.
     """
@@ -167,11 +166,11 @@ def read_verdicts(reply: str, questions: Sequence[NameQuestion], *, model: str) 
                 first_key=first, second_key=second, verdict=verdict, reason=reason, model=model
             )
         )
-    return Judged(judgements=tuple(sorted(judgements)), unusable=unusable)
+    return PairVerdicts(judgements=tuple(sorted(judgements)), unusable=unusable)
 
 
 def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
-    """The answers about single pairs, wherever they stand in the JSON."""
+    """Return the rows about single pairs anywhere in the JSON."""
     for value in values:
         if isinstance(value, list):
             yield from _rows(value)
@@ -193,7 +192,7 @@ def _read(row: Mapping[str, Any]) -> tuple[int, str, str]:
 
 
 def judged_links(judgements: Iterable[Judgement], profiles: Profiles) -> Iterator[Link]:
-    """The pairs that a model takes for one thing as proposals; pairs with unknown keys are none."""
+    """Return positive verdicts as links; unknown keys are skipped."""
     for value in sorted(judgements):
         keys = (value.first_key, value.second_key)
         if value.verdict == SAME and all(key in profiles for key in keys):

@@ -1,4 +1,4 @@
-"""What language models said of pairs of names, in the database.
+"""Storage of name-pair verdicts.
 
 A judgement goes when one of its names goes. What it comes to stands in `resolve`.
 """
@@ -50,7 +50,7 @@ def delete_judgement(connection: Connection, first_key: str, second_key: str) ->
 
 
 def forget_judgements(connection: Connection, known_keys: Collection[str]) -> int:
-    """Drop the judgements one of whose names is none of these any more; how many they were."""
+    """Delete verdicts whose names no longer exist; return their number."""
     gone = [
         value
         for value in read_judgements(connection)

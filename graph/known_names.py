@@ -1,4 +1,4 @@
-"""Abbreviations that mean one thing wherever they stand: few, and as sure as a spelling.
+"""Well-known abbreviations with a single meaning.
 
 What a text or a library has to say of an abbreviation is found by `resolve_rules`; here stand only
 those that are written without ever being spelt out.
@@ -53,7 +53,7 @@ def known_links(profiles: Profiles) -> Iterator[Link]:
 
 
 def _groups() -> list[list[str]]:
-    """The names of one thing, the fullest first."""
+    """Return groups of names of one thing, the fullest first."""
     lines = _KNOWN.strip().replace("\n    ", " ").splitlines()
     groups = []
     for line in lines:

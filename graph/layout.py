@@ -1,8 +1,7 @@
-"""Where things stand on the graph page: groups apart, members close, nothing over anything.
+"""Layout of the graph page: groups apart, members close, no overlaps.
 
 Discs are drawn to what they are linked with and to the middle, and pushed out of one another until
 none overlap; discs of discs make the hierarchy. No randomness: the start is a sunflower spiral.
-Knows nothing of entities or HTML.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 STEPS = 60
 DENSE = 90
-"""Up to so many discs every pair is looked at, which is faster than a tree."""
+"""Maximum discs compared pairwise, which is faster than a tree."""
 
 TOLERANCE = 0.05
 """Discs that overlap by less count as touching; the gap around them is far wider."""
@@ -33,7 +32,10 @@ PUSHES = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """`positions[i]` is the centre of node i; `discs[g]` is (x, y, radius) around group g."""
+    """Layout: `positions[i]` is node i's centre.
+
+    `discs[g]` is (x, y, radius) around group g.
+    """
 
     positions: list[tuple[float, float]]
     discs: dict[tuple[int, ...], tuple[float, float, float]]
@@ -89,7 +91,7 @@ def layout(
 def _links(
     paths: Sequence[tuple[int, ...]], edges: Mapping[tuple[int, int], float], level: int
 ) -> dict[tuple[int, ...], dict[tuple[tuple[int, ...], tuple[int, ...]], float]]:
-    """Summed weights between the children of each group of one level."""
+    """Return summed weights between the children of each group of a level."""
     found: dict[tuple[int, ...], dict[tuple[tuple[int, ...], tuple[int, ...]], float]] = {}
     for (a, b), weight in sorted(edges.items()):
         left, right = (*paths[a], a)[: level + 1], (*paths[b], b)[: level + 1]
@@ -123,7 +125,7 @@ def pack(
     names: Sequence[tuple[int, ...]],
     aspect: float = 1.0,
 ) -> list[tuple[float, float]]:
-    """Centres for discs of these sizes around (0, 0), linked ones near, none over another.
+    """Return centres for discs of these sizes around (0, 0), linked ones near, without overlap.
 
     With an `aspect` above 1 the whole is wider than high.
     """
@@ -162,7 +164,7 @@ def _spiral(radius: Points) -> Points:
 def _drawn(
     points: Points, radius: Points, *, ends: NDArray[np.int64], weight: Points, aspect: float
 ) -> Points:
-    """Steps of: towards linked discs, a little to the middle, out of one another."""
+    """Iterate towards linked discs and the centre, and out of overlaps."""
     import numpy as np
 
     count = len(points)
@@ -208,7 +210,7 @@ def _pushed(points: Points, radius: Points, *, passes: int) -> Points:
 def _overlaps(
     points: Points, radius: Points
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Points, Points]:
-    """Pairs of discs that overlap, by how much, and the direction from the first to the second.
+    """Return overlapping pairs with depth and direction.
 
     Discs on one spot are parted along an angle of their own numbers.
     """
@@ -233,7 +235,7 @@ def _overlaps(
 
 
 def _free(points: Points, radius: Points) -> Points:
-    """No overlap left: pushed apart, and where that does not settle, spread as a whole."""
+    """Resolve the remaining overlaps by pushing, else by scaling."""
     points = _pushed(points, radius, passes=PUSHES)
     while len(_overlaps(points, radius)[0]):
         points = _pushed(points * 1.05, radius, passes=20)

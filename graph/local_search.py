@@ -1,4 +1,4 @@
-"""Which passages a question reaches: a short walk over passages, titles and shared names.
+"""Local search: a short walk over passages, titles and shared names.
 
 The graph has one node a passage and one a name that at least two passages share; a mention of a
 name leads to its homes above all. It knows labels,
@@ -26,21 +26,22 @@ Rows = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 HOME_WEIGHT = 4.0
-"""From a passage to the homes of a name it mentions, all of them together, before it is divided by
-ln(e + passages that mention the name). What stands everywhere leads nowhere: in a large library
-all walks would end at "France" and "United"."""
+"""Weight from a passage to all homes of a mentioned name.
+
+Divided by ln(e + mentioning passages); frequent names lead nowhere.
+"""
 BACK_WEIGHT = 0.5
 NAME_WEIGHT = 0.5
 OWN_NAME_FACTOR = 2.0
 MOST_LIKELY_HOMES = 8
-"""Passages that introduce what a name may be short for are its homes where they are no more."""
+"""Maximum candidate homes of a short name."""
 HOME_PULL = 5.0
-"""How much more of what goes to a name's homes the best-scored of them gets."""
+"""Extra share of the best-scored home of a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkGraph:
-    """Passages 0 … n−1 and names n … with the shares of mass that go from each to each.
+    """Walk graph: passages 0 … n−1 and names n … with transition shares.
 
     A name's *homes* are the passages under it as a title or, where it is nobody's title, those
     that introduce it or, where none does, those that introduce what it may be short for. `links`
@@ -60,7 +61,7 @@ class WalkGraph:
 
     @cached_property
     def transitions(self) -> sparse.csr_array:
-        """All shares as one matrix, every home of a name alike: the walk without a question."""
+        """Return all transitions as one matrix with equal homes, independent of the question."""
         counts = np.maximum(np.diff(self.homes_of.indptr), 1)
         even = sparse.csr_array(
             (np.repeat(1.0 / counts, counts).astype(np.float32), *_places(self.homes_of)),
@@ -81,7 +82,7 @@ class WalkGraph:
         introduced: Sequence[Collection[str]] = (),
         shortened: Sequence[Collection[str]] = (),
     ) -> WalkGraph:
-        """The graph of n passages; the same whatever the order of labels within one passage.
+        """Build the graph of n passages, independent of label order.
 
         Args:
             titles: the label of each passage's title, "" for none or a generic one.
@@ -117,7 +118,7 @@ class WalkGraph:
         )
 
     def to_homes(self, scores: npt.NDArray[np.floating]) -> Callable[[FloatArray], FloatArray]:
-        """Mass to where it goes by mentions, if passages score so for a question: (n), 0–1."""
+        """Return the mass passed to name homes for passage scores: (n), 0–1."""
         pull = np.ones(self.links.shape[0])
         pull[: scores.size] += HOME_PULL * scores
 
@@ -178,7 +179,7 @@ def _likely_homes(
 def _mention_edges(
     labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], homed: Sequence[str]
 ) -> _MentionEdges:
-    """A passage that is a home of a name mentions it as its own: no edge to the other homes."""
+    """Return mention edges; a home passage has none to the other homes of its name."""
     number = {label: place for place, label in enumerate(homed)}
     at_home = {label: frozenset(rows) for label, rows in homes.items()}
     counts = Counter(label for some in labels for label in some & number.keys())
@@ -197,7 +198,7 @@ def _mention_edges(
 def _name_edges(
     labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], size: int
 ) -> _NameEdges:
-    """Edges between passages and the names that stand in, or are at home in, two or more."""
+    """Return edges between passages and names found, or at home, in two or more."""
     own: list[set[str]] = [set() for _ in labels]
     for label, rows in homes.items():
         for row in rows:
@@ -243,7 +244,7 @@ def _places(matrix: sparse.csr_array) -> tuple[npt.NDArray[np.integer], npt.NDAr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkResult:
-    """`mass` of each passage (float32, n), the order of rows (best first), and the seeds used.
+    """Walk result: `mass` of each passage (float32, n), row order, and seeds.
 
     `seeds` are rows, best first; `named` the names with a home that stand in the question, sorted.
     """
@@ -292,7 +293,7 @@ def rank(
 
 
 def _best(scores: Weights, limit: int) -> Rows:
-    """The rows of the `limit` best scores above nil, best first, equal ones by row."""
+    """Return the `limit` best rows above zero, best first, ties by row."""
     rows = np.flatnonzero(scores > 0)
     if rows.size > limit:
         cut = np.partition(scores[rows], rows.size - limit)[rows.size - limit]
@@ -301,7 +302,7 @@ def _best(scores: Weights, limit: int) -> Rows:
 
 
 def _order(mass: FloatArray, scores: Weights) -> Rows:
-    """All rows by mass, then score, then row; only those that have either need sorting."""
+    """Order rows by mass, score, row; zeros are not sorted."""
     alive = (mass > 0) | (scores > 0)
     rows = np.flatnonzero(alive)
     first = rows[np.lexsort((rows, -scores[rows], -mass[rows]))]
@@ -319,7 +320,7 @@ def explain(
     *,
     display: Callable[[str], str] = str,
 ) -> tuple[str, ...]:
-    """How `row` was reached: nodes and kinds of links in turn, from a seed.
+    """Explain how `row` was reached: alternating nodes and link kinds from a seed.
 
     ("seed 'teutberga'", "mentions", "'lothair ii'") – the likeliest of the shortest ways, of at
     most four links, from any of `seeds` (best first; on equal odds the first). A seed's path is
@@ -339,7 +340,7 @@ def explain(
 
 
 def _likeliest_way(graph: WalkGraph, row: int, rank_of: Mapping[int, int]) -> list[int]:
-    """From a seed to `row`: of the shortest ways the one with the greatest product of transitions.
+    """Return the shortest path from a seed to `row` with the greatest product of transitions.
 
     Backwards and breadth first; the `_FRONTIER` likeliest nodes of a step are followed.
     """

@@ -2,7 +2,7 @@
 
 Everything here is frozen and comparable; ids come from content, so that the same corpus gives
 the same ids in any order of arrival. Offsets are character offsets **into the chunk's text**
-unless a name says otherwise. This module knows nothing of databases, models or LlamaIndex.
+unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ NAMED_TYPES = frozenset(ENTITY_TYPES) - {"CONCEPT"}
 
 
 OCCURS_WITH = "occurs with"
-"""The predicate of two names in one sentence. It has no direction: its ends are in sorted order."""
+"""Predicate of co-occurrence; undirected, ends in sorted order."""
 
 ALSO_KNOWN_AS = "also known as"
 """The predicate by which a text itself says that two names mean one thing."""
 
 
 def content_id(prefix: str, *parts: str) -> str:
-    """A stable id: `prefix` and 16 hex digits of SHA-256 over the parts, in their order."""
+    """Return `prefix` and 16 hex digits of SHA-256 over the parts."""
     digest = hashlib.sha256("\x1f".join(parts).encode("utf8", "surrogatepass")).hexdigest()
     return f"{prefix}{digest[:16]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document as retrieved and cited: `text == document_text[start:end]`.
+    """Chunk as retrieved and cited: `text == document_text[start:end]`.
 
     `context` is read before the text to find it, and never cited; `read` is the wider span of the
     document that is to be read once the chunk is found (None: the chunk itself).
@@ -73,7 +73,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Statement:
-    """One sentence's evidence that `subject` stands in relation `predicate` to `object`.
+    """Evidence that `subject` has relation `predicate` to `object`, in one sentence.
 
     `start`/`end` are the sentence's span; `subject` and `object` are name keys (see
     `graph.names.name_key`), not entity ids: which entity a key means is decided by resolution.
@@ -94,7 +94,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Description:
-    """What a language model says about the thing of this name, from one chunk alone."""
+    """Description of a name by a language model, from one chunk."""
 
     key: str
     text: str
@@ -102,7 +102,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Claim:
-    """A checkable assertion about `subject` (a name key), read in the sentence at `start`/`end`.
+    """Claim about `subject` (a name key), in the sentence at `start`/`end`.
 
     `object` is a name key or empty; `status` is TRUE, FALSE or SUSPECTED, as the text has it; the
     dates are ISO 8601, as exact as the text is, or empty.
@@ -121,7 +121,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What an extractor found in one chunk; each tuple sorted, without repeats.
+    """Extraction of one chunk; tuples are sorted and unique.
 
     At most one description a key, and one statement for each span, subject, predicate and object.
     """
@@ -158,7 +158,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Why a name key belongs to an entity: the entity's own name, or a rule with its reason."""
+    """Assignment of a name key to an entity: its own name, or a rule with its reason."""
 
     key: str
     entity_id: str
@@ -212,7 +212,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a community is about. `rating` is 0–10: how much of the whole rests on it.
+    """Community report. `rating` is 0–10: its share of the whole.
 
     `written_by` names the language model that wrote it; empty for sentences of the corpus itself.
     """
@@ -240,7 +240,7 @@ class PlacedClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExport:
-    """The whole graph as values, every collection sorted by id: what the exports write.
+    """Whole graph as values, every collection sorted by id.
 
     `appearances` are the ids of the chunks in which an entity's names stand, by entity id.
     """

@@ -1,4 +1,4 @@
-"""The names of a library as values, and what speaks for or against their being one thing.
+"""Names of a library as values, with evidence for and against merging.
 
 Reads facts only; what follows from them is `resolve`.
 """
@@ -23,7 +23,7 @@ from .schema import chunks, mentions, statements
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """Every name of a library, the entities they mean, and for every key its entity and why."""
+    """Entities of a library, and each name key's entity with the reason."""
 
     names: list[Name]
     entities: list[Entity]
@@ -33,7 +33,7 @@ class Resolution:
 def resolution(
     connection: Connection, *, curations: Iterable[Curation] | None = None
 ) -> Resolution:
-    """What the facts as they are now say; with other `curations` than those that are kept."""
+    """Resolve the present facts, optionally with other `curations`."""
     known = read_names(connection)
     kept = read_curations(connection) if curations is None else list(curations)
     entities, merges = resolve(
@@ -47,7 +47,7 @@ def resolution(
 
 
 def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
-    """Every name that something is said of, sorted by key; titles of documents are names, too.
+    """Read every name with facts, sorted by key; document titles included.
 
     With `documents`, as if the library held no others.
     """
@@ -97,7 +97,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
 def read_stated_aliases(
     connection: Connection, documents: Collection[str] | None = None
 ) -> list[tuple[str, str]]:
-    """Pairs of keys `(name, second name)` that texts (of these documents) state, sorted."""
+    """Read stated alias pairs `(name, alias)` (of these documents), sorted."""
     query = select(statements.c.subject, statements.c.object).distinct()
     query = query.where(statements.c.predicate == ALSO_KNOWN_AS)
     rows = _of_documents(connection, _placed(query, documents), documents)
@@ -105,7 +105,7 @@ def read_stated_aliases(
 
 
 def read_neighbours(connection: Connection) -> dict[str, set[str]]:
-    """Which keys a statement joins with a key; both ways. Second names are none."""
+    """Read which keys share a statement, both ways; aliases excluded."""
     found: dict[str, set[str]] = defaultdict(set)
     query = select(statements.c.subject, statements.c.object).distinct()
     for row in connection.execute(query.where(statements.c.predicate != ALSO_KNOWN_AS)):
@@ -123,7 +123,7 @@ def _keys_of_statements(connection: Connection, documents: Collection[str] | Non
 
 
 def _placed(query: Select[Any], documents: Collection[str] | None) -> Select[Any]:
-    """A query of statements that knows their documents, where it has to."""
+    """Join a query of statements with their documents if needed."""
     if documents is None:
         return query
     return query.join(chunks, chunks.c.id == statements.c.chunk_id)
@@ -132,7 +132,7 @@ def _placed(query: Select[Any], documents: Collection[str] | None) -> Select[Any
 def _of_documents(
     connection: Connection, query: Select[Any], documents: Collection[str] | None
 ) -> Iterator[Row[Any]]:
-    """The rows of a query of which `chunks` is part, from these documents or from all."""
+    """Run a query over `chunks` for these documents or all."""
     if documents is None:
         yield from connection.execute(query)
         return

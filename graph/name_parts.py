@@ -1,7 +1,6 @@
-"""What the parts of a name say: titles, surnames, initials, numbers, suffixes, in two scripts.
+"""Parts of names: titles, surnames, initials, numbers, suffixes, in two scripts.
 
-Works on name keys (see `graph.names.name_key`) and surfaces; knows nothing of libraries or of
-which names belong together: that is `resolve`.
+Works on name keys (see `graph.names.name_key`) and surfaces.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class NameParts:
 
 
 def parts_of(key: str) -> NameParts:
-    """A name key taken apart; never without words."""
+    """Split a name key into parts; never without words."""
     titled = _HAN_TITLED.fullmatch(key)
     if titled and is_surname(titled["surname"]):
         return _titled_in_chinese(titled["surname"], titled["title"])
@@ -93,12 +92,12 @@ def _without_suffix(words: list[str]) -> list[str]:
 
 
 def is_surname(text: str) -> bool:
-    """Whether Han characters are a Chinese surname."""
+    """Check for a Chinese surname."""
     return text in COMPOUND_SURNAMES or (len(text) == 1 and text in SURNAMES)
 
 
 def han_surname(name: str) -> str:
-    """The surname with which a Chinese personal name of two to four characters begins, or ""."""
+    """Return the surname of a Chinese name of two to four characters, or ""."""
     if not 2 <= len(name) <= 4:
         return ""
     if name[:2] in COMPOUND_SURNAMES and len(name) > 2:
@@ -107,21 +106,21 @@ def han_surname(name: str) -> str:
 
 
 def given_name(name: str) -> str:
-    """The given name of a full Chinese name; "" of anything else."""
+    """Return the given name of a full Chinese name, or ""."""
     surname = han_surname(name)
     given = name[len(surname) :] if surname else ""
     return given if given not in {"字", "号", "名"} else ""
 
 
 def initials_of(name: str) -> frozenset[str]:
-    """The lower-case initials of a name's words, with and without its small words ("of", "the")."""
+    """Return lower-case initials with and without small words ("of", "the")."""
     words = [w for w in re.split(r"[\s\-/]+", name.casefold()) if w and w[0].isalpha()]
     main = [w for w in words if w not in _SMALL]
     return frozenset("".join(w[0] for w in some) for some in (words, main) if len(some) > 1)
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether `short` is an acronym (two to eight letters, mostly capitals) of the words of `long`.
+    """Check whether `short` is an acronym (2–8 letters) of the words of `long`.
 
     Small words of `long` may or may not count: NATO and "Department of Defense" DoD both match.
     """
@@ -132,7 +131,7 @@ def initials_match(short: str, long: str) -> bool:
 
 
 def abbreviates(short: str, long: str) -> bool:
-    """Whether `short`, mostly capitals, is cut out of the two or more words of `long`.
+    """Check whether `short`, mostly capitals, abbreviates the words of `long`.
 
     Its letters and digits are found in `long` from the right, each somewhere before the one after
     it, the first where a word begins (Schwartz and Hearst 2003, section 3.2). What stands before
@@ -154,7 +153,7 @@ def abbreviates(short: str, long: str) -> bool:
 
 
 def singular(word: str) -> str:
-    """An English plural's likely singular; only for comparing noun phrases with one another."""
+    """Return an English plural's likely singular, for comparing noun phrases."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):

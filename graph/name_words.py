@@ -1,4 +1,4 @@
-"""Word lists for names: headings that any document may have, and words that are no name alone.
+"""Word lists for names: common headings, and words that are no names alone.
 
 English and Chinese; all lower case and without accents, as name keys are.
 """
@@ -70,7 +70,7 @@ yourselves you've
 """
 
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""Words that stand at a sentence's start with a capital and are no name by themselves."""
+"""Sentence-initial words that are no names by themselves."""
 
 _CALENDAR = """
 january february march april may june july august september october november december jan feb mar

@@ -24,7 +24,7 @@ _EDGES = " \t\n.,;:!?'\"“”‘’«»《》「」『』【】〈〉()（）[]
 
 
 def name_key(surface: str) -> str:
-    """The key of a name; empty where nothing of a name is left."""
+    """Return the key of a name; empty if nothing remains."""
     text = _BRACKETS.sub("", unicodedata.normalize("NFKC", surface))
     text = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", text))
     text = "".join(c for c in text if not unicodedata.combining(c)).casefold()
@@ -42,13 +42,13 @@ _NUMBER_BEFORE = re.compile(
 
 
 def is_generic(key: str) -> bool:
-    """Whether a key is a heading that any document may have ("introduction", "第三章"): no name."""
+    """Check for a generic heading ("introduction", "第三章")."""
     bare = _NUMBER_BEFORE.sub("", key, count=1)
     return not bare or bare in GENERIC_HEADINGS or bool(_NUMBERED.fullmatch(key))
 
 
 def _character_class(accepts: str) -> str:
-    """A regex class of the characters below the CJK blocks for which `str.<accepts>` holds."""
+    """Return a regex class of characters below the CJK blocks with `str.<accepts>`."""
     points = [p for p in range(0x2E80) if getattr(chr(p), accepts)()]
     ranges: list[list[int]] = []
     for point in points:
@@ -61,7 +61,7 @@ def _character_class(accepts: str) -> str:
 
 _UPPER = _character_class("isupper")
 WORD_CHARACTERS = _character_class("isalnum") + "\\u0300-\\u036f"
-"""For use inside a regex class: letters, digits, accents; nothing of Chinese, Japanese, Korean."""
+"""Regex class content: letters, digits, accents; no Chinese, Japanese, Korean."""
 
 _CAPITALISED = (
     rf"(?:[{_UPPER}](?:\.[{_UPPER}])+\.?"  # U.S.
@@ -79,7 +79,7 @@ _RUN = re.compile(
     rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET}|\d+(?![{WORD_CHARACTERS}])))*"
 )
 _LONG_LINE = 40
-"""A line break inside a name is wrapped prose only behind a line of at least so many characters."""
+"""Minimum line length for a break inside a name to be wrapped prose."""
 _MAX_WORDS = 10
 
 
@@ -100,7 +100,7 @@ def capitalised_names(text: str) -> list[tuple[int, int]]:
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The run, cut at line breaks behind short lines: headings and list items, no wrapped prose."""
+    """Split a run at breaks behind short lines, such as headings and list items."""
     pieces = []
     cut = text.find("\n", start, end)
     while cut != -1:
@@ -162,7 +162,7 @@ _BREAK = "\x00"
 
 
 class _CharacterFolding(dict[int, str]):
-    """`str.translate` table: case, width and accents off, one character for each character."""
+    """Table for `str.translate` that folds case, width and accents, one for one."""
 
     def __missing__(self, point: int) -> str:
         folded = _folded(chr(point))
@@ -203,7 +203,7 @@ class _Candidate:
 
 
 class NameMatcher:
-    """Finds known names in texts: longest matches, titles by themselves and all names together.
+    """Matcher of known names: longest matches, for titles and for all names.
 
     `titles` and `names` are name keys; generic headings and function words among them are dropped.
     Two passes, each without overlaps, each longest first from the left: one over titles, one over
@@ -248,7 +248,10 @@ class NameMatcher:
         return sorted(found)
 
     def occurs_in(self, text: str) -> bool:
-        """Whether any name stands in `text`; as cheap as `match` for a small dictionary."""
+        """Check whether any name occurs in `text`.
+
+        As cheap as `match` for small dictionaries.
+        """
         return bool(
             next(self._candidates(text, any_case=False), None)
             or (self._han_names and next(self._han_candidates(text), None))
@@ -299,7 +302,7 @@ _WORDS = _WordFolding()
 
 
 def is_matchable(key: str) -> bool:
-    """Whether a key can be looked for in texts: no heading, no function word, not too short."""
+    """Check whether a key can be matched: not a heading, function word or too short."""
     if is_generic(key) or key in CHINESE_FUNCTION_WORDS:
         return False
     if _HAN.search(key):
@@ -312,7 +315,7 @@ def is_matchable(key: str) -> bool:
 
 
 def _words(text: str) -> list[tuple[int, int, str]]:
-    """`(start, end, folded word)`; what no name goes across is a word of its own, `_BREAK`."""
+    """Yield `(start, end, folded word)`; separators are the word `_BREAK`."""
     folding = _WORDS
     return [
         (*match.span(1), folding[match[1]]) if match.lastindex else (*match.span(), _BREAK)
@@ -328,7 +331,7 @@ def _is_capitalised(text: str, start: int, end: int) -> bool:
 
 
 def _splits_word(text: str, start: int, end: int) -> bool:
-    """Whether the span cuts a Latin word or a number in two."""
+    """Check whether a span splits a Latin word or number."""
     return any(
         0 < cut < len(text) and _LATIN.match(text[cut - 1]) and _LATIN.match(text[cut])
         for cut in (start, end)
@@ -361,8 +364,7 @@ _TITLE_WORD = re.compile(r"[^\W_]{3,}")
 
 
 def introduced_names(text: str, matches: Sequence[NameMatch], *, title: str = "") -> frozenset[str]:
-    """Keys of the names that a text introduces: its paragraphs begin with them and go on to say
-    what they are ("Ada Brine (1815–1880) was …", "海鸥码头是……").
+    """Return keys of names that open a paragraph and are defined there ("Ada Brine (1815–1880) was …", "海鸥码头是……").
 
     Where half of the words of the title stand in the text the title says what it is about, and
     nothing is introduced beside it. `matches` are those of the text, from `NameMatcher.match`.

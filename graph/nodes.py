@@ -31,7 +31,7 @@ _BOOKKEEPING = ("headings", "page", "position", "context", "read_start", "read_e
 
 
 def document_splitter() -> TransformComponent:
-    """Cuts whole documents into chunks whose ids follow from the document's id and text.
+    """Return a splitter with ids derived from document id and text.
 
     LlamaIndex's own default gives random ids: the same document twice would be two sets of chunks.
     Its vocabulary is read when the first document is cut: most indexes never cut one.
@@ -47,7 +47,7 @@ def document_splitter() -> TransformComponent:
 
 
 def chunk_of_node(node: BaseNode) -> model.Chunk:
-    """A LlamaIndex node as a chunk.
+    """Convert a LlamaIndex node to a chunk.
 
     Without a source the node is its own document, without offsets it stands at the document's
     start, and without a position it is ordered by its offset.
@@ -73,7 +73,7 @@ def chunk_of_node(node: BaseNode) -> model.Chunk:
 
 
 def node_of_chunk(chunk: model.Chunk) -> TextNode:
-    """The LlamaIndex node of a chunk: same id, text, offsets and metadata."""
+    """Convert a chunk to a LlamaIndex node with id, text, offsets and metadata."""
     node = TextNode(
         id_=chunk.id,
         text=chunk.text,
@@ -102,7 +102,7 @@ def _metadata(chunk: model.Chunk) -> dict[str, str | int | list[str] | None]:
 
 
 def entity_node(entity: model.Entity, *, chunk_id: str | None = None) -> EntityNode:
-    """An entity as LlamaIndex sees it; its id is ours, never the name.
+    """Convert an entity to LlamaIndex's node with our id.
 
     `chunk_id` is where LlamaIndex's own retrievers look for the text that speaks of it.
     """
@@ -127,7 +127,7 @@ class IdentifiedEntity(EntityNode):
 
 
 def chunk_node(chunk: model.Chunk) -> ChunkNode:
-    """A chunk as a node of a property graph."""
+    """Convert a chunk to a property-graph node."""
     return ChunkNode(
         id_=chunk.id,
         text=chunk.text,
@@ -140,7 +140,7 @@ def chunk_node(chunk: model.Chunk) -> ChunkNode:
 
 
 def chunk_of_graph_node(node: ChunkNode) -> model.Chunk:
-    """The chunk of a property graph's node; what its properties do not say is as in a new node."""
+    """Convert a property-graph node to a chunk; missing properties get defaults."""
     source = TextNode(
         id_=node.id,
         text=node.text,
@@ -156,7 +156,7 @@ def chunk_of_graph_node(node: ChunkNode) -> model.Chunk:
 def triplet(
     source: model.Entity, relation: model.Relation, target: model.Entity
 ) -> tuple[EntityNode, Relation, EntityNode]:
-    """A relation with its ends; all three name the chunk of the first evidence as their source."""
+    """Convert a relation and its ends; all name the first evidence's chunk as source."""
     chunk_id = relation.evidences[0].chunk_id if relation.evidences else None
     return (
         entity_node(source, chunk_id=chunk_id),
@@ -166,7 +166,7 @@ def triplet(
 
 
 def relation_node(relation: model.Relation) -> Relation:
-    """A relation as LlamaIndex sees it; its evidences are `[chunk id, start, end]`."""
+    """Convert a relation to LlamaIndex's; evidences are `[chunk id, start, end]`."""
     return Relation(
         label=relation.predicate,
         source_id=relation.source_id,
@@ -180,5 +180,5 @@ def relation_node(relation: model.Relation) -> Relation:
 
 
 def triplet_has(triplet: Triplet, key: str, value: object) -> bool:
-    """Whether either end or the relation itself has this property."""
+    """Check whether either end or the relation has this property."""
     return any(part.properties.get(key) == value for part in triplet)

@@ -1,4 +1,4 @@
-"""Rules for organisations: a part of the name for the whole ("the Spurs", "Interscope").
+"""Resolution rules for organisations: partial names ("the Spurs", "Interscope").
 
 Proposes links as `resolve_rules` does. Only such parts count as a text shortens names by: what is
 left without a word for the kind of organisation, a team's name without its town, an institution
@@ -27,7 +27,7 @@ congress council court department federation foundation government institute leg
 museum navy orchestra parliament senate society tribunal union
 """
 _INSTITUTIONS = frozenset(_WHAT_IT_IS.split())
-"""What a text goes on to call an institution that it has named."""
+"""Institution nouns used for a named institution."""
 
 _NO_TEAM_WORDS = """
 of for the in on sciences arts services studies affairs news sports motors pictures studios brothers
@@ -80,7 +80,7 @@ def _may_be_short(profile: Profile) -> bool:
 
 
 def _parts(profile: Profile) -> Iterator[tuple[str, ...]]:
-    """What an organisation's name may be shortened to."""
+    """Return the possible short forms of an organisation's name."""
     words = profile.parts.words
     if profile.kind != "ORGANISATION" or len(words) < 2 or profile.is_han:
         return

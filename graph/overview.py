@@ -1,6 +1,6 @@
-"""The first look at a graph: its coarsest communities as bubbles, by weight, linked ones near.
+"""Overview of a graph: coarsest communities as bubbles by weight, linked ones near.
 
-Page and drawings show the same bubbles in the same places. Knows nothing of HTML, SVG or fonts.
+Page and drawings show the same bubbles in the same places.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .subgraph import weights
 PALETTE = (
     "#4477aa", "#d9722b", "#228833", "#aa4499", "#2b93b3", "#cc3d4f", "#a08a1f", "#009988",
 )  # fmt: skip
-"""After Paul Tol's colour-blind-safe schemes, with enough contrast on white and on near-black."""
+"""Colours after Paul Tol's colour-blind-safe schemes, for light and dark backgrounds."""
 
 ALONE = "#8a94a6"
-"""What stands in a community by itself, or in none."""
+"""Label of entities outside communities of several."""
 
 MAX_BUBBLES = 72
 LINKS_PER_BUBBLE = 3
@@ -30,11 +30,11 @@ SMALLEST, LARGEST = 13.0, 128.0
 
 GAP = 5.0
 ASPECT = 1.35
-"""How much wider than high the whole is, as screens and pages are."""
+"""Aspect ratio of the drawing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bubble:
+class CommunityBubble:
     """One community, its centre at (x, y)."""
 
     community: Community
@@ -48,17 +48,19 @@ class Bubble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """`bubbles`, heaviest first, and `links` between them as (number, number, weight), strongest
-    first; how many more communities of several there are, and how many entities are in none."""
+    """Overview: `bubbles` by weight, `links` as (number, number, weight), strongest first.
 
-    bubbles: tuple[Bubble, ...]
+    Counts of further communities and unclustered entities.
+    """
+
+    bubbles: tuple[CommunityBubble, ...]
     links: tuple[tuple[int, int, float], ...]
     further: int
     alone: int
 
 
 def overview(export: GraphExport, *, limit: int = MAX_BUBBLES) -> Overview:
-    """The heaviest communities of the coarsest level, at most `limit`."""
+    """Return the heaviest communities of the coarsest level, at most `limit`."""
     weight = weights(export)
     sums = {
         one.id: math.fsum(weight.get(entity_id, 0.0) for entity_id in one.entity_ids)
@@ -76,7 +78,7 @@ def overview(export: GraphExport, *, limit: int = MAX_BUBBLES) -> Overview:
     grouped = sum(len(one.entity_ids) for one in several)
     return Overview(
         bubbles=tuple(
-            Bubble(
+            CommunityBubble(
                 community=one,
                 title=titles[one.id],
                 weight=sums[one.id],
@@ -94,7 +96,7 @@ def overview(export: GraphExport, *, limit: int = MAX_BUBBLES) -> Overview:
 
 
 def radii_of(weights: Sequence[float]) -> list[float]:
-    """A radius a bubble: areas go by weight, and the smallest can still be hit."""
+    """Return radii with area by weight, large enough to hit."""
     heaviest = max(weights, default=0.0) or 1.0
     most = LARGEST if len(weights) < 40 else LARGEST * 0.85
     return [max(SMALLEST, most * math.sqrt(weight / heaviest)) for weight in weights]
@@ -103,7 +105,7 @@ def radii_of(weights: Sequence[float]) -> list[float]:
 def links_between(
     export: GraphExport, groups: Sequence[Sequence[str]]
 ) -> list[tuple[int, int, float]]:
-    """Relations between members of different groups, summed by pair; the strongest first."""
+    """Return summed relations between groups, strongest first."""
     home = {entity_id: number for number, ids in enumerate(groups) for entity_id in ids}
     sums: dict[tuple[int, int], float] = defaultdict(float)
     for relation in sorted(export.relations, key=lambda r: r.id):
@@ -130,7 +132,7 @@ def titles_of(export: GraphExport) -> dict[str, str]:
 
 
 def colours_of(count: int, links: Sequence[tuple[int, int, float]]) -> list[str]:
-    """A colour a group: of the palette's, the least used among the groups it is linked with."""
+    """Assign palette colours, the least used among linked groups."""
     beside: dict[int, Counter[str]] = defaultdict(Counter)
     near: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for a, b, weight in links:

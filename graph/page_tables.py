@@ -1,9 +1,9 @@
-"""What the graph page knows, as tables: columns of numbers and names, and blocks of longer texts.
+"""Tables of the graph page: columns of numbers and names, blocks of texts.
 
     part ─→ first look (bubbles, totals) + columns (entities, relations, communities) + texts
 
 Entities, communities and documents are named by their row; rows are in the order of weight, so that
-equal graphs give equal tables. Knows nothing of HTML or of how the tables travel.
+equal graphs give equal tables.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .communities import depth, partition
 from .global_match import HAN
 from .model import Claim, Community, Entity, Evidence, GraphExport, Relation
 from .overview import ALONE, PALETTE, overview, titles_of
-from .page_texts import Texts, kept_places, readable
+from .page_texts import Texts, evidence_spans, readable
 from .sentences import sentence_spans
-from .subgraph import Part, restricted, weights
+from .subgraph import Subgraph, restricted, weights
 
 FLAT = 60
 """So few entities are shown at once, without a level of bubbles before them."""
@@ -34,16 +34,18 @@ Table = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTables:
-    """`first` is drawn before anything else is read; `columns` are needed to open anything;
-    `texts` only where they are shown."""
+    """Page tables: `first` is drawn at once.
+
+    `columns` open anything; `texts` load on demand.
+    """
 
     first: Table
     columns: Table
     texts: tuple[Table, ...]
 
 
-def page_tables(part: Part, *, title: str, max_nodes: int) -> PageTables:
-    """The tables of a part of a graph, cut to its `max_nodes` heaviest entities."""
+def page_tables(part: Subgraph, *, title: str, max_nodes: int) -> PageTables:
+    """Build the tables of a subgraph, cut to its `max_nodes` heaviest entities."""
     weight = weights(part.export)
     heavy = sorted(part.export.entities, key=lambda e: (-weight[e.id], e.id))
     export = part.export
@@ -75,7 +77,7 @@ def page_tables(part: Part, *, title: str, max_nodes: int) -> PageTables:
 
 
 class _Rows:
-    """Which row is which entity and which community, and where each entity is at home."""
+    """Row numbers of entities and communities, and each entity's home."""
 
     def __init__(
         self, export: GraphExport, *, heavy: Sequence[Entity], weight: Mapping[str, float]
@@ -181,13 +183,13 @@ class _Relations:
 
 
 def _relations(export: GraphExport, *, rows: _Rows, texts: Texts) -> _Relations:
-    """Relations with both ends on the page; neighbours' sentences lie in neighbouring blocks."""
+    """Return relations between entities on the page; neighbours share blocks."""
     inside = [
         one
         for one in export.relations
         if one.source_id in rows.entity and one.target_id in rows.entity
     ]
-    places = kept_places(inside)
+    places = evidence_spans(inside)
 
     def order(relation: Relation) -> tuple[int, float, str]:
         return (rows.home[rows.entity[relation.source_id]], -relation.weight, relation.id)
@@ -218,7 +220,7 @@ def _relations(export: GraphExport, *, rows: _Rows, texts: Texts) -> _Relations:
 
 
 def _claims(export: GraphExport, *, rows: _Rows, texts: Texts) -> Table:
-    """What models read as claims, each with its sentence; −1 where it is about nothing further."""
+    """Return model claims with sentences; −1 without an object."""
     found = [one for one in export.claims if one.subject_id in rows.entity]
     places = [
         Evidence(chunk_id=one.chunk_id, start=one.claim.start, end=one.claim.end) for one in found
@@ -267,7 +269,7 @@ def _communities(export: GraphExport, *, rows: _Rows, texts: Texts) -> Table:
 
 
 def _first(
-    part: Part, export: GraphExport, *, rows: _Rows, relations: _Relations, title: str
+    part: Subgraph, export: GraphExport, *, rows: _Rows, relations: _Relations, title: str
 ) -> Table:
     look = overview(export)
     flat = FLAT_PART if part.centre or part.question else FLAT
@@ -316,7 +318,7 @@ def _is_chinese(name: str) -> bool:
 
 
 def _ragged(name: str, lists: Sequence[Sequence[int]]) -> Table:
-    """Lists of unlike lengths as two flat ones: lengths, and all values in their order."""
+    """Flatten lists of unequal lengths: lengths and values."""
     return {
         f"{name}_counts": [len(values) for values in lists],
         name: [value for values in lists for value in values],

@@ -1,7 +1,7 @@
-"""The longer texts of the graph page: which are taken along, and in which blocks they lie.
+"""Long texts of the graph page: selection and blocks.
 
 A page of 50,000 entities cannot hold every sentence at once in a browser's memory, so texts lie in
-blocks of which only those are unpacked that a reader opens. Knows nothing of HTML.
+blocks of which only those are unpacked that a reader opens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .model import Chunk, Evidence, GraphExport, Relation
 
 MAX_CHARACTERS = 24_000_000
-"""Of evidence sentences a page takes so many characters along, and says what it left out."""
+"""Maximum characters of evidence on a page; omissions are reported."""
 
 MAX_PLACES = 12
 """Sentences kept for one relation at most."""
@@ -41,7 +41,7 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def kept_places(
+def evidence_spans(
     relations: Sequence[Relation], *, max_characters: int = MAX_CHARACTERS
 ) -> dict[str, list[Evidence]]:
     """By relation id the evidences that are taken along, at most `MAX_PLACES` each.
@@ -67,7 +67,7 @@ def kept_places(
 
 @dataclass
 class TextBlock:
-    """Texts with the number of the document and the page each stands in; −1 and 0 for none."""
+    """Texts with document and page numbers; −1 and 0 for none."""
 
     texts: list[str] = field(default_factory=list)
     documents: list[int] = field(default_factory=list)
@@ -88,16 +88,16 @@ class Texts:
         self._document_numbers = {key: number for number, (key, _) in enumerate(self.documents)}
 
     def document(self, chunk: Chunk) -> int:
-        """The number of a chunk's document."""
+        """Return the number of a chunk's document."""
         return self._document_numbers[chunk.document_id]
 
     def said(self, text: str) -> int:
-        """The number of a text that stands in no document; −1 for an empty one."""
+        """Return the number of a text outside documents; −1 if empty."""
         text = readable(text)
         return self._put(text, document=-1, page=0) if text else -1
 
     def sentence(self, place: Evidence) -> int:
-        """The number of the sentence at a place; −1 where there is none."""
+        """Return the number of the sentence at a place; −1 without one."""
         key = (place.chunk_id, place.start, place.end)
         if key not in self._numbers:
             chunk = self._chunks.get(place.chunk_id)

@@ -1,6 +1,6 @@
-"""The sentences of chunks, each with the entities it names and how well it reads alone.
+"""Sentences of chunks with their entities and readability.
 
-Sentences that stand in two overlapping chunks are one sentence. Knows nothing of communities.
+Sentences that stand in two overlapping chunks are one sentence.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LEANS_BACK = re.compile(
 _SPEECH = re.compile(r"[\"“「『‘]")
 _PAIRED = re.compile(r"[\"“”「」『』《》（）()[\]]")
 GOOD_LENGTH = (8.0, 40.0)
-"""In words, two Chinese characters counting as one: shorter says little, longer is hard to read."""
+"""Good sentence length in words (two Chinese characters count as one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence that names entities, at `chunk.text[start:end]`; `text` has even white space.
+    """Sentence naming entities, at `chunk.text[start:end]`; `text` has single spaces.
 
     `stated` holds a pair of entity ids for each relation that the sentence states (more than their
     standing together), `quality` is 0–1, `digest` a hash of place and text.
@@ -55,7 +55,7 @@ def sentences_with_entities(
     spans: Iterable[tuple[str, int, tuple[str, ...]]],
     statements: Iterable[tuple[str, int, str, str, bool]],
 ) -> list[Sentence]:
-    """The sentences that name an entity, by document and place.
+    """Return sentences naming entities, by document and place.
 
     Args:
         chunks: in any order; of a sentence in two overlapping chunks the first chunk's is kept.
@@ -86,7 +86,7 @@ def sentences_with_entities(
 
 
 _Naming = tuple[int, tuple[str, ...], bool]
-"""An offset, the entities named there, and whether a relation between the two is stated."""
+"""Offset, entities named there, and whether a relation is stated."""
 
 _Place = tuple[str, int]
 """(chunk id, start) of a sentence's first appearance."""
@@ -94,7 +94,7 @@ _Place = tuple[str, int]
 
 @dataclass(slots=True)
 class _Said:
-    """What is said in the sentence that ends at `end`, some of it more than once."""
+    """Facts of the sentence ending at `end`, with repeats."""
 
     end: int
     named: list[str] = field(default_factory=list)
@@ -103,7 +103,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where the chunks lie in their documents."""
+    """Positions of chunks in their documents."""
 
     chunks: Mapping[str, Chunk]
     """In the order of their documents."""
@@ -124,7 +124,7 @@ class _Layout:
         )
 
     def places(self, chunk_id: str, offsets: Collection[int]) -> dict[int, tuple[_Place, int]]:
-        """For each offset in a chunk its sentence's place, and where that ends in its chunk."""
+        """Return the sentence span of each offset in a chunk."""
         chunk = self.chunks[chunk_id]
         found = sentences_at(chunk.text, offsets)
         if not found:
@@ -133,7 +133,7 @@ class _Layout:
         return {offset: first[span] for offset, span in found.items()}
 
     def _first(self, chunk: Chunk, start: int, end: int) -> tuple[_Place, int]:
-        """The first appearance of a sentence: the same text at the same place of the document."""
+        """Return the first occurrence of a sentence in its document."""
         starts, beside = self.by_start[chunk.document_id]
         where, text = chunk.start + start, chunk.text[start:end]
         near = beside[bisect_left(starts, where - self.longest) : bisect_right(starts, where)]
@@ -166,12 +166,12 @@ class _Layout:
 
 
 def _order(chunk: Chunk) -> tuple[int, int, str]:
-    """A chunk's place among those of its document."""
+    """Return a chunk's position in its document."""
     return chunk.position, chunk.start, chunk.id
 
 
 def quality(text: str) -> float:
-    """0–1: how well a sentence stands alone. 0 for headings, table rows and bare marks."""
+    """Return how well a sentence stands alone, 0–1; 0 for headings, table rows and marks."""
     if _NO_SENTENCE.match(text):
         return 0.0
     value = _length_factor(text)
@@ -191,7 +191,7 @@ def quality(text: str) -> float:
 
 
 def _is_torn(text: str) -> bool:
-    """Whether quotation marks or brackets open that do not close, or the other way round."""
+    """Check for unbalanced quotation marks or brackets."""
     if not _PAIRED.search(text):
         return False
     return text.count('"') % 2 == 1 or any(
@@ -215,7 +215,7 @@ def tokens(text: str) -> frozenset[str]:
 
 
 def is_near_duplicate(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether most of one's words are the other's: of the shorter's words, four in five."""
+    """Check for near-duplicates: four in five words of the shorter are shared."""
     if not words or not others:
         return words == others
     return len(words & others) >= 0.8 * min(len(words), len(others))

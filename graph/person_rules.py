@@ -1,4 +1,4 @@
-"""Rules for persons: given names that fit, and surnames that stand for one person only.
+"""Resolution rules for persons: fitting given names, unique surnames.
 
 Proposes links as `resolve_rules` does, with the same values; where a name could mean two persons of
 the documents that mention it, nothing is proposed.
@@ -26,7 +26,7 @@ _HONOURED = re.compile(rf"(?P<name>[\u4e00-\u9fff]{{2,4}}?)(?P<title>{'|'.join(H
 FOREMOST_DOCUMENTS = 5
 """In fewer documents nobody of a surname is foremost."""
 FOREMOST_FACTOR = 5
-"""How many times as often as any other of the surname the foremost is named."""
+"""Frequency ratio that makes one bearer of a surname the main one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +221,7 @@ def _subject(
     profiles: Profiles,
     told: Mapping[str, Sequence[str]],
 ) -> str:
-    """Whom of several persons the titles of all documents with a bare name are about, or "".
+    """Return the person that all documents with a bare name are titled after, or "".
 
     In the life of Franck Piccard, which names his brothers in full, "Piccard" is he.
     """
@@ -237,7 +237,7 @@ def _subject(
 
 
 def _titled(near: Mapping[str, Sequence[str]], titles: Sequence[str], profiles: Profiles) -> str:
-    """The only cluster that has a title for a name, else the only one that a title fits."""
+    """Return the only cluster with a title for a name, else the only fitting one."""
     for agree in (_same_words, fit_together):
         found = {
             top
@@ -265,7 +265,7 @@ def _titled_short(profiles: Profiles) -> dict[str, list[str]]:
 def _bare_for_titled(
     key: str, profile: Profile, titled: Sequence[str], profiles: Profiles
 ) -> Iterator[Link]:
-    """ "Watson" for "Dr. Watson", when no other title and no full name goes with the surname."""
+    """Link "Watson" to "Dr. Watson" if the surname has no other title or full name."""
     if profile.parts.titles or len(titled) != 1 or profile.name.key in COMMON_GIVEN_NAMES:
         return
     other = profiles[titled[0]]
@@ -279,7 +279,7 @@ def _bare_for_titled(
 
 
 def _short_part(profile: Profile) -> str:
-    """The surname or given name that the whole key is, titles aside; "" for fuller names."""
+    """Return the surname or given name that is the whole key, titles aside; else ""."""
     parts = profile.parts
     if parts.numbers or parts.article or parts.suffix or profile.kind not in {"", "PERSON"}:
         return ""
@@ -329,7 +329,7 @@ def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
 def _one_gender(
     profile: Profile, titled: Iterable[Profile], profiles: Profiles, keys: Iterable[str]
 ) -> bool:
-    """Whether titles beside `profile` leave one person only, or the full names tell which."""
+    """Check whether titles or full names leave one person only."""
     near = [p for p in titled if p is profile or share_document(p, profile)]
     genders = {p.parts.gender for p in near}
     of_owner = {profiles[key].parts.gender for key in keys} - {""}

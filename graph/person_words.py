@@ -1,4 +1,4 @@
-"""Word lists for the parts of names: titles, surnames, given names, corporate suffixes.
+"""Word lists for name parts: titles, surnames, given names, corporate suffixes.
 
 English words are lower case and without accents, as name keys are.
 """
@@ -23,10 +23,10 @@ MARRIED_TITLES = frozenset({"mrs", "lady", "madame", "mme", "夫人", "太太"})
 NAMELIKE_TITLES = frozenset(
     {"general", "major", "saint", "st", "count", "prince", "king", "sister"}
 )
-"""Titles with which names of other things begin as well: "General Electric", "St Ives"."""
+"""Titles that also begin other names: "General Electric", "St Ives"."""
 
 GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
-"""What tells a child from a parent of the same name."""
+"""Generation suffixes that separate parent and child."""
 
 _NAMED_AFTER_PERSONS = """
 & and academy airport arena award awards band bridge building center centre church college
@@ -36,7 +36,7 @@ quartet quintet records school series sextet show singers society stadium story 
 studios theater theatre tour tower trio trophy trust university
 """
 NAMED_AFTER_PERSONS = frozenset(_NAMED_AFTER_PERSONS.split())
-"""What is called by a person's name and one of these words is no person."""
+"""Class words that make a personal name something else."""
 
 _CORPORATE = """
 ltd limited inc incorporated corp corporation co company llc plc gmbh ag sa nv bv oy ab

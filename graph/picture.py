@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from .communities import partition
 from .layout import layout, pack
 from .model import Entity, GraphExport
-from .overview import ALONE, ASPECT, PALETTE, Bubble, overview, titles_of
+from .overview import ALONE, ASPECT, PALETTE, CommunityBubble, overview, titles_of
 from .picture_words import plain, shortened, width_of, wrapped
-from .subgraph import Part, weights
+from .subgraph import Subgraph, weights
 
 INK, GROUND = "#1b2330", "#ffffff"
 MAX_FLAT = 150
@@ -69,7 +69,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """All of it, from (0, 0) to (width, height): territories, over them lines, discs and words."""
+    """Picture from (0, 0) to (width, height): territories, lines, discs, words."""
 
     title: str
     width: float
@@ -82,7 +82,7 @@ class Picture:
 
 @dataclass
 class _Sheet:
-    """What has been drawn so far, around any origin."""
+    """Canvas of drawn items, around any origin."""
 
     territories: list[Disc] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -109,15 +109,15 @@ class _Sheet:
         return free or must
 
     def label_at(self, disc: Disc, words: Words) -> None:
-        """A label below a dot, or above it, or not at all; later ones keep off the dot."""
+        """Place a label below or above a dot, or omit it."""
         self.occupy(disc)
         away = disc.radius + words.size * 0.72
         if not self.label(replace(words, x=disc.x, y=disc.y + away)):
             self.label(replace(words, x=disc.x, y=disc.y - away))
 
 
-def picture(part: Part, *, title: str = "Knowledge graph") -> Picture:
-    """The picture of a graph or a part of it; the same for equal graphs."""
+def picture(part: Subgraph, *, title: str = "Knowledge graph") -> Picture:
+    """Draw a graph or subgraph; deterministic."""
     sheet = _Sheet()
     look = overview(part.export)
     if len(part.export.entities) <= MAX_FLAT or not look.bubbles:
@@ -140,7 +140,7 @@ def mixed(colour: str, share: float) -> str:
 def _draw_bubbles(
     sheet: _Sheet,
     export: GraphExport,
-    bubbles: Sequence[Bubble],
+    bubbles: Sequence[CommunityBubble],
     links: Sequence[tuple[int, int, float]],
 ) -> None:
     strongest = max((weight for _, _, weight in links), default=1.0)
@@ -164,13 +164,13 @@ def _draw_bubbles(
 
 def _draw_inside(
     sheet: _Sheet,
-    bubble: Bubble,
+    bubble: CommunityBubble,
     members: Sequence[Entity],
     *,
     weights: dict[str, float],
     fill: str,
 ) -> None:
-    """The title in the upper part, the heaviest members in the lower."""
+    """Draw the title in the upper part and the heaviest members below."""
     radius = bubble.radius
     size = max(7.5, min(15.0, radius * 0.15))
     if radius < 24:
@@ -193,7 +193,7 @@ def _draw_inside(
 
 def _draw_members(
     sheet: _Sheet,
-    bubble: Bubble,
+    bubble: CommunityBubble,
     members: Sequence[Entity],
     *,
     weights: dict[str, float],
@@ -224,7 +224,7 @@ def _draw_members(
         sheet.label_at(dot, Words(x=0, y=0, text=text, size=size, halo=fill))
 
 
-def _draw_entities(sheet: _Sheet, part: Part) -> None:
+def _draw_entities(sheet: _Sheet, part: Subgraph) -> None:
     """All entities, grouped by community; territories carry titles."""
     export = part.export
     weight = weights(export)
@@ -279,7 +279,7 @@ def _draw_links(
     spots: Sequence[tuple[float, float]],
     colour_of: Callable[[int], str],
 ) -> None:
-    """The widest for the strongest."""
+    """Draw links, widest for the strongest."""
     strongest = max(links.values(), default=1.0)
     for (a, b), value in links.items():
         width = 0.8 + 4 * math.sqrt(value / strongest)
@@ -310,7 +310,7 @@ def _links(export: GraphExport, number: dict[str, int]) -> dict[tuple[int, int],
 
 
 def _framed(sheet: _Sheet, *, title: str) -> Picture:
-    """Moved so that all of it lies on one sheet, under its title."""
+    """Shift the drawing onto one sheet under its title."""
     discs = [*sheet.territories, *sheet.discs]
     left = min((d.x - d.radius for d in discs), default=0.0)
     right = max((d.x + d.radius for d in discs), default=200.0)

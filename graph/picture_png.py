@@ -1,7 +1,6 @@
 """A picture as PNG, drawn by Pillow with the fonts of this computer.
 
 Pillow's own font has no Chinese, so a font that has it is looked for where systems keep theirs.
-Knows nothing of graphs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 SCALE = 2
 SMOOTH = 2
-"""Discs and lines are drawn so many times larger than the picture, then made smaller."""
+"""Supersampling factor of discs and lines."""
 
 MAX_PIXELS = 40_000_000
 
@@ -62,7 +61,7 @@ class Png:
 
 
 def to_png(picture: Picture) -> Png:
-    """The picture at twice its size, or less where that were more than `MAX_PIXELS`.
+    """Render the picture at double size, or less to stay under `MAX_PIXELS`.
 
     The same picture gives the same bytes where the fonts and Pillow are the same.
     """

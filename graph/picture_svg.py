@@ -1,4 +1,4 @@
-"""A picture as SVG: no script, no link, no font of its own; text is escaped and stays text."""
+"""SVG rendering: no script, link or font; text is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words in a picture: one line of plain text, about how wide it is, cut or broken to fit.
+"""Text of pictures: plain, measured, truncated or wrapped.
 
 Widths are estimates in font sizes, the same whatever fonts there are.
 """
@@ -35,7 +35,7 @@ def _character_width(c: str) -> float:
 
 
 def shortened(text: str, width: float) -> str:
-    """The text, or its beginning and "…", no wider than `width` font sizes."""
+    """Truncate a text with "…" to `width` font sizes."""
     if width_of(text) <= width:
         return text
     kept = ""
@@ -47,7 +47,7 @@ def shortened(text: str, width: float) -> str:
 
 
 def wrapped(text: str, width: float, *, most: int) -> list[str]:
-    """In at most `most` lines no wider than `width` font sizes; Chinese breaks anywhere."""
+    """Wrap a text in at most `most` lines of `width` font sizes; Chinese breaks anywhere."""
     lines = [""]
     pieces = _WORD.findall(text)
     for at, piece in enumerate(pieces):

@@ -1,4 +1,4 @@
-"""Places in chunks as quotes from documents, and which places speak for a thing or a relation.
+"""Evidence quotes: places in chunks as quotes from documents.
 
 Only documents that are seen are read from; None means all.
 """
@@ -27,15 +27,15 @@ _NAMED_IN_ONE_SENTENCE = 4
 """A thing is named in one sentence less often than this."""
 
 _LONG_SENTENCE = 300
-"""Beyond so many characters a sentence is mostly a list, and says little of any two names in it."""
+"""Length above which a sentence is mostly a list."""
 
 PageOf = Callable[[str, int], int | None]
 """The page on which an offset of a document lies; None where it has no pages."""
 
 
 @dataclass(slots=True)
-class Said:
-    """What is stated of one relation: where, and in which words of a model's."""
+class QuotedStatement:
+    """Statement of a relation: place, and a model's wording."""
 
     places: list[Evidence]
     descriptions: list[str]
@@ -67,14 +67,14 @@ def _quote(chunk: Chunk, place: Evidence, page_of: PageOf) -> SourceQuote:
     )
 
 
-def sentences_that_name(
+def mention_sentences(
     connection: Connection,
     keys: Collection[str],
     *,
     documents: Collection[str] | None,
     limit: int,
 ) -> list[Evidence]:
-    """The sentences in which these names stand, as many documents as can be among them.
+    """Return sentences with these names, from as many documents as possible.
 
     The first of each document, then the second of each, and so on; of documents those first that
     have one of the names for a title, then those that name it most often, then by their ids.
@@ -94,7 +94,7 @@ def sentences_that_name(
 
 
 def _mentions_by_turn(keys: Sequence[str]) -> Select[Any]:
-    """Each mention of the names, which one of its document it is, and how that stands to them."""
+    """Return mentions with their rank within the document, in query form."""
     turn = func.row_number().over(
         partition_by=chunks.c.document_id,
         order_by=(chunks.c.position, chunks.c.id, mentions.c.start, mentions.c.end),
@@ -110,7 +110,7 @@ def _mentions_by_turn(keys: Sequence[str]) -> Select[Any]:
 
 
 def _sentence_about(text: str, start: int, end: int) -> tuple[int, int]:
-    """The sentence, or the sentences, that hold a span."""
+    """Return the sentences that cover a span."""
     touched = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
     return (touched[0][0], touched[-1][1]) if touched else (start, end)
 
@@ -122,8 +122,8 @@ def said_of_relations(
     entity_of: Mapping[str, str],
     keys: Collection[str],
     documents: Collection[str] | None,
-) -> dict[Ends, Said]:
-    """Where each of these relations is stated: first where one sentence does it, the short ones.
+) -> dict[Ends, QuotedStatement]:
+    """Return the statements of these relations, single short sentences first.
 
     Args:
         connection: to read by.
@@ -154,7 +154,7 @@ def said_of_relations(
             if row.description:
                 texts[ends].add(row.description)
     return {
-        ends: Said(
+        ends: QuotedStatement(
             places=sorted(places, key=lambda one: (places[one], _is_long(one), one)),
             descriptions=sorted(texts[ends]),
         )
@@ -174,7 +174,7 @@ def description_of(
     name: str,
     documents: Collection[str],
 ) -> str:
-    """What models said of a thing in these documents alone; a summary only of exactly that."""
+    """Return model descriptions from these documents; a summary only of exactly those."""
     query = (
         select(descriptions.c.text, chunks.c.document_id)
         .join(chunks, chunks.c.id == descriptions.c.chunk_id)

@@ -1,4 +1,4 @@
-"""Derived rows as values. Dirty rows rest on evidence that has changed: they are not read."""
+"""Derived rows as values; dirty rows are skipped."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _ENTITY_COLUMNS = tuple(
 
 
 def entity_of_row(row: Row[Any], *, keys: tuple[str, ...]) -> Entity:
-    """A row of `entities` as a value, with the keys that mean it."""
+    """Convert a row of `entities` with its keys."""
     return _entity(keys, *(row._mapping[column] for column in _ENTITY_COLUMNS))
 
 
@@ -96,7 +96,7 @@ def _entity(
 
 
 def read_merges(connection: Connection) -> list[Merge]:
-    """Which entity each name means and why, sorted by name key."""
+    """Read the entity and reason of each name, sorted by key."""
     query = select(names).where(names.c.dirty.is_(False)).order_by(names.c.key)
     return [
         Merge(key=row.key, entity_id=row.entity_id, reason=row.reason)
@@ -215,7 +215,7 @@ def read_claims(connection: Connection) -> list[PlacedClaim]:
 
 
 def placed_claims(rows: Iterable[Row[Any]], entity_of: Mapping[str, str]) -> Iterator[PlacedClaim]:
-    """Rows of claims as values, of those whose subject (a name key) is a known entity's."""
+    """Convert rows of claims whose subject is a known entity."""
     names_of_fields = [one.name for one in fields(Claim)]
     for row in rows:
         if row.subject in entity_of:
@@ -228,7 +228,7 @@ def placed_claims(rows: Iterable[Row[Any]], entity_of: Mapping[str, str]) -> Ite
 
 
 def read_export(connection: Connection) -> GraphExport:
-    """The whole graph as values, every collection sorted."""
+    """Read the whole graph as values, every collection sorted."""
     return GraphExport(
         entities=tuple(read_entities(connection)),
         relations=tuple(read_relations(connection)),
@@ -241,7 +241,7 @@ def read_export(connection: Connection) -> GraphExport:
 
 
 def write_findings(findings: Sequence[Finding]) -> str:
-    """Findings as the JSON text that `reports.findings` holds."""
+    """Serialise findings as stored in `reports.findings`."""
     return json.dumps(
         [
             {"text": f.text, "evidences": [[e.chunk_id, e.start, e.end] for e in f.evidences]}

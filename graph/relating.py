@@ -1,7 +1,4 @@
-"""From statements to relations: gathered by the entities that their names mean, and weighed.
-
-Knows nothing of communities or reports.
-"""
+"""Relation building: statements grouped by entities and weighted."""
 
 from __future__ import annotations
 
@@ -16,13 +13,13 @@ from .rows import Difference, write_difference, write_difference_at
 from .schema import relations, statements
 
 TYPED_WEIGHT = 2.0
-"""A stated relation binds its two ends more than standing in one sentence, which weighs 1."""
+"""Weight of a stated relation; co-occurrence weighs 1."""
 
 INFERRED_SHARE = 0.5
-"""What is left of that where no single sentence names both ends."""
+"""Factor for relations without a sentence naming both ends."""
 
 FEW_KEYS = 400
-"""Up to so many names the database picks their statements; for more, reading all is cheaper."""
+"""Maximum names selected by the database; more are filtered in memory."""
 
 Ends = tuple[str, str, str]
 Place = tuple[str, int, int]
@@ -35,7 +32,7 @@ def stated_relations(
     said: Mapping[str, str],
     only: Collection[str] | None = None,
 ) -> list[Relation]:
-    """Statements gathered by the entities they mean, with every evidence; sorted by id.
+    """Group statements by their entities with all evidences; sorted by id.
 
     With `only`, the relations that have an end among these entities. `said` is what a model said
     of a relation, by its id.
@@ -80,7 +77,7 @@ def _statements(
 
 
 def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
-    """The relation that a statement between these entities is evidence of; None for none."""
+    """Return the relation that a statement supports; None for none."""
     if predicate == ALSO_KNOWN_AS or source is None or target is None or source == target:
         return None
     if predicate == OCCURS_WITH and target < source:
@@ -89,7 +86,7 @@ def relation_ends(source: str | None, predicate: str, target: str | None) -> End
 
 
 def evidence_weight(predicate: str, strength: float, inferred: bool) -> float:
-    """What one evidence of a relation weighs."""
+    """Return the weight of one evidence."""
     if predicate == OCCURS_WITH:
         return 1.0
     return TYPED_WEIGHT * float(strength) * (INFERRED_SHARE if inferred else 1.0)
@@ -111,7 +108,7 @@ def _relation(ends: Ends, places: Mapping[Place, float], *, said: Mapping[str, s
 def write_relations(
     connection: Connection, found: Sequence[Relation], *, only: Collection[str] | None = None
 ) -> Difference:
-    """Make the table hold these relations; with `only`, these of all that have such an end."""
+    """Store these relations; with `only`, among those with such an end."""
     rows: list[Mapping[str, Any]] = [
         {
             "id": relation.id,
@@ -130,7 +127,7 @@ def write_relations(
 
 
 def read_edges(connection: Connection) -> tuple[int, list[tuple[str, str, float]]]:
-    """How many relations there are, and for each pair of entities what all of theirs weigh.
+    """Read the number of relations, and summed weights by entity pair.
 
     Pairs in sorted order, sorted; weights are summed in the order of the relations' ids.
     """

@@ -1,8 +1,8 @@
-"""Community reports by a language model: what it is shown, and what of its answer is believed.
+"""Community report prompts, and validation of the answers.
 
 Several communities go into one call. Everything that a report may rest on is numbered, and a
 finding counts only if it names numbers that were shown: so every finding keeps its places in the
-corpus. Knows nothing of storage, or of who answers.
+corpus.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_EVIDENCES = 4
 MAX_ENTITIES = 20
 TITLE_CHARACTERS, SUMMARY_CHARACTERS, FINDING_CHARACTERS = 120, 1_500, 800
 OUTPUT_TOKENS = 500
-"""What one report may take of an answer."""
+"""Answer tokens for one report."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -64,7 +64,7 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportBasis:
-    """What a community's report is written from.
+    """Input of a community report.
 
     `derived` is the extractive report that the written one will stand for. Where there are
     `children` (reports of the communities that this one is made of), they are what is shown.
@@ -78,7 +78,7 @@ class ReportBasis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class ReportMaterial:
     """One community as it is shown: the text, and the places behind each number in it."""
 
     basis: ReportBasis
@@ -89,7 +89,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenReport:
-    """What a model wrote of a community, checked; `rating` is 0–10."""
+    """Validated report of a model; `rating` is 0–10."""
 
     title: str
     summary: str
@@ -100,8 +100,8 @@ class WrittenReport:
 
 def material(
     basis: ReportBasis, *, budget_tokens: int, count: Callable[[str], int], first: int = 1
-) -> Material:
-    """A community as text of at most about `budget_tokens`; its numbers begin with `first`."""
+) -> ReportMaterial:
+    """Render a community within about `budget_tokens`; numbers begin with `first`."""
     lines: list[str] = []
     places: dict[int, tuple[Evidence, ...]] = {}
     left = budget_tokens
@@ -115,11 +115,13 @@ def material(
         lines.append(line)
         if evidences:
             places[number] = evidences
-    return Material(basis=basis, text="\n".join(lines), places=places, tokens=budget_tokens - left)
+    return ReportMaterial(
+        basis=basis, text="\n".join(lines), places=places, tokens=budget_tokens - left
+    )
 
 
 def _children(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
-    """The parts by weight; of each its title, then what it found."""
+    """Render child communities by weight: title, then findings."""
     lines: list[tuple[str, tuple[Evidence, ...]]] = []
     for report in sorted(basis.children, key=lambda one: (-one.rating, one.community_id)):
         lines.append((f"* {_plain(report.title)}", ()))
@@ -156,8 +158,8 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def report_prompt(materials: Sequence[Material]) -> Prompt:
-    """The request for the reports of these communities, in the language of most of their text."""
+def report_prompt(materials: Sequence[ReportMaterial]) -> Prompt:
+    """Build the request for reports of these communities, in their main language."""
     texts = [f"# {n}\n{one.text}" for n, one in enumerate(materials, start=1)]
     body = "\n\n".join(texts)
     language = "zh" if is_chinese(body) else "en"
@@ -171,7 +173,7 @@ def report_prompt(materials: Sequence[Material]) -> Prompt:
 
 
 def read_written(
-    reply: str, materials: Sequence[Material]
+    reply: str, materials: Sequence[ReportMaterial]
 ) -> tuple[dict[str, WrittenReport], dict[str, str]]:
     """By community id: the reports that can be used, and why others cannot.
 
@@ -198,7 +200,7 @@ def read_written(
 
 
 def _rows(values: Sequence[object]) -> dict[int, Mapping[str, Any]]:
-    """The reports of an answer by their number; the first of a number counts."""
+    """Parse reports by number; the first of a number counts."""
     listed: list[object] = []
     for value in values:
         inner = value.get("reports", value) if isinstance(value, dict) else value
@@ -211,7 +213,7 @@ def _rows(values: Sequence[object]) -> dict[int, Mapping[str, Any]]:
     return rows
 
 
-def _checked(row: Mapping[str, Any], one: Material) -> WrittenReport | str:
+def _checked(row: Mapping[str, Any], one: ReportMaterial) -> WrittenReport | str:
     title, summary = (
         _text(row.get("title"), TITLE_CHARACTERS),
         _text(row.get("summary"), SUMMARY_CHARACTERS),
@@ -235,7 +237,7 @@ def _checked(row: Mapping[str, Any], one: Material) -> WrittenReport | str:
     )
 
 
-def _finding(row: object, one: Material) -> Finding | None:
+def _finding(row: object, one: ReportMaterial) -> Finding | None:
     if not isinstance(row, dict):
         return None
     text = re.sub(r"\s*\[\d+(?:\s*,\s*\d+)*\]", "", _text(row.get("text"), FINDING_CHARACTERS))

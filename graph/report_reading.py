@@ -1,7 +1,4 @@
-"""What reports are written from, read from the database: for some communities, or for all.
-
-Knows nothing of how reports are written.
-"""
+"""Report inputs from the database, for some or all communities."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ def _mentions(
 
 
 def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:
-    """These chunks, and the others of their documents, with which they may overlap."""
+    """Return the chunks and their documents' other chunks, which may overlap."""
     homes = dict(map(tuple, connection.execute(select(chunks.c.id, chunks.c.document_id)).all()))
     documents = {homes[chunk_id] for chunk_id in chunk_ids}
     return {

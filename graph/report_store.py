@@ -1,4 +1,4 @@
-"""Reports by language models in and out of the database: what they are written from, where kept.
+"""Storage of model-written reports and their inputs.
 
 A written report stands for the extractive one of its fingerprint, and goes with it: whatever
 changes what a report rests on takes the written one away too.
@@ -28,8 +28,8 @@ WRITTEN = "written reports"
 """Key of the state table: how often a model's reports were stored."""
 
 
-class ReportDesk:
-    """What reports are written from, read once.
+class ReportQueue:
+    """Inputs of reports, read once.
 
     Only communities of at least `min_entities` are worth a model's report.
     """
@@ -44,7 +44,7 @@ class ReportDesk:
         self._min_entities = min_entities
 
     def unwritten(self, community_ids: Collection[str] | None = None) -> list[list[str]]:
-        """The communities without a model's report, of all or of these, finest level first.
+        """Return communities without a model's report, of all or these, finest first.
 
         Each list holds the communities of one level, sorted: those of a finer one are to be written
         before, since the report of a large community is made of its parts'.
@@ -59,7 +59,7 @@ class ReportDesk:
         return [levels[level] for level in sorted(levels, reverse=True)]
 
     def basis(self, community_id: str) -> ReportBasis:
-        """What one report is written from."""
+        """Return the input of one report."""
         community = self._communities[community_id]
         inside = frozenset(community.entity_ids)
         return ReportBasis(
@@ -78,7 +78,7 @@ class ReportDesk:
         )
 
     def note(self, community_id: str, written: Report) -> None:
-        """A report that was written meanwhile: larger communities are made of it."""
+        """Record a new report, since larger communities build on it."""
         self._now[community_id] = written
 
     def fingerprint(self, community_id: str) -> str:
@@ -89,7 +89,7 @@ class ReportDesk:
 def unwritten_among(
     connection: Connection, community_ids: Collection[str], *, min_entities: int
 ) -> list[str]:
-    """Those of these communities that are worth a model's report and have none, sorted."""
+    """Return those of these communities that deserve and lack a model's report, sorted."""
     found: list[str] = []
     for batch in batches(community_ids):
         sizes = (
@@ -110,7 +110,7 @@ def unwritten_among(
 def put_written(
     connection: Connection, found: Mapping[str, WrittenReport], *, model: str
 ) -> list[str]:
-    """Store reports by fingerprint; the fingerprints of those that still stand for one.
+    """Store reports by fingerprint; return the fingerprints still in use.
 
     A report whose documents changed meanwhile is dropped: nothing may outlive what it rests on.
     """
@@ -137,7 +137,7 @@ def put_written(
 
 
 def reports_stamp(connection: Connection) -> str:
-    """Changes whenever a model's reports were stored."""
+    """Return a stamp that changes with stored reports."""
     return read_state(connection, WRITTEN) or "0"
 
 
@@ -149,7 +149,7 @@ def _by_source(found: Sequence[Relation]) -> dict[str, list[Relation]]:
 
 
 def _parts(communities: Collection[Community]) -> dict[str, list[str]]:
-    """The communities that each one is divided into, sorted; none where there is only one."""
+    """Return the children of each community, sorted; empty for a single one."""
     parts: dict[str, list[str]] = defaultdict(list)
     for community in sorted(communities, key=lambda one: one.id):
         if community.parent_id is not None:

@@ -1,10 +1,10 @@
-"""Communities → reports, without a language model: what the corpus itself says about each.
+"""Extractive community reports: central sentences of the corpus.
 
 A report's findings are sentences of the corpus, chosen because they speak of many central members
 of the community, and its summary is the first few of them: so every sentence of a report has its
 place in a chunk. A large community is told from the reports of its parts (`composed_reports`).
 What a report rests on is hashed into its fingerprint, and a report whose fingerprint is known
-already is taken as it is. Knows nothing of storage or of how communities were found.
+already is taken as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .composed_reports import composed_findings, composed_fingerprint, most_mentioned
+from .composed_reports import child_findings, composed_fingerprint, most_mentioned
 from .model import (
     OCCURS_WITH,
     Chunk,
@@ -29,7 +29,7 @@ from .model import (
 from .passages import Sentence, is_near_duplicate, sentences_with_entities, tokens
 
 FORMAT = "reports/2"
-"""Part of every fingerprint: a change in how reports are written makes all of them anew.
+"""Format version in every fingerprint; a change regenerates all reports.
 
 So it is to be raised with any change in how sentences are found, too: reports that no change of the
 facts touches are not looked at again.
@@ -39,10 +39,10 @@ MAX_FINDINGS = 8
 MAX_SUMMARY_SENTENCES = 3
 MAX_TITLE_NAMES = 3
 MIN_SENTENCES_ALONE = 3
-"""An entity in a community of its own is reported when at least so many sentences name it."""
+"""Minimum sentences for a single-entity community to be reported."""
 
 CANDIDATES = 120
-"""How many of a community's best sentences compete for its findings."""
+"""Number of best sentences that compete for findings."""
 
 HALF_RATING = 20.0
 """The mass (see `rating`) that is worth 5 of 10 points."""
@@ -50,7 +50,7 @@ HALF_RATING = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityMention:
-    """Where a chunk names an entity: `chunk.text[start:end]`."""
+    """Mention of an entity in a chunk: `chunk.text[start:end]`."""
 
     chunk_id: str
     start: int
@@ -92,7 +92,7 @@ class _Basis:
 
 
 def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list[Report]:
-    """A report for every community worth one, sorted by level and community id.
+    """Write a report for every community that deserves one, by level and id.
 
     `previous` maps fingerprints to reports; a report found there is returned as that very object.
     Communities of one entity that fewer than `MIN_SENTENCES_ALONE` sentences name have no report.
@@ -125,7 +125,7 @@ def _composed(
     if fingerprint in previous:
         return previous[fingerprint]
     mass = {part.community_id: _mass(part.rating) for part in parts}
-    findings = composed_findings(parts, most=MAX_FINDINGS, mass=mass)
+    findings = child_findings(parts, most=MAX_FINDINGS, mass=mass)
     return Report(
         community_id=community.id,
         level=community.level,
@@ -138,7 +138,7 @@ def _composed(
 
 
 def rating(weight: float, *, documents: int) -> float:
-    """0–10, growing with both the weight of what is said and the documents that say it.
+    """Return 0–10, growing with the weight and number of documents.
 
     The mass is the root of their product, the rating `10 · mass / (mass + 20)`. It is absolute, not
     a share of the library's total, so that a document elsewhere does not touch it; the order of
@@ -152,7 +152,7 @@ def _rating_of(mass: float) -> float:
 
 
 def _mass(stars: float) -> float:
-    """What gives that rating; the mass of what is made of several parts is at least their sum."""
+    """Return the mass behind a rating; that of a parent is at least its parts' sum."""
     return HALF_RATING * stars / max(10 - stars, 1e-4)
 
 
@@ -265,7 +265,7 @@ def _report(basis: _Basis, fingerprint: str) -> Report:
 
 
 def _findings(basis: _Basis) -> Iterator[Finding]:
-    """The best sentences one by one, each time the best given what is said already.
+    """Select findings greedily by novelty.
 
     An entity counts half each time it has been named, a document three quarters each time it has
     spoken. Near-duplicates of a chosen sentence are dropped; one in the same words adds its place.
@@ -291,7 +291,7 @@ def _findings(basis: _Basis) -> Iterator[Finding]:
 
 
 def _candidates(basis: _Basis) -> list[tuple[Sentence, tuple[str, ...]]]:
-    """The community's best sentences, best first; equal ones by place."""
+    """Return the community's best sentences, best first, ties by place."""
     nothing: Counter[str] = Counter()
     scored = [
         (_score(sentence, named, basis=basis, named_before=nothing), number)
@@ -304,7 +304,7 @@ def _candidates(basis: _Basis) -> list[tuple[Sentence, tuple[str, ...]]]:
 def _score(
     sentence: Sentence, named: tuple[str, ...], *, basis: _Basis, named_before: Counter[str]
 ) -> float:
-    """How much a sentence says about the community.
+    """Score how much a sentence says about the community.
 
     Its members' centralities, the n-th greatest divided by n (a long list of names is not a good
     sentence), half a point more for each of up to two relations stated in it, times its quality.
@@ -321,7 +321,7 @@ def _stated_inside(sentence: Sentence, named: tuple[str, ...]) -> int:
 
 
 def _evidences(sentence: Sentence, alike: Iterable[Sentence]) -> tuple[Evidence, ...]:
-    """The sentence's own place first, then at most three of its duplicates in other documents."""
+    """Return the sentence's place, then up to three duplicates in other documents."""
     places = [sentence]
     for other in alike:
         if len(places) < 4 and all(other.document_id != place.document_id for place in places):
@@ -330,7 +330,7 @@ def _evidences(sentence: Sentence, alike: Iterable[Sentence]) -> tuple[Evidence,
 
 
 def _title(basis: _Basis) -> str:
-    """Up to three of the most central names; a noun phrase counts half as central as a name."""
+    """Return up to three central names as title; a noun phrase counts half."""
     named = Counter(entity_id for _, entity_ids in basis.sentences for entity_id in entity_ids)
     ranked = sorted(
         basis.members,
@@ -345,7 +345,7 @@ def _title(basis: _Basis) -> str:
 
 
 def _unlike_names(ranked: Iterable[Entity]) -> list[str]:
-    """The first few names of which none holds another."""
+    """Return the first names of which none contains another."""
     chosen: list[str] = []
     for entity in ranked:
         name = " ".join(entity.name.split())

@@ -1,4 +1,4 @@
-"""Names to entities: which keys of a library mean the same thing, conservatively and explained.
+"""Entity resolution: names to entities, conservatively, with reasons.
 
 A pure function of the set of names and of the aliases that texts state: the order of input changes
 nothing. Every merge carries a reason that a reader can check; what is ambiguous stays apart. The
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from .curation import MERGED_BY_HAND, Curation, Decisions, decided, latest
+from .curation import MERGED_BY_HAND, Curation, Overrides, apply_overrides, latest
 from .judge_names import Judgement, judged_links
 from .known_names import known_links
 from .model import ENTITY_TYPES, Entity, Merge, Name, content_id
@@ -44,7 +44,7 @@ def resolve(
     judgements: Sequence[Judgement] = (),
     curations: Sequence[Curation] = (),
 ) -> tuple[list[Entity], list[Merge]]:
-    """Entities sorted by id, and for every key the entity it belongs to, sorted by key.
+    """Return entities sorted by id, and each key's entity, sorted by key.
 
     `aliases` are pairs of keys `(name, second name)` that a text states; pairs with unknown keys
     are ignored. Names of one key are taken together. An entity's id comes from its canonical key.
@@ -52,7 +52,7 @@ def resolve(
     `judgements` are what a model said of such pairs; `curations`, the user's own decisions, come
     last and beat everything.
     """
-    decisions = decided(curations)
+    decisions = apply_overrides(curations)
     profiles = {name.key: profile_of(name) for name in _unique(names)}
     stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
     clusters = _Clusters(profiles, decisions.apart)
@@ -91,7 +91,7 @@ def resolve(
 
 
 def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
-    """Whether a short name is met once, and beside the full one: a wife's or a brother's, then.
+    """Check whether a short name occurs once beside the full one, as relatives' names do.
 
     Or beside another part of the full one: no sentence calls one person first "Franck", then
     "Piccard". In Chinese the given name alone often follows the full one.
@@ -105,7 +105,7 @@ def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbou
 
 
 def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
-    """Whether a name with more or fewer given names is met once, among others of its surname.
+    """Check whether a similar full name occurs once among others of its surname.
 
     So children are told of: "Lilianne Roche, Marcel Roche and Luis Armando Roche" in the life of
     their father, Luis Roche. A single other may be wife or husband; an initial tells nobody apart.
@@ -141,7 +141,7 @@ def _together(one: Name, other: Name) -> Name:
 
 @dataclass(slots=True)
 class _Facts:
-    """What a cluster may not be merged against."""
+    """Constraints against merging clusters."""
 
     genders: set[str]
     numbers: set[tuple[str, ...]]
@@ -155,7 +155,7 @@ class _Clusters:
 
     profiles: dict[str, Profile]
     apart: frozenset[str] = frozenset()
-    """Keys that a user took out of what they belonged to: no rule joins them with others."""
+    """Keys a user split off; rules never rejoin them."""
     demoted: set[str] = field(default_factory=set)
     """Keys that a rule knows to be the lesser name of their entity."""
     _parent: dict[str, str] = field(default_factory=dict)
@@ -171,14 +171,14 @@ class _Clusters:
             self._facts[key] = _Facts(genders, {parts.numbers}, types, [key])
 
     def root(self, key: str) -> str:
-        """The key that stands for the cluster of `key`."""
+        """Return the key that represents the cluster of `key`."""
         while self._parent[key] != key:
             self._parent[key] = self._parent[self._parent[key]]
             key = self._parent[key]
         return key
 
     def carry_out(self, links: Iterable[Link]) -> None:
-        """Join the two ends of each link, in the links' sorted order, where nothing forbids it."""
+        """Apply links in sorted order where nothing forbids them."""
         for link in sorted(links):
             if not self.apart.isdisjoint((link.key, link.other)):
                 continue
@@ -190,7 +190,7 @@ class _Clusters:
                 self.demoted.add(link.lesser)
 
     def join_by_hand(self, groups: Iterable[Sequence[str]]) -> None:
-        """Join the keys of each group, whatever speaks against it; its first names the whole."""
+        """Join the keys of each group regardless of constraints; the first gives the label."""
         for group in groups:
             present = [key for key in group if key in self.profiles]
             for key in present[1:]:
@@ -227,11 +227,11 @@ class _Clusters:
         self._parent[gone] = keep
 
     def members(self) -> list[list[str]]:
-        """The clusters, each sorted, sorted by their first key."""
+        """Return the clusters, each sorted, by first key."""
         return sorted(sorted(facts.keys) for facts in self._facts.values())
 
     def reason(self, key: str, canonical: str) -> str:
-        """Why `key` belongs to the entity called `canonical`: the chain of links between them."""
+        """Explain why `key` belongs to `canonical`: the chain of links."""
         before: dict[str, tuple[str, str]] = {key: ("", "")}
         queue = [key]
         for current in queue:
@@ -248,7 +248,10 @@ class _Clusters:
 
 
 def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
-    """The name that is no rule's lesser one; of several the most frequent, then the fullest."""
+    """Return the canonical name.
+
+    Not a rule's lesser one, then most frequent, then fullest.
+    """
     return min(
         profiles,
         key=lambda p: (
@@ -277,8 +280,8 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
     )
 
 
-def _as_decided(entity: Entity, decisions: Decisions) -> Entity:
-    """The entity under the name and the type that a user gave it."""
+def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
+    """Apply a user's label and type to an entity."""
     if not decisions.names and not decisions.types:
         return entity
     name = latest(decisions.names, entity.keys) or entity.name
@@ -291,7 +294,7 @@ def _as_decided(entity: Entity, decisions: Decisions) -> Entity:
 
 
 def best_surface(surfaces: dict[str, int]) -> str:
-    """The most frequent surface, white space made plain; of several the first in code order.
+    """Return the most frequent surface with plain spaces; ties in code order.
 
     Long words all in capitals are layout, and give way to any other spelling.
     """
@@ -304,7 +307,7 @@ def best_surface(surfaces: dict[str, int]) -> str:
 
 
 def majority_type(types: Counter[str]) -> str:
-    """The most frequent type; NAME says nothing, and CONCEPT yields unless it is far ahead."""
+    """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
     strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
     if strong and 4 * sum(strong.values()) >= types["CONCEPT"]:
         return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))

@@ -1,4 +1,4 @@
-"""The rules by which two name keys may mean one thing, each with its reason in words.
+"""Resolution rules that link two name keys, with reasons.
 
 Every rule blocks names by something that equal names share (surname, initials, plain form), so the
 whole is near-linear in the number of names. A rule proposes links; `resolve` decides. Wherever two
@@ -30,7 +30,7 @@ _STRONG_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Link:
-    """A proposal: `key` and `other` mean one thing. `lesser` is the less full name of the two.
+    """Proposed link of `key` and `other`; `lesser` is the less complete name.
 
     `stated` by a text; `any_type` holds against what kinds of thing the tagger took them for.
     """
@@ -55,22 +55,22 @@ class Profile:
 
     @property
     def may_be_person(self) -> bool:
-        """Whether nothing says that this is something other than a person."""
+        """Check whether nothing rules out a person."""
         return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
 
     @property
     def is_bare_title(self) -> bool:
-        """Whether it is a document's title and stands in no text, so that nothing says its kind."""
+        """Check for a document title that occurs in no text."""
         return not self.name.types and bool(self.name.titles)
 
     @property
     def is_han(self) -> bool:
-        """Whether the key begins with a Han character."""
+        """Check whether the key begins with a Han character."""
         return "\u4e00" <= self.name.key[:1] <= "\u9fff"
 
 
 def profile_of(name: Name) -> Profile:
-    """A name's profile; costs no more than its key is long."""
+    """Build a name's profile, in linear time."""
     kind = prevailing_type(Counter(name.types))
     return Profile(
         name=name, parts=parts_of(name.key), count=sum(name.surfaces.values()), kind=kind
@@ -78,7 +78,7 @@ def profile_of(name: Name) -> Profile:
 
 
 def prevailing_type(types: Counter[str]) -> str:
-    """The type of most of the typed mentions (NAME aside), or "" where none has three fifths."""
+    """Return the type of three fifths of typed mentions, else ""."""
     typed = {kind: n for kind, n in types.items() if kind != "NAME" and n > 0}
     if not typed:
         return ""
@@ -87,7 +87,7 @@ def prevailing_type(types: Counter[str]) -> str:
 
 
 def types_conflict(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether both sides are clearly things of different kinds."""
+    """Check whether both types are clearly different."""
     first, second = prevailing_type(one), prevailing_type(other)
     return first in _EXCLUSIVE and second in _EXCLUSIVE and first != second
 
@@ -96,7 +96,7 @@ def types_conflict(one: Counter[str], other: Counter[str]) -> bool:
 
 
 def variant_links(profiles: Profiles) -> Iterator[Link]:
-    """Titles, "the", corporate suffixes, hyphens, dots, and the plural of noun phrases.
+    """Link variants: titles, "the", corporate suffixes, hyphens, dots, plurals.
 
     A key with a title joins the same words without it only when two or more words are left: what
     is left of "Mr. Holmes" is a surname, which `person_rules` looks at. Two keys that differ
@@ -148,7 +148,7 @@ def _variant_reason(parts: NameParts, form: str) -> str:
 def alias_links(
     aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
 ) -> Iterator[Link]:
-    """Pairs that a text states, unless the second name is stated of two different things."""
+    """Link stated aliases, unless an alias is stated of two things."""
     stated = set(aliases)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for name, second in sorted(stated):
@@ -169,7 +169,7 @@ def alias_links(
 def surname_links(
     aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
 ) -> Iterator[Link]:
-    """ "关云长" for 关羽, of whom a text states the name 云长: Chinese surname and second name.
+    """Link "关云长" to 关羽 with the stated name 云长: surname plus courtesy name.
 
     Nothing where two persons of that surname are stated to have that second name.
     """
@@ -194,7 +194,7 @@ def surname_links(
 
 
 def _is_of_person(name: str, second: str, profiles: Profiles) -> bool:
-    """Whether a second name may be a Chinese person's, whatever it was taken for elsewhere.
+    """Check whether an alias may be a Chinese person's.
 
     No dictionary has style names: a tagger takes 云长 for a noun and 伯约 for a place. One that is
     a common word as well (公路) counts only where most documents with it mention the person, too.
@@ -213,7 +213,7 @@ def _is_of_person(name: str, second: str, profiles: Profiles) -> bool:
 
 
 def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
-    """An acronym and the only name with its initials in the library, if they share a document."""
+    """Link an acronym to the only name with its initials, if they share a document."""
     expansions: defaultdict[str, set[str]] = defaultdict(set)
     for key, profile in profiles.items():
         if len(profile.parts.words) > 1 and profile.kind not in {"PERSON", "CONCEPT"}:
@@ -237,7 +237,7 @@ def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
 
 
 def share_document(one: Profile, other: Profile) -> bool:
-    """Whether a document mentions both."""
+    """Check whether a document mentions both."""
     return not one.name.documents.isdisjoint(other.name.documents)
 
 

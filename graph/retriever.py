@@ -17,7 +17,7 @@ from .store import SqlGraphStore
 
 
 class GraphRetriever(BaseRetriever):
-    """The walk from the names that stand in a question; at most `top_k` chunks, best first.
+    """Retriever walking from names in the question; at most `top_k` chunks, best first.
 
     Raises:
         GraphInputError: a `top_k` below 1.

@@ -1,4 +1,4 @@
-"""Make a table hold exactly some rows, writing only what differs. Knows no table's meaning."""
+"""Differential writes: make a table hold exactly some rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How rows that were held differ from those that are wanted; by key, each side sorted.
+    """Difference between stored and wanted rows by key, each side sorted.
 
     A row that changed stands on both sides.
     """
@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def count(self) -> int:
-        """How many rows came, went or changed."""
+        """Number of rows added, removed or changed."""
         return len(self.before.keys() | self.after.keys())
 
     @property
@@ -44,7 +44,7 @@ class Difference:
 def write_difference(
     connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]
 ) -> Difference:
-    """Make the table hold exactly these rows, whose keys differ; what had to be changed for it."""
+    """Make the table hold exactly these rows with distinct keys; return the difference."""
     held = set(map(tuple, connection.execute(select(table)).all()))
     return _write(connection, table, held=held, wanted=_tuples(table, rows))
 
@@ -57,7 +57,7 @@ def write_difference_at(
     at: Sequence[Column[str]],
     values: Iterable[str],
 ) -> Difference:
-    """The same for the part of a table in which one of the columns `at` has one of the values.
+    """Do the same for the part of a table with these values in columns `at`.
 
     All rows lie in that part.
     """

@@ -1,4 +1,4 @@
-"""The tables of the graph: facts read from chunks, and what is derived from all facts together.
+"""Tables of the graph: facts of chunks, and derived rows.
 
 Facts (`chunks`, `mentions`, `statements`) belong to one chunk and go with it. Everything below
 them is a function of all facts: rows marked `dirty` rest on evidence that has changed since and
@@ -28,7 +28,10 @@ state = Table(
     Column("key", String, primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""`generation`: how often facts changed; `derived`: the generation the derived rows rest on."""
+"""State: `generation` counts changes of facts.
+
+`derived` is the generation derived from.
+"""
 
 chunks = Table(
     "chunks",
@@ -86,7 +89,7 @@ descriptions = Table(
     Column("key", Text, primary_key=True),
     Column("text", Text, nullable=False),
 )
-"""What a language model said about the thing of a name, from this chunk."""
+"""Model descriptions of names, by chunk."""
 
 claims = Table(
     "claims",
@@ -109,7 +112,7 @@ pending = Table(
     Column("chunk_id", ForeignKey(_CHUNK, ondelete="CASCADE"), primary_key=True),
     Column("reason", Text, nullable=False),
 )
-"""Chunks that a language model was to read and could not, and why: the next run asks again."""
+"""Chunks a model could not read, with reasons; the next run retries."""
 
 faults = Table(
     "faults",
@@ -143,7 +146,7 @@ names = Table(
     Column("kind", String, nullable=False),  # title | name | concept
     Column("dirty", Boolean, nullable=False, default=False),
 )
-"""Which entity a name means, and why."""
+"""Entity of each name, and the reason."""
 
 links = Table(
     "links",
@@ -153,7 +156,7 @@ links = Table(
     Column("opens", Boolean, nullable=False),  # the text begins with it: a title for the untitled
     Index("links_by_key", "key"),
 )
-"""Every name of the library that occurs in a chunk, whichever document it was first read in."""
+"""Names occurring in chunks, wherever first extracted."""
 
 relations = Table(
     "relations",
@@ -208,7 +211,7 @@ written_reports = Table(
     Column("rating_reason", Text, nullable=False),
     Column("findings", Text, nullable=False),  # as in `reports`
 )
-"""Reports that a language model wrote; each goes with the extractive report of its fingerprint."""
+"""Model-written reports, tied to the extractive report's fingerprint."""
 
 judgements = Table(
     "judgements",
@@ -219,7 +222,7 @@ judgements = Table(
     Column("reason", Text, nullable=False),
     Column("model", Text, nullable=False),
 )
-"""What a language model said of two names that look alike; goes when one of the names goes."""
+"""Verdicts on similar names; deleted with either name."""
 
 digests = Table(
     "digests",
@@ -228,7 +231,7 @@ digests = Table(
     Column("text", Text, nullable=False),
     Column("model", String, nullable=False),
 )
-"""What a language model made of all that is said of a thing; goes when that is no longer said."""
+"""Summaries of descriptions; deleted when these change."""
 
 curations = Table(
     "curations",
@@ -239,4 +242,4 @@ curations = Table(
     Column("names", Text, nullable=False),  # JSON list of the same as they were typed
     Column("value", Text, nullable=False),  # the new name or type
 )
-"""What a user decided about names: no document's, so they stay when documents go."""
+"""User overrides; they outlive documents."""

@@ -1,4 +1,4 @@
-"""What a search walks over: one consistent picture of chunks, their titles, and names.
+"""Walk snapshot: chunks, titles and names, consistent.
 
 Labels are entity ids, so that two names of one thing are one node; rows are chunks in the order
 of document, position and id. Dirty rows are left out.
@@ -26,8 +26,10 @@ from .schema import chunks, entities, links, names
 
 MAX_QUESTION_CHARACTERS = 2_000
 LONG_DOCUMENT = 16
-"""From so many chunks on, as in a meeting's transcript, the neighbours of a chunk say something of
-it. In handbooks and notes of a few chunks they only crowd other documents out."""
+"""Number of chunks from which neighbours inform each other, as in transcripts.
+
+Shorter documents only crowd out others.
+"""
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
@@ -35,7 +37,7 @@ _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u340
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class NamedThing:
-    """An entity of which a question says a name: where, and all keys of the entity, sorted."""
+    """Named entity in a question: span and all its keys, sorted."""
 
     spans: tuple[tuple[int, int], ...]
     keys: tuple[str, ...]
@@ -43,7 +45,7 @@ class NamedThing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionNames:
-    """Labels of the names in a question, and others in it that no document of the view knows.
+    """Labels of names in a question, and names unknown to the view.
 
     `things` are those among the labels that have further names, in the order of the question.
     """
@@ -55,7 +57,7 @@ class QuestionNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlace:
-    """A name of an entity where it stands in a text, `text[start:end]`; its id and type."""
+    """Entity name in a text, `text[start:end]`; its id and type."""
 
     start: int
     end: int
@@ -64,10 +66,11 @@ class NamedPlace:
 
 
 @dataclass(frozen=True)
-class GraphView:
-    """Chunks by row, each with its document and the labels of its title ("" for none), of the names
-    in it, of those that it introduces, and of what may be short for one of these. A part shows only
-    some rows of a library."""
+class WalkSnapshot:
+    """Snapshot of chunks by row, with document, title label ("" for none), labels of names.
+
+    Of introduced names and of possible short forms. A filtered one shows some rows.
+    """
 
     chunk_ids: tuple[str, ...]
     documents: tuple[str, ...]
@@ -85,7 +88,10 @@ class GraphView:
 
     @cached_property
     def adjacent(self) -> npt.NDArray[np.bool_]:
-        """Whether each row but the last goes on in the next: `(n − 1,)`, in long documents only."""
+        """Return whether each row but the last continues in the next.
+
+        `(n − 1,)`, long documents only.
+        """
         documents = np.array(self.documents, dtype=object)
         sizes = Counter(self.documents)
         is_long = np.array([sizes[name] >= LONG_DOCUMENT for name in self.documents], dtype=bool)
@@ -95,9 +101,9 @@ class GraphView:
     def _known_chunks(self) -> frozenset[str]:
         return frozenset(self.chunk_ids)
 
-    def only(self, rows: Sequence[int]) -> GraphView:
-        """The view of a library that holds nothing but these rows."""
-        return GraphView(
+    def only(self, rows: Sequence[int]) -> WalkSnapshot:
+        """Return the view restricted to these rows."""
+        return WalkSnapshot(
             chunk_ids=tuple(self.chunk_ids[row] for row in rows),
             documents=tuple(self.documents[row] for row in rows),
             titles=tuple(self.titles[row] for row in rows),
@@ -108,8 +114,8 @@ class GraphView:
             is_part=True,
         )
 
-    def called_as_here(self, connection: Connection) -> GraphView:
-        """The view with things called by names that stand in its own rows, and by no other."""
+    def called_as_here(self, connection: Connection) -> WalkSnapshot:
+        """Return the view with labels found in its own rows only."""
         here = set[str]()
         for batch in batches(self.documents):
             inside = chunks.c.document_id.in_(batch)
@@ -127,7 +133,7 @@ class GraphView:
         return replace(self, display=display)
 
     def names_in(self, connection: Connection, question: str) -> QuestionNames:
-        """The names that stand in a question, in any case of letters."""
+        """Find names in a question, case-insensitively."""
         question = question[:MAX_QUESTION_CHARACTERS]
         matches, label_of = self._matches(connection, question)
         runs = {name_key(question[start:end]) for start, end in capitalised_names(question)}
@@ -142,8 +148,8 @@ class GraphView:
             things=self._things(connection, spans),
         )
 
-    def places_of_names(self, connection: Connection, text: str) -> tuple[NamedPlace, ...]:
-        """Where names of entities stand in a text, in any case of letters, in its order."""
+    def find_entities(self, connection: Connection, text: str) -> tuple[NamedPlace, ...]:
+        """Find entity names in a text in order, case-insensitively."""
         text = text[:MAX_QUESTION_CHARACTERS]
         matches, label_of = self._matches(connection, text)
         types: dict[str, str] = {}
@@ -161,7 +167,7 @@ class GraphView:
         )
 
     def _matches(self, connection: Connection, text: str) -> tuple[list[NameMatch], dict[str, str]]:
-        """The names that stand in a text, and the entity of each by its key."""
+        """Match names in a text with their entities."""
         rows: list[Any] = []
         for batch in batches(_possible_keys(text)):
             query = select(names.c.key, names.c.entity_id, names.c.kind).where(
@@ -180,7 +186,7 @@ class GraphView:
     def _things(
         self, connection: Connection, spans: Mapping[str, Collection[tuple[int, int]]]
     ) -> tuple[NamedThing, ...]:
-        """What of the entities of these spans has a second name, in the order of the spans."""
+        """Return entities of these spans that have aliases, in order."""
         keys: defaultdict[str, list[str]] = defaultdict(list)
         for batch in batches(sorted(spans)):
             of_these = and_(names.c.entity_id.in_(batch), names.c.dirty.is_(False))
@@ -213,7 +219,7 @@ class GraphView:
     def rank(
         self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
     ) -> WalkResult:
-        """Rows by the mass of a walk from the best-scored of them (see `local_search.rank`).
+        """Rank rows by the mass of a walk from the best scores (see `local_search.rank`).
 
         Chunks of long documents are scored with their neighbours.
         """
@@ -235,14 +241,14 @@ class GraphView:
         ]
 
     def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
-        """How a row was reached from the seeds of a walk (see `local_search.explain`)."""
+        """Explain how a row was reached (see `local_search.explain`)."""
         return explain(
             self.walk_graph, row, seeds, display=lambda label: self.display.get(label, label)
         )
 
 
-def read_view(connection: Connection) -> GraphView:
-    """The view of the library as it is now; what is dirty is left out, nothing is derived."""
+def read_view(connection: Connection) -> WalkSnapshot:
+    """Read the present view; dirty rows are omitted, nothing is derived."""
     # Plain tuples, unpacked: a large library has millions of links, and attributes of rows cost.
     named = select(entities.c.id, entities.c.name).where(entities.c.dirty.is_(False))
     display = {str(label): str(name) for label, name in connection.execute(named)}
@@ -272,7 +278,7 @@ def read_view(connection: Connection) -> GraphView:
         chunk_id: {label_of[key] for key in keys}
         for chunk_id, keys in shorter_names(standing, introduced).items()
     }
-    return GraphView(
+    return WalkSnapshot(
         chunk_ids=tuple(chunk_id for chunk_id, _, _ in ordered),
         documents=tuple(document_id for _, document_id, _ in ordered),
         titles=tuple(label_of.get(title, "") if title else "" for _, _, title in ordered),

@@ -31,8 +31,8 @@ from .schema import chunks, entities, names, relations, statements
 
 
 @dataclass(frozen=True)
-class SeenGraph:
-    """Entities by number, sorted by id, and the relations between them, by source and target.
+class VisibleGraph:
+    """Entities by number, sorted by id, and relations by source and target.
 
     `stated[row]` is the number of a relation's predicate in `predicates`.
 
@@ -52,7 +52,7 @@ class SeenGraph:
 
     @property
     def size(self) -> int:
-        """How many entities and relations there are."""
+        """Return the numbers of entities and relations."""
         return len(self.entities) + len(self.stated)
 
     @cached_property
@@ -62,7 +62,7 @@ class SeenGraph:
 
     @cached_property
     def seen_as(self) -> dict[str, tuple[int, ...]]:
-        """What stands for each entity of the whole library, by its id."""
+        """Map entity ids of the library to their visible counterparts."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for number, ids in enumerate(self.derived_of):
             for derived in ids:
@@ -86,26 +86,26 @@ class SeenGraph:
         return {number: place for place, number in enumerate(self.ranked)}
 
     def ends(self, row: int) -> Ends:
-        """What a relation says: source id, predicate, target id."""
+        """Return a relation's source id, predicate and target id."""
         source = self.entities[int(self.adjacency.sources[row])]
         target = self.entities[int(self.adjacency.targets[row])]
         return source.id, self.predicates[int(self.stated[row])], target.id
 
     def relation_id(self, row: int) -> str:
-        """The id of a relation: that of the derived one where both its ends are."""
+        """Return a relation's id; the derived one if both ends are."""
         return content_id("r", *self.ends(row))
 
 
 class _Seen(NamedTuple):
-    """An entity, whether all of it is seen, and the entities of the whole library it stands for."""
+    """Visible entity, whether complete, and the entities it stands for."""
 
     entity: Entity
     is_whole: bool
     derived: tuple[str, ...]
 
 
-def read_seen(connection: Connection, documents: Collection[str] | None = None) -> SeenGraph:
-    """The graph as these documents have it; without `documents` the whole."""
+def read_seen(connection: Connection, documents: Collection[str] | None = None) -> VisibleGraph:
+    """Read the graph as seen in these documents; without `documents` the whole."""
     if documents is None:
         return _whole(connection)
     seen = frozenset(documents)
@@ -118,7 +118,7 @@ def read_seen(connection: Connection, documents: Collection[str] | None = None) 
     return _assembled(found, related, documents=seen)
 
 
-def _whole(connection: Connection) -> SeenGraph:
+def _whole(connection: Connection) -> VisibleGraph:
     found = [_Seen(entity, True, (entity.id,)) for entity in read_entities(connection)]
     columns = (relations.c.source_id, relations.c.predicate, relations.c.target_id)
     rows = connection.execute(select(*columns, relations.c.weight))
@@ -130,7 +130,7 @@ def _assembled(
     related: Iterable[tuple[str, str, str, float]],
     *,
     documents: frozenset[str] | None,
-) -> SeenGraph:
+) -> VisibleGraph:
     ordered = sorted(found, key=lambda one: one.entity.id)
     known = tuple(one.entity for one in ordered)
     number_of = {entity.id: number for number, entity in enumerate(known)}
@@ -148,7 +148,7 @@ def _assembled(
     said = rank[codes] if len(codes) else codes
     order = np.lexsort((said, targets, sources))
     weights = np.array(columns[3], dtype=np.float64).round(6)[order]
-    return SeenGraph(
+    return VisibleGraph(
         entities=known,
         whole=tuple(one.is_whole for one in ordered),
         derived_of=tuple(one.derived for one in ordered),
@@ -161,7 +161,7 @@ def _assembled(
 
 
 def _seen_entities(connection: Connection, seen: Sequence[Name]) -> list[_Seen]:
-    """What the seen names mean, whether that is the whole of it, and the derived entity."""
+    """Resolve visible names; return completeness and the derived entity."""
     meant: defaultdict[str, list[Name]] = defaultdict(list)
     by_key = {name.key: name for name in seen}
     for batch in batches(by_key):
@@ -187,7 +187,7 @@ def _seen_entities(connection: Connection, seen: Sequence[Name]) -> list[_Seen]:
 
 
 def _is_whole(entity: Entity, seen: Sequence[Name]) -> bool:
-    """Whether these names, as they were counted, are all that is known of an entity."""
+    """Check whether these names cover an entity completely."""
     counted = sum(sum(name.surfaces.values()) for name in seen)
     documents = frozenset[str]().union(*(name.documents for name in seen))
     return (
@@ -198,7 +198,7 @@ def _is_whole(entity: Entity, seen: Sequence[Name]) -> bool:
 
 
 def _decided_anew(connection: Connection, seen: Sequence[Name]) -> list[Entity]:
-    """What is one thing among names of which something is hidden: by what is seen alone.
+    """Resolve names anew from visible facts where some are hidden.
 
     A user's decisions hold, but for new names, which may come from what is hidden.
     """
@@ -210,7 +210,7 @@ def _decided_anew(connection: Connection, seen: Sequence[Name]) -> list[Entity]:
 
 
 def _derived(connection: Connection, ids: Collection[str]) -> Iterator[Entity]:
-    """The derived entities of these ids with all their keys, sorted by id."""
+    """Return derived entities of these ids with keys, sorted by id."""
     for batch in batches(ids):
         keys: defaultdict[str, list[str]] = defaultdict(list)
         inside = select(names.c.key, names.c.entity_id).where(names.c.entity_id.in_(batch))
@@ -224,7 +224,7 @@ def _derived(connection: Connection, ids: Collection[str]) -> Iterator[Entity]:
 def _said(
     connection: Connection, documents: Collection[str], entity_of: Mapping[str, str]
 ) -> Iterator[tuple[Ends, float]]:
-    """What each place of the documents adds to a relation's weight."""
+    """Return each evidence's weight in a relation."""
     table = statements.c
     columns = (table.chunk_id, table.start, table.end, table.subject, table.predicate)
     query = select(*columns, table.object, table.strength, table.inferred).join(

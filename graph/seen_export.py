@@ -1,4 +1,4 @@
-"""The graph as some documents have it, as values: what an export may hold for who sees only those.
+"""Export of the visible graph, for readers of some documents.
 
 Nothing of other documents is in it: names, kinds and counts are those that the seen documents give,
 relations weigh what they say of them, and reports are their own sentences (see `seen`). It reads;
@@ -17,16 +17,16 @@ from .descriptions import combined
 from .explore_communities import SeenCommunities
 from .facts import batches, chunk_of
 from .model import Chunk, Community, Entity, GraphExport, PlacedClaim, Relation, Report
-from .quotes import Said, description_of, said_of_relations
+from .quotes import QuotedStatement, description_of, said_of_relations
 from .read import placed_claims
 from .schema import chunks, claims, descriptions, links
-from .seen import SeenGraph
+from .seen import VisibleGraph
 
 
 def seen_export(
-    connection: Connection, seen: SeenGraph, communities: SeenCommunities
+    connection: Connection, seen: VisibleGraph, communities: SeenCommunities
 ) -> GraphExport:
-    """The seen part of the graph, every collection sorted by id."""
+    """Export the visible graph, every collection sorted by id."""
     documents = seen.documents or frozenset()
     held = _chunks(connection, documents)
     return GraphExport(
@@ -49,7 +49,7 @@ def _chunks(connection: Connection, documents: Collection[str]) -> dict[str, Chu
 
 
 def _entities(
-    connection: Connection, seen: SeenGraph, documents: frozenset[str]
+    connection: Connection, seen: VisibleGraph, documents: frozenset[str]
 ) -> tuple[Entity, ...]:
     if connection.execute(select(descriptions.c.key).limit(1)).first() is None:
         return tuple(replace(entity, description="") for entity in seen.entities)
@@ -64,7 +64,7 @@ def _entities(
     )
 
 
-def _relations(connection: Connection, seen: SeenGraph) -> tuple[Relation, ...]:
+def _relations(connection: Connection, seen: VisibleGraph) -> tuple[Relation, ...]:
     ids = [entity.id for entity in seen.entities]
     ends = [seen.ends(row) for row in range(len(seen.stated))]
     entity_of = {key: ids[number] for key, number in seen.node_of.items()}
@@ -77,7 +77,7 @@ def _relations(connection: Connection, seen: SeenGraph) -> tuple[Relation, ...]:
     )
     found = []
     for row, (source, predicate, target) in enumerate(ends):
-        known = said.get((source, predicate, target), Said(places=[], descriptions=[]))
+        known = said.get((source, predicate, target), QuotedStatement(places=[], descriptions=[]))
         found.append(
             Relation(
                 id=seen.relation_id(row),
@@ -92,7 +92,7 @@ def _relations(connection: Connection, seen: SeenGraph) -> tuple[Relation, ...]:
     return tuple(sorted(found, key=lambda one: one.id))
 
 
-def _communities(seen: SeenGraph, communities: SeenCommunities) -> tuple[Community, ...]:
+def _communities(seen: VisibleGraph, communities: SeenCommunities) -> tuple[Community, ...]:
     return tuple(
         Community(
             id=one.id,
@@ -119,7 +119,7 @@ def _reports(communities: SeenCommunities) -> tuple[Report, ...]:
 
 
 def _claims(
-    connection: Connection, seen: SeenGraph, held: Collection[str]
+    connection: Connection, seen: VisibleGraph, held: Collection[str]
 ) -> tuple[PlacedClaim, ...]:
     entity_of = {key: seen.entities[number].id for key, number in seen.node_of.items()}
     found: list[PlacedClaim] = []
@@ -130,7 +130,7 @@ def _claims(
 
 
 def _appearances(
-    connection: Connection, seen: SeenGraph, held: Collection[str]
+    connection: Connection, seen: VisibleGraph, held: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = defaultdict(set)
     for batch in batches(held):

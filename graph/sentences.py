@@ -1,7 +1,7 @@
-"""Where sentences begin and end, in English, Chinese and both in one text.
+"""Sentence segmentation: English, Chinese and mixed text.
 
 Spans are half-open character offsets, in order, without overlap, stripped of white space at both
-ends; what lies between two spans is white space only. Knows nothing of models: marks decide.
+ends; what lies between two spans is white space only.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _BOUNDARY = re.compile(
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
 _LOWER_START = re.compile(r"\s*[a-z,;]")
 MAX_SENTENCE_CHARACTERS = 1000
-"""Longer runs without a mark are cut at white space, so that no sentence is a whole file."""
+"""Maximum sentence length; longer runs are cut at white space."""
 LOOK_BACK = 120
-"""How far before an offset a mark is looked for at first, in characters."""
+"""Characters searched backwards for a boundary at first."""
 FEW = 300
 """Fewer offsets than one in so many characters are looked up one by one."""
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """The sentences of `text` as `(start, end)`."""
+    """Return the sentences of `text` as `(start, end)`."""
     ends = sorted(_boundaries(text))
     spans: list[tuple[int, int]] = []
     begin = 0
@@ -45,7 +45,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def sentences_at(text: str, offsets: Collection[int]) -> dict[int, tuple[int, int]]:
-    """For each offset the sentence of `sentence_spans` that lies there, or else last before it.
+    """Return for each offset its sentence of `sentence_spans`, or the last before.
 
     What lies before all sentences has the first; a text without sentences gives nothing. For few
     offsets in a long text only what lies around them is read.
@@ -72,7 +72,7 @@ def _of_all(spans: list[tuple[int, int]], offsets: Collection[int]) -> dict[int,
 
 
 def _region(text: str, offset: int) -> tuple[int, int]:
-    """What lies between the last boundary up to `offset` and the next one."""
+    """Return the region between the boundaries around `offset`."""
     reach = LOOK_BACK
     while True:
         here = _not_within_a_mark(text, offset - reach)
@@ -93,7 +93,7 @@ def _region(text: str, offset: int) -> tuple[int, int]:
 
 
 def _not_within_a_mark(text: str, offset: int) -> int:
-    """The nearest place at or before `offset` from which the same marks are found as from 0."""
+    """Return the nearest earlier place from which scanning finds the same marks."""
     while offset > 0 and not text[offset - 1].isalnum():
         offset -= 1
     return max(0, offset)
@@ -104,7 +104,7 @@ def _boundaries(text: str) -> set[int]:
 
 
 def _marks(text: str, begin: int) -> Iterator[int]:
-    """Where marks and breaks end a sentence, in order; those that begin at `begin` or later."""
+    """Return sentence ends by marks and breaks, in order, from `begin`."""
     for match in _BOUNDARY.finditer(text, begin):
         if match.lastgroup == "break":
             yield match.start()
@@ -113,7 +113,7 @@ def _marks(text: str, begin: int) -> Iterator[int]:
 
 
 def _headings(text: str, begin: int, end: int) -> Iterator[int]:
-    """The ends of the headings among the lines that reach into `text[begin:end]`."""
+    """Return the ends of headings among lines touching `text[begin:end]`."""
     line = text.rfind("\n", 0, begin) + 1
     while line <= end:
         if match := _HEADING.match(text, line):

@@ -1,8 +1,8 @@
-"""Which names are compared with which, so that the pairs grow as the names do and no faster.
+"""Blocking: candidate name pairs, linear in the number of names.
 
 Names meet in small blocks: where they share all words but one, the consonants of that one, their
 rarest letter groups, their rarest word, or a corner of vector space. Of a block with too many names
-each is compared with its next ones only. Knows nothing of what a comparison says.
+each is compared with its next ones only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .spelling import BORROWED, LONG, Spelling, consonants, romanised
 
 BLOCK = 12
-"""Names of a block that are compared each with each; in a larger one, with so many next ones."""
+"""Block size for all-pairs comparison; larger blocks use a sliding window."""
 
 _RAREST = 3
 _PLANES, _TABLES, _SEED = 10, 6, 20240601
@@ -26,7 +26,7 @@ Pair = tuple[str, str]
 
 
 def near_pairs(spellings: Mapping[str, Spelling]) -> Iterator[Pair]:
-    """Pairs of keys that may be one name spelt twice: few; with repeats, each in sorted order."""
+    """Return few candidate pairs of spelling variants; with repeats, each sorted."""
     blocks: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key in sorted(spellings):
         for form in _near_forms(spellings[key]):
@@ -46,7 +46,7 @@ def far_pairs(spellings: Mapping[str, Spelling]) -> Iterator[Pair]:
 
 
 def vector_pairs(vectors: Mapping[str, NDArray[np.float32]]) -> Iterator[Pair]:
-    """Pairs of keys whose vectors (length 1) are near: hyperplane hashing (Charikar, 2002)."""
+    """Return pairs of near unit vectors by hyperplane hashing (Charikar, 2002)."""
     if not vectors:
         return
     keys = sorted(vectors)
@@ -65,7 +65,7 @@ def vector_pairs(vectors: Mapping[str, NDArray[np.float32]]) -> Iterator[Pair]:
 
 
 def _within(blocks: Mapping[tuple[str, str], list[str]]) -> Iterator[Pair]:
-    """Pairs inside each block. In a large one names lie by key, the likest next to each other."""
+    """Return pairs inside each block; large ones are sorted, most similar adjacent."""
     for form in sorted(blocks):
         block = blocks[form]
         for place, one in enumerate(block):
@@ -93,7 +93,7 @@ def _far_forms(
 
 
 def _grams(spelling: Spelling) -> set[str]:
-    """Groups of three letters, of two characters in Chinese."""
+    """Return groups by letter trigrams, or Chinese character bigrams."""
     size = 2 if spelling.is_han else 3
     plain = spelling.plain
     return {plain[at : at + size] for at in range(len(plain) - size + 1)}

@@ -23,13 +23,13 @@ from .spelling import SHORTEST, Likeness, Spelling, compare, ratio, spelling_of,
 
 SURE = 0.92
 DOUBTFUL = 0.6
-"""Scores from which a pair is merged by rule, and from which it is worth a judgement."""
+"""Score thresholds for merging by rule and for a judgement."""
 
 HUB = 100
-"""What stands beside more names than these says nothing of any."""
+"""Neighbour count above which a name is uninformative."""
 
 Neighbours = Mapping[str, Collection[str]]
-"""Which keys stand with a key in one sentence. It goes both ways."""
+"""Keys that share a sentence with a key, both ways."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating]]
 """Texts to one row each."""
@@ -41,7 +41,7 @@ _SPELLING_SCORES = {
     Likeness.ONE_LETTER: 0.86,
 }
 _BORROWED_SCORE = 0.95
-"""Foreign names in Chinese characters have no meaning of which another character may be a part."""
+"""Score of transliterated names; their characters carry no meaning."""
 _SHORT_SCORE = 0.75
 _NEVER_SURE = 0.9
 _REASONS = {
@@ -57,7 +57,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class SimilarPair:
-    """Two keys in sorted order that may mean one thing; `score` is 0–1, `reason` says why."""
+    """Pair of sorted keys; `score` is 0–1, `reason` explains it."""
 
     first: str
     second: str
@@ -66,7 +66,7 @@ class SimilarPair:
 
     @property
     def is_sure(self) -> bool:
-        """Whether a rule may merge them."""
+        """Check whether a rule may merge the pair."""
         return self.score >= SURE
 
 
@@ -89,7 +89,7 @@ def similar_pairs(
 
 
 def similar_links(profiles: Profiles, *, neighbours: Neighbours | None = None) -> Iterator[Link]:
-    """The sure ones of the nearest pairs as proposals. Vectors never make a pair sure."""
+    """Return links of sure pairs. Vectors never make a pair sure."""
     compared = _compared(profiles)
     spellings = {key: spelling_of(key, profile.parts) for key, profile in compared.items()}
     weigh = _Weighing(compared, spellings, _Beside.of(neighbours or {}), {})
@@ -108,14 +108,14 @@ def _compared(profiles: Profiles) -> dict[str, Profile]:
 
 
 def _rarer(one: Profile, other: Profile) -> str:
-    """The key of the spelling that is met less often; "" where both are alike."""
+    """Return the less frequent spelling; "" if equal."""
     if one.count == other.count:
         return ""
     return min(one, other, key=lambda profile: (profile.count, profile.name.key)).name.key
 
 
 def _vectors(keys: Iterable[str], embed: Embed | None) -> dict[str, NDArray[np.float32]]:
-    """A vector of length 1 a key, rounded; each made alone, so that no batch changes it."""
+    """Return a rounded unit vector for each key, independent of batches."""
     if embed is None:
         return {}
     found: dict[str, NDArray[np.float32]] = {}
@@ -129,7 +129,7 @@ def _vectors(keys: Iterable[str], embed: Embed | None) -> dict[str, NDArray[np.f
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What stands beside each name, and how much each of these says: the rarer, the more."""
+    """Neighbours of names, weighted by rarity."""
 
     near: dict[str, frozenset[str]]
     weights: dict[str, float]
@@ -141,7 +141,7 @@ class _Beside:
         return cls(near, weights)
 
     def overlap(self, one: str, other: str) -> float:
-        """0–1: how much of what stands beside the lonelier name stands beside the other, too."""
+        """Return the share of the rarer name's neighbours that both have, 0–1."""
         first, second = self.near.get(one, frozenset()), self.near.get(other, frozenset())
         shared = first & second
         if not shared:
@@ -151,7 +151,7 @@ class _Beside:
         return enough * min(1.0, self._weight(shared) / whole) if whole > 0 else 0.0
 
     def together(self, one: str, other: str) -> bool:
-        """Whether a sentence names both: it hardly spells one name in two ways."""
+        """Check whether one sentence names both, which variants hardly do."""
         return other in self.near.get(one, ()) or one in self.near.get(other, ())
 
     def _weight(self, keys: Collection[str]) -> float:
@@ -160,7 +160,7 @@ class _Beside:
 
 @dataclass(frozen=True, slots=True)
 class _Weighing:
-    """What speaks for a pair, as one score."""
+    """Scoring of a pair."""
 
     profiles: Mapping[str, Profile]
     spellings: Mapping[str, Spelling]
@@ -173,7 +173,7 @@ class _Weighing:
         return [pair for pair in found if pair is not None]
 
     def one(self, first: str, second: str) -> SimilarPair | None:
-        """The pair with its score; None where it is not worth a thought."""
+        """Return the scored pair; None if not worth considering."""
         one, other = self.profiles[first], self.profiles[second]
         if _are_different(one, other):
             return None
@@ -199,7 +199,7 @@ class _Weighing:
         return told_apart(self.spellings[first], self.spellings[second])
 
     def _may_be_sure(self, likeness: Likeness, first: str, second: str) -> bool:
-        """Whether no reader is needed, however well all else fits."""
+        """Check whether the pair may be sure without a judge."""
         if likeness == Likeness.SAME_LETTERS:
             return COMMON_GIVEN_NAMES.isdisjoint((first, second))
         if likeness < Likeness.ONE_LETTER:
@@ -211,7 +211,7 @@ class _Weighing:
 
 
 def _base_score(likeness: Likeness, one: Profile, other: Profile, *, spelling: Spelling) -> float:
-    """What the spelling alone says; of one document's names a little more."""
+    """Return the spelling score, with a bonus within one document."""
     if likeness == Likeness.DOUBLED and len(spelling.words) == 1:
         likeness = Likeness.ROMANISED  # no second word says that the same thing is meant
     if likeness == Likeness.ROMANISED and spelling.is_han:
@@ -227,7 +227,7 @@ def _base_score(likeness: Likeness, one: Profile, other: Profile, *, spelling: S
 
 
 def _are_different(one: Profile, other: Profile) -> bool:
-    """Whether something speaks against a pair, whatever it looks like."""
+    """Check for evidence against a pair."""
     genders = {one.parts.gender, other.parts.gender} - {""}
     kinds = {one.kind, other.kind} - {""}
     return len(genders) > 1 or len(kinds) > 1 or one.parts.numbers != other.parts.numbers

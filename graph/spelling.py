@@ -1,7 +1,6 @@
-"""How two names differ as written: another spelling of one name, or another name.
+"""Spelling comparison: variants of one name, or different names.
 
-Works on name keys (see `graph.names.name_key`) and the words of `graph.name_parts`; knows nothing
-of libraries. Differences that tell things apart (numbers, directions, generations, opposites) are
+Works on name keys (see `graph.names.name_key`) and the words of `graph.name_parts`. Differences that tell things apart (numbers, directions, generations, opposites) are
 looked for before anything that makes two spellings look alike.
 """
 
@@ -32,7 +31,7 @@ _DIGIT = re.compile(r"\d")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = str.maketrans(LETTERS)
 BORROWED = str.maketrans(BORROWED_SOUNDS)
-"""Translates Chinese characters that write one sound of foreign names to one of them."""
+"""Table folding characters of one sound in foreign names."""
 _H_BEHIND = re.compile(r"(?<=[bdgjklmnrtvz])h")
 SHORTEST = 5
 """In letters: in shorter words one letter makes another word."""
@@ -40,7 +39,7 @@ LONG = 7
 
 
 class Likeness(IntEnum):
-    """How alike two spellings are, the surest last."""
+    """Similarity levels of spellings, the surest last."""
 
     OTHER = 0
     SHORTENED = 1
@@ -59,7 +58,7 @@ class Likeness(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spelling:
-    """A name as it is compared: its words in plain letters, and what tells it from others.
+    """Name for comparison: words in plain letters, and distinguishing parts.
 
     `telling` are numbers, directions, generations and the like, in their order.
     """
@@ -75,7 +74,7 @@ class Spelling:
 
 
 def spelling_of(key: str, parts: NameParts) -> Spelling:
-    """How a name is compared with others: with its titles, articles and suffixes."""
+    """Return a name's comparison form with titles, articles and suffixes."""
     written = _SEPARATORS.sub(" ", key).split() or [key]
     words = tuple(word for word in map(plain_letters, written) if word) or (key,)
     text = " ".join(words)
@@ -92,7 +91,7 @@ def spelling_of(key: str, parts: NameParts) -> Spelling:
 
 
 def plain_letters(word: str) -> str:
-    """A word in the letters a–z where it has others for the same sounds; marks are left out."""
+    """Transliterate a word to a–z without diacritics."""
     if word.isascii() and word.isalnum():
         return word
     mapped = word.translate(_LETTERS)
@@ -101,7 +100,7 @@ def plain_letters(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def romanised(word: str) -> str:
-    """A word with each sound written in one way: "tolstoy" and "tolstoi", "zakhary" and "zachary".
+    """Unify romanisations: "tolstoy" and "tolstoi", "zakhary" and "zachary".
 
     What letters stand for in many languages is meant, so two words may agree by chance.
     """
@@ -110,13 +109,13 @@ def romanised(word: str) -> str:
 
 
 def consonants(word: str) -> str:
-    """The word without its inner vowels: what a slip leaves alone, mostly."""
+    """Return a word without inner vowels."""
     bare = romanised(word)
     return bare[:1] + _VOWELS.sub("", bare[1:])
 
 
 def compare(one: Spelling, other: Spelling) -> Likeness:
-    """How alike two names are spelt; OTHER wherever the difference tells two things apart."""
+    """Compare two spellings; OTHER where the difference separates two things."""
     if told_apart(one, other):
         return Likeness.OTHER
     if one.plain == other.plain:
@@ -133,14 +132,14 @@ def compare(one: Spelling, other: Spelling) -> Likeness:
 
 
 def told_apart(one: Spelling, other: Spelling) -> bool:
-    """Whether numbers, directions, opposites or the script say that two things are meant."""
+    """Check whether numbers, directions, opposites or script separate two names."""
     if one.telling != other.telling or one.is_han != other.is_han:
         return True
     return any(_are_opposed(a, b) for a, b in _different(one, other))
 
 
 def _different(one: Spelling, other: Spelling) -> list[tuple[str, str]]:
-    """The words that differ, place by place; nothing where one name has more words."""
+    """Return differing words by position; empty if lengths differ."""
     if len(one.words) != len(other.words):
         return []
     return [(a, b) for a, b in zip(one.words, other.words, strict=True) if a != b]
@@ -171,7 +170,7 @@ def _compare_words(one: str, other: str) -> Likeness:
 
 
 def _is_one_slip(one: str, other: str) -> bool:
-    """Whether one letter is left out or two neighbours are swapped, neither first nor last."""
+    """Check for one missing letter or a swap of neighbours, inside the word."""
     short, long = sorted((one, other), key=lambda word: (len(word), word))
     if len(long) - len(short) == 1:
         return any(short == long[:at] + long[at + 1 :] for at in range(1, len(long) - 1))
@@ -185,7 +184,7 @@ def _is_one_slip(one: str, other: str) -> bool:
 
 
 def _are_opposed(one: str, other: str) -> bool:
-    """Whether the words differ by a prefix that turns the sense round, or only by such prefixes."""
+    """Check whether words differ by an opposing prefix."""
     rests = [word[match.end() :] for word in (one, other) if (match := _PREFIX.match(word))]
     if one in rests or other in rests:
         return True
@@ -200,7 +199,7 @@ def _compare_lengths(one: Spelling, other: Spelling) -> Likeness:
 
 
 def _compare_han(one: Spelling, other: Spelling) -> Likeness:
-    """Foreign names in Chinese characters are written by sound; others mean what they say."""
+    """Compare Han names: foreign ones by sound, others by meaning."""
     short, long = sorted((one.plain, other.plain), key=len)
     if len(short) == len(long):
         foreign = len(short) >= 4 and short.translate(BORROWED) == long.translate(BORROWED)

@@ -1,4 +1,4 @@
-"""Words, letters and sounds by which spellings are compared; lower case, as name keys are."""
+"""Words, letters and sounds for spelling comparison; lower case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROMANISATIONS = {
     "qu": "kv", "x": "ks", "ph": "f", "tz": "z", "ts": "z", "dj": "i", "dzh": "i", "ou": "u",
     "oo": "u", "w": "v", "ie": "i", "ee": "i", "iy": "i", "yi": "i", "y": "i", "j": "i",
 }  # fmt: skip
-"""Written forms, of which the longest counts, and the one sound that each is taken for."""
+"""Romanised forms, longest first, and the sound of each."""
 
 _NUMBER_WORDS = """
 zero one two three four five six seven eight nine ten eleven twelve twenty hundred thousand first
@@ -52,7 +52,7 @@ OPPOSED_PREFIXES = (
     "under", "ex", "co", "bi", "tri", "mono", "poly", "semi", "ante", "trans", "cis", "up", "down",
     "north", "south", "east", "west", "step", "grand", "counter",
 )  # fmt: skip
-"""What turns a word into another one."""
+"""Prefixes that change a word's meaning."""
 
 _SOUND_GROUPS = (
     "莱赖来", "尔耳", "德得", "斯司思", "洛罗", "里理利", "维韦", "姆默", "瑟塞", "卡喀", "克科",
@@ -60,4 +60,4 @@ _SOUND_GROUPS = (
     "鲁卢", "丹旦", "雷累", "夫弗",
 )  # fmt: skip
 BORROWED_SOUNDS = {character: group[0] for group in reversed(_SOUND_GROUPS) for character in group}
-"""Chinese characters that write one sound of foreign names, and the one they are counted as."""
+"""Characters for one sound of foreign names, and their representative."""

@@ -32,17 +32,17 @@ from . import model
 from .database import Database
 from .derive import Derived, DeriveOptions, derive
 from .errors import GraphInputError
-from .extract.llama import read_back
+from .extract.llama import extraction_from_node
 from .facts import (
     delete_chunks,
     delete_document,
     derived_generation,
     forget_titles,
     generation,
-    one_a_place,
     put_chunks,
     put_extractions,
     read_extractions,
+    unique_per_span,
 )
 from .linking import Progress
 from .names import name_key
@@ -59,7 +59,7 @@ from .read import read_chunks, read_entities, read_relations
 from .schema import chunks, metadata
 
 HAND_MADE = "by hand"
-"""The extractor named for facts that came through `upsert_nodes` and `upsert_relations`."""
+"""Extractor name of facts from `upsert_nodes` and `upsert_relations`."""
 
 
 class SqlGraphStore(PropertyGraphStore):
@@ -90,7 +90,7 @@ class SqlGraphStore(PropertyGraphStore):
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent view in which all that is derived rests on the facts as they are."""
+        """Open a consistent read in which derived rows are current."""
         self.refresh()
         with self.database.read() as connection:
             if derived_generation(connection) == generation(connection):
@@ -103,7 +103,7 @@ class SqlGraphStore(PropertyGraphStore):
     # --- facts in -------------------------------------------------------------------------
 
     def upsert_llama_nodes(self, llama_nodes: Sequence[BaseNode]) -> None:
-        """Store chunks; one that differs from what its id held replaces it and what it said."""
+        """Store chunks; a changed one replaces its id and facts."""
         with self.database.write() as connection:
             put_chunks(connection, [chunk_of_node(node) for node in llama_nodes])
 
@@ -131,7 +131,7 @@ class SqlGraphStore(PropertyGraphStore):
             _add_by_hand(connection, facts)
 
     def upsert_relations(self, relations: Sequence[Relation]) -> None:
-        """Add relations; each needs the chunk it was read from, and its ends by name or id.
+        """Add relations; each needs its source chunk, and ends by name or id.
 
         Predicates are kept in small letters with spaces, as extractors give them.
 
@@ -185,7 +185,7 @@ class SqlGraphStore(PropertyGraphStore):
     def delete_llama_nodes(
         self, node_ids: list[str] | None = None, ref_doc_ids: list[str] | None = None
     ) -> None:
-        """Delete chunks by id and whole documents by theirs, with all that was read from them."""
+        """Delete chunks and documents by id, with their facts."""
         with self.database.write() as connection:
             for document_id in ref_doc_ids or []:
                 delete_document(connection, document_id)
@@ -215,7 +215,7 @@ class SqlGraphStore(PropertyGraphStore):
     def get(
         self, properties: dict[str, Any] | None = None, ids: list[str] | None = None
     ) -> list[LabelledNode]:
-        """Entities and chunks, by id or by all of the properties; all entities with neither.
+        """Return entities and chunks by id or properties; all entities without either.
 
         Entities come first, each sorted by id. What is no id but a name gives the entity of that
         name: LlamaIndex's own retrievers take names for ids.
@@ -247,7 +247,7 @@ class SqlGraphStore(PropertyGraphStore):
         properties: dict[str, Any] | None = None,
         ids: list[str] | None = None,
     ) -> list[Triplet]:
-        """Relations with both ends, sorted by relation id; nothing asked for is nothing given."""
+        """Return relations with both ends, sorted by relation id; empty without a query."""
         if not (entity_names or relation_names or properties or ids):
             return []
         with self.reading() as connection:
@@ -324,7 +324,7 @@ def _source_of(part: LabelledNode | Relation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What somebody says stands in one chunk."""
+    """Facts stated for one chunk."""
 
     entities: list[EntityNode] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
@@ -342,9 +342,9 @@ def _add_by_hand(connection: Connection, facts: Mapping[str, _Facts]) -> None:
 
 
 def _with_facts(chunk: model.Chunk, before: model.Extraction, added: _Facts) -> model.Extraction:
-    """What was read from a chunk, and what else is said to stand there: found, or refused."""
+    """Return a chunk's extraction extended by stated facts, located or refused."""
     metadata = {KG_NODES_KEY: added.entities, KG_RELATIONS_KEY: added.relations}
-    back = read_back(TextNode(id_=chunk.id, text=chunk.text, metadata=metadata))
+    back = extraction_from_node(TextNode(id_=chunk.id, text=chunk.text, metadata=metadata))
     if back.unplaced_names:
         names = ", ".join(map(repr, back.unplaced_names))
         raise GraphInputError(f"{names} does not stand in chunk {chunk.id!r}")
@@ -353,13 +353,13 @@ def _with_facts(chunk: model.Chunk, before: model.Extraction, added: _Facts) -> 
             f"chunk {chunk.id!r}: a relation needs a label and two ends that differ"
         )
     return model.Extraction(
-        mentions=tuple(one_a_place([*before.mentions, *back.extraction.mentions])),
+        mentions=tuple(unique_per_span([*before.mentions, *back.extraction.mentions])),
         statements=tuple(sorted({*before.statements, *back.extraction.statements})),
     )
 
 
 def _end(given: str, entity: model.Entity | None, here: model.Extraction) -> EntityNode:
-    """A relation's end, given by name or id; an entity may stand in the chunk by another name."""
+    """Resolve a relation's end by name or id; the chunk may use another name."""
     if entity is None:
         return EntityNode(name=given)
     surfaces = [m.surface for m in here.mentions if m.key in entity.keys]

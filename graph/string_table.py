@@ -1,7 +1,7 @@
-"""Many strings as two arrays that can lie in a file, and collections over them read piece by piece.
+"""String tables as arrays that can be memory-mapped.
 
 A hundred thousand small Python objects take longer to make than the arrays take to map: here a
-string, a row or an entry is made when it is asked for. Knows nothing of what the strings mean.
+string, a row or an entry is made when it is asked for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StringTable(Sequence[str]):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> StringTable:
-        """The table of these strings, in their order."""
+        """Build the table of these strings, in order."""
         encoded = [string.encode("utf8", "surrogatepass") for string in strings]
         ends = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in encoded], out=ends[1:])
@@ -61,7 +61,7 @@ class StringTable(Sequence[str]):
 
 
 class Rows(Sequence[T]):
-    """Rows of strings, each made when asked for: `shape` turns its strings into what a row is.
+    """Rows of strings, built on access; `shape` converts a row's strings.
 
     Args:
         starts: `(n + 1,)`, where each row begins in `numbers`.
@@ -103,7 +103,7 @@ class Rows(Sequence[T]):
 
 
 class SortedMapping(Mapping[str, V]):
-    """A mapping over sorted keys; the value of a key is made from its number when asked for."""
+    """Mapping over sorted keys with values built on access."""
 
     def __init__(self, keys: StringTable, value_at: Callable[[int], V]) -> None:
         self._keys = keys
@@ -123,8 +123,10 @@ class SortedMapping(Mapping[str, V]):
 
 
 def numbered(rows: Sequence[Collection[str]]) -> tuple[Ends, npt.NDArray[np.int64], StringTable]:
-    """Rows of strings as `(starts, numbers, table)` of `Rows`; the table is sorted, each row too
-    unless it is a sequence, which keeps its order."""
+    """Encode rows as `(starts, numbers, table)` of `Rows`.
+
+    Table and unordered rows are sorted.
+    """
     table = sorted({string for row in rows for string in row})
     number = {string: place for place, string in enumerate(table)}
     starts = np.zeros(len(rows) + 1, dtype=np.int64)

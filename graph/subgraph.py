@@ -1,7 +1,6 @@
 """Parts of a graph: around an entity, inside a community, what an answer rests on.
 
 Values in, values out: a part is a `GraphExport` like the whole, so every export writes it alike.
-Knows nothing of files, pages or where a graph comes from.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from .model import Community, Entity, GraphExport
 MAX_HOPS = 6
 SUGGESTIONS = 5
 MIN_LIKENESS = 60.0
-"""Titles less like what was asked for (rapidfuzz' WRatio, 0–100) are not suggested."""
+"""Minimum similarity (rapidfuzz WRatio, 0–100) for a suggested title."""
 
 ANSWER_ENTITIES = 120
-"""Of all that an answer's chunks name, at most so many: the cited first, then the heaviest."""
+"""Maximum entities of an answer's subgraph: cited first, then heaviest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A numbered source of an answer: `chunk_id` is where `text` stands, in document `title`."""
+    """Numbered source of an answer: `text` in chunk `chunk_id` of document `title`."""
 
     number: int
     title: str
@@ -35,7 +34,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Subgraph:
     """A part of a graph with what it is.
 
     `about` says in a line what was chosen; `centre` is the id of the entity that it is around, ""
@@ -53,7 +52,7 @@ class Part:
 
 
 def weights(export: GraphExport) -> dict[str, float]:
-    """An entity's weight by id: that of its relations, and a little for each mention."""
+    """Return entity weights by id: relations, and a little for each mention."""
     weight = {entity.id: 0.1 * entity.mention_count for entity in export.entities}
     for relation in sorted(export.relations, key=lambda r: r.id):
         for entity_id in (relation.source_id, relation.target_id):
@@ -62,8 +61,10 @@ def weights(export: GraphExport) -> dict[str, float]:
     return weight
 
 
-def part_around(export: GraphExport, name: str, *, hops: int = 1, limit: int = 300) -> Part:
-    """The entity of this name or id and what is within `hops` relations of it.
+def neighbourhood_subgraph(
+    export: GraphExport, name: str, *, hops: int = 1, limit: int = 300
+) -> Subgraph:
+    """Return the entity of this name or id and its neighbourhood within `hops`.
 
     At most `limit` entities: nearer before farther, and among equally near ones those that the
     strongest relations lead to.
@@ -79,7 +80,7 @@ def part_around(export: GraphExport, name: str, *, hops: int = 1, limit: int = 3
     entity = entity_called(export, name)
     chosen = _reached(export, entity.id, hops=hops, limit=limit)
     steps = "1 step" if hops == 1 else f"{hops} steps"
-    return Part(
+    return Subgraph(
         export=restricted(export, chosen),
         about=f"Within {steps} of {entity.name}",
         centre=entity.id,
@@ -87,7 +88,7 @@ def part_around(export: GraphExport, name: str, *, hops: int = 1, limit: int = 3
     )
 
 
-def part_of_community(export: GraphExport, wanted: str | int) -> Part:
+def part_of_community(export: GraphExport, wanted: str | int) -> Subgraph:
     """One community with all communities inside it.
 
     `wanted` is its id, its number in `listed`, or the title of its report.
@@ -98,7 +99,7 @@ def part_of_community(export: GraphExport, wanted: str | int) -> Part:
     community = community_called(export, wanted)
     report = next((one for one in export.reports if one.community_id == community.id), None)
     title = report.title if report is not None else community.id
-    return Part(export=restricted(export, community.entity_ids), about=f"Community: {title}")
+    return Subgraph(export=restricted(export, community.entity_ids), about=f"Community: {title}")
 
 
 def part_of_answer(
@@ -109,8 +110,8 @@ def part_of_answer(
     quotes: Sequence[Quote],
     read: Iterable[str] = (),
     names: Iterable[str] = (),
-) -> Part:
-    """What an answer rests on.
+) -> Subgraph:
+    """Return the subgraph behind an answer.
 
     Args:
         export: the whole graph, with `appearances`.
@@ -137,7 +138,7 @@ def part_of_answer(
         standing | strong | way,
         key=lambda one: (one not in strong, one not in way, -weight[one], one),
     )[:ANSWER_ENTITIES]
-    return Part(
+    return Subgraph(
         export=restricted(export, order),
         about="What the answer rests on",
         strong=tuple(one for one in order if one in strong),
@@ -148,7 +149,7 @@ def part_of_answer(
 
 
 def entity_called(export: GraphExport, name: str) -> Entity:
-    """The entity of this id, name or alias.
+    """Return the entity of this id, name or alias.
 
     Raises:
         GraphInputError: none, or several; the message names what comes near.
@@ -161,7 +162,7 @@ def entity_called(export: GraphExport, name: str) -> Entity:
 
 
 def listed(export: GraphExport) -> list[Community]:
-    """Communities of several entities: level by level, those with the heaviest relations first."""
+    """List communities of several entities: by level, heaviest relations first."""
     weight: dict[str, float] = defaultdict(float)
     for relation in export.relations:
         weight[relation.source_id] += relation.weight
@@ -178,7 +179,7 @@ def listed(export: GraphExport) -> list[Community]:
 
 
 def community_called(export: GraphExport, wanted: str | int) -> Community:
-    """The community of this id, number in `listed` (from 1), or title.
+    """Return the community of this id, number in `listed` (from 1), or title.
 
     Of several with one title the first in `listed` is meant.
 
@@ -209,7 +210,7 @@ def community_called(export: GraphExport, wanted: str | int) -> Community:
 
 
 def restricted(export: GraphExport, entity_ids: Iterable[str]) -> GraphExport:
-    """The graph of these entities alone.
+    """Restrict the graph to these entities.
 
     Relations between two of them stay; communities keep those of their members that are there, and
     go where none is; a report goes with its community, and is still about the whole of it.
@@ -243,7 +244,7 @@ def restricted(export: GraphExport, entity_ids: Iterable[str]) -> GraphExport:
 
 
 def _reached(export: GraphExport, start: str, *, hops: int, limit: int) -> list[str]:
-    """Breadth first, each ring in the order of the strongest tie with what was there before."""
+    """Search breadth-first, each ring by strongest tie to earlier ones."""
     ties: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for relation in sorted(export.relations, key=lambda r: r.id):
         ties[relation.source_id][relation.target_id] += relation.weight
@@ -263,7 +264,7 @@ def _reached(export: GraphExport, start: str, *, hops: int, limit: int) -> list[
 
 
 def _named_in(export: GraphExport, quotes: Sequence[Quote]) -> set[str]:
-    """The entities in the quotes' chunks one of whose names stands in the quote itself."""
+    """Return entities of the quotes' chunks named in the quotes."""
     texts: dict[str, str] = defaultdict(str)
     for quote in quotes:
         texts[quote.chunk_id] += f" {_folded(quote.text)}"

@@ -1,4 +1,4 @@
-"""One short description of a thing of which more is said than fits, written by a language model.
+"""Summaries of long descriptions by a language model.
 
 Several things go into one call. Pure: who answers comes by argument, and where the text is kept
 others know; it is kept under the fingerprint of what it was made from, and goes with that.
@@ -19,13 +19,13 @@ from .prompt_files import fence, load
 
 THINGS_A_CALL = 6
 CALL_CHARACTERS = 9_000
-"""How many things go into a call, and how much is shown of them; a single one may be longer."""
+"""Number of items and characters per call; a single item may be longer."""
 
 SHOWN_CHARACTERS = 3_000
-"""How much of what is said of one thing is shown, the best first."""
+"""Maximum characters shown of one item, best first."""
 
 OUTPUT_TOKENS = 200
-"""What one description may take of an answer."""
+"""Answer tokens for one description."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -50,7 +50,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Described:
-    """A thing with everything that is said of it; `id` is any name for it that is unique."""
+    """Item with all its descriptions; `id` is unique."""
 
     id: str
     name: str
@@ -76,7 +76,7 @@ def to_summarise(things: Sequence[Described]) -> list[Described]:
 
 
 def summarise_descriptions(things: Sequence[Described], ask: Ask) -> Summaries:
-    """A description of each thing, several a call in the order given.
+    """Summarise each item, several per call, in order.
 
     What `ask` raises passes through: whoever wants to keep what was answered until then asks for
     fewer things at a time.
@@ -91,7 +91,7 @@ def summarise_descriptions(things: Sequence[Described], ask: Ask) -> Summaries:
 
 
 def packed_things(things: Iterable[Described]) -> Iterator[list[Described]]:
-    """The things in calls, in the order given."""
+    """Batch the items into calls, in order."""
     pack: list[Described] = []
     size = 0
     for thing in things:
@@ -106,7 +106,7 @@ def packed_things(things: Iterable[Described]) -> Iterator[list[Described]]:
 
 
 def summary_prompt(things: Sequence[Described]) -> Prompt:
-    """The request for the descriptions of these things, in the language of most of their text."""
+    """Build the request for descriptions, in their main language."""
     parts: list[str] = []
     for number, thing in enumerate(things, start=1):
         parts.append(f"# {number} {' '.join(thing.name.split())}")
@@ -127,7 +127,7 @@ def summary_prompt(things: Sequence[Described]) -> Prompt:
 
 
 def read_summaries(reply: str, things: Sequence[Described]) -> Summaries:
-    """What of a reply can be used, however it is wrapped; never raises.
+    """Parse the usable summaries of a reply; never raises.
 
     A text of which the last sentence is cut off loses it.
     """
@@ -158,7 +158,7 @@ def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
 
 
 def _whole(text: str) -> str:
-    """The text without what goes beyond the length, cut behind a sentence."""
+    """Truncate a text behind a sentence."""
     plain = " ".join(text.split())
     if len(plain) <= MAX_CHARACTERS:
         return plain

@@ -62,7 +62,10 @@ def _fewest(
     suspects: Sequence[str],
     blamed: Sequence[str],
 ) -> int:
-    """The smallest count of first suspects without which nothing fails; 0 where none is enough."""
+    """The smallest count of first suspects without which nothing fails.
+
+    0 where none is enough.
+    """
 
     def fails(count: int) -> bool:
         left_out = [*blamed, *suspects[:count]]

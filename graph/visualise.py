@@ -1,4 +1,4 @@
-"""The graph as one HTML page that needs nothing but a browser and asks nothing of a network.
+"""Graph page: one offline HTML file.
 
 pyvis (vis-network) draws it. Of pyvis' page only the inlined library and the drawing script are
 kept: its other parts point to servers or put text into the page unescaped. Everything a document
@@ -26,7 +26,7 @@ from .errors import GraphError, GraphInputError
 from .model import GraphExport
 from .overview import ALONE
 from .page_tables import PageTables, page_tables
-from .subgraph import Part
+from .subgraph import Subgraph
 
 SCRIPTS = ("words", "tables", "pack", "scenes", "stage", "panel", "finder", "start")
 """The page's own script is these files of `page/`, in this order, in one scope."""
@@ -36,7 +36,7 @@ _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def to_html(
-    graph: GraphExport | Part, *, title: str = "Knowledge graph", max_nodes: int = MAX_NODES
+    graph: GraphExport | Subgraph, *, title: str = "Knowledge graph", max_nodes: int = MAX_NODES
 ) -> str:
     """One self-contained HTML page; the same graph gives the same page.
 
@@ -50,7 +50,7 @@ def to_html(
     """
     if max_nodes < 1:
         raise GraphInputError(f"max_nodes must be at least 1, not {max_nodes!r}")
-    part = graph if isinstance(graph, Part) else Part(export=graph)
+    part = graph if isinstance(graph, Subgraph) else Subgraph(export=graph)
     tables = page_tables(part, title=title, max_nodes=max_nodes)
     library, drawing = _pyvis_scripts(*_first_drawing(tables))
     return _page(title, tables=tables, library=library, drawing=drawing)
@@ -59,7 +59,7 @@ def to_html(
 def _first_drawing(
     tables: PageTables,
 ) -> tuple[list[Mapping[str, object]], list[Mapping[str, object]]]:
-    """The bubbles as pyvis takes them; names stay out, since labels are drawn by the page."""
+    """Build the bubbles for pyvis; labels are drawn by the page."""
     bubbles, links = tables.first["bubbles"], tables.first["links"]
     if not isinstance(bubbles, list) or not isinstance(links, list) or tables.first["is_flat"]:
         return [], []
@@ -100,7 +100,7 @@ def _options() -> dict[str, object]:
 def _pyvis_scripts(
     nodes: Sequence[Mapping[str, object]], edges: Sequence[Mapping[str, object]]
 ) -> tuple[str, str]:
-    """The vis-network library and the script that draws, out of the page that pyvis writes.
+    """Extract vis-network and the drawing script from pyvis's page.
 
     Nodes and edges are filled in directly, since `add_edge` compares with every edge before it.
     """
@@ -141,7 +141,7 @@ def _page(title: str, *, tables: PageTables, library: str, drawing: str) -> str:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """No request at all, and no script but these; vis-network adds style sheets of its own."""
+    """Return the content security policy: no requests, only these scripts."""
     hashes = (
         base64.b64encode(hashlib.sha256(text.encode("utf8")).digest()).decode() for text in scripts
     )
@@ -159,12 +159,12 @@ def _packed(table: Mapping[str, object]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without control characters and lone surrogates, which no encoding of the page can hold."""
+    """Strip control characters and lone surrogates."""
     return "".join(c if c.isprintable() or c == " " else " " for c in text)
 
 
 def _script_json(data: Mapping[str, object]) -> str:
-    """JSON that no HTML or script parser can mistake for its own end: all but ASCII as escapes."""
+    """Serialise JSON for inline scripts, non-ASCII and markup escaped."""
     text = json.dumps(data, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     for character in "<>&'":
         text = text.replace(character, f"\\u{ord(character):04x}")

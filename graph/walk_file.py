@@ -1,4 +1,4 @@
-"""What a search walks over, kept in a folder: a large library's is read in a moment, not built.
+"""Walk snapshot on disk, memory-mapped.
 
 A view and its walk graph are written field by field as plain arrays and mapped into memory; what
 consists of strings is made piece by piece when it is asked for. Knows the kinds of values that
@@ -24,7 +24,7 @@ from .errors import GraphInputError
 from .facts import derived_stamp
 from .local_search import WalkGraph
 from .schema import chunks, entities, links, names
-from .search_view import GraphView
+from .search_view import WalkSnapshot
 from .string_table import Rows, SortedMapping, StringTable, numbered
 
 PLAN = "plan.json"
@@ -37,7 +37,7 @@ _BUILT_BY = (algorithms, fuller_names, local_search, search_view)
 
 
 def view_stamp(connection: Connection) -> str:
-    """Changes whenever the view would be another one, or is built by other code.
+    """Return a stamp that changes with the view or the code building it.
 
     The counters of the library alone would not do: a library that was restored from a copy counts
     again where it counted before. So its chunks stand in the stamp too.
@@ -54,7 +54,7 @@ def view_stamp(connection: Connection) -> str:
     return made_of.hexdigest()[:32]
 
 
-def save_view(view: GraphView, folder: Path) -> None:
+def save_view(view: WalkSnapshot, folder: Path) -> None:
     """Write a view and its walk graph into a folder that is there.
 
     Raises:
@@ -75,8 +75,8 @@ def save_view(view: GraphView, folder: Path) -> None:
     (folder / PLAN).write_text(json.dumps(plan, sort_keys=True), encoding="utf8")
 
 
-def load_view(folder: Path) -> GraphView:
-    """The view that was written there, with its walk graph.
+def load_view(folder: Path) -> WalkSnapshot:
+    """Load a stored view with its walk graph.
 
     Raises:
         OSError: a file is not there.
@@ -86,7 +86,7 @@ def load_view(folder: Path) -> GraphView:
         part: {name: _loaded(kind, folder / f"{part}-{name}") for name, kind in kinds.items()}
         for part, kinds in plan.items()
     }
-    view, graph = GraphView(**parts["view"]), WalkGraph(**parts["graph"])
+    view, graph = WalkSnapshot(**parts["view"]), WalkGraph(**parts["graph"])
     # What these would otherwise work out when first asked.
     vars(graph).update(parts["incoming"])
     vars(view)["walk_graph"] = graph
@@ -94,7 +94,7 @@ def load_view(folder: Path) -> GraphView:
 
 
 def _saved(value: object, place: Path) -> Any:
-    """Write one value to files that begin with `place`; what `_loaded` must know to read it."""
+    """Write a value to files beginning with `place`; return what `_loaded` needs."""
     match value:
         case bool():
             return ["bool", value]

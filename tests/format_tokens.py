@@ -381,7 +381,7 @@ PDF_TOKENS = (
 """For what stands between the compressed streams of a PDF, or in those that were unpacked."""
 
 
-def place_of(format_: Format) -> str:
+def key_of(format_: Format) -> str:
     """The place of a format's reader."""
     assert isinstance(format_.read, LazyReader)
     return format_.read.place
@@ -391,8 +391,8 @@ def textual_formats() -> dict[str, Format]:
     """The formats that are text, one for each reader: those whose bytes are the text itself, and
     those of `TOKENS`."""
     every = [*FORMATS.values(), *NAMES.values()]
-    found = {place_of(each): each for each in reversed(every) if each.bytes_a_character}
-    return {**{place_of(each): each for each in every if place_of(each) in TOKENS}, **found}
+    found = {key_of(each): each for each in reversed(every) if each.bytes_a_character}
+    return {**{key_of(each): each for each in every if key_of(each) in TOKENS}, **found}
 
 
 _PARTS = "Subject: a\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"

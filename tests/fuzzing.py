@@ -13,20 +13,20 @@ from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
-from engine.answer.checks.claims import parted
-from engine.answer.checks.figures import figures_of
-from engine.answer.checks.orders import gives_orders, without_faked_lines
-from engine.answer.checks.support import SupportReader
-from engine.answer.extracts.asked import asked_for
+from engine.answer.checks.claims import parse_claims
+from engine.answer.checks.figures import extract_quantities
+from engine.answer.checks.orders import escape_delimiters, is_injection
+from engine.answer.checks.support import EntailmentScorer
+from engine.answer.extracts.asked import classify_question
 from engine.answer.extracts.countries import countries_in
-from engine.answer.extracts.dates import date_of, dates_in, is_dateline, tells_a_life
-from engine.answer.extracts.expect import expected_kinds, shows, without_asking
+from engine.answer.extracts.dates import date_of, dates_in, has_birth_and_death, is_dateline
+from engine.answer.extracts.expect import answer_types, has_answer_type, strip_question_words
 from engine.answer.extracts.spans import spans_of
-from engine.answer.packing.compress import key_sentences
-from engine.answer.sentences import in_context, plain, split_passages
-from engine.chunk.choose import ChunkOptions, Strategy, node_parser, suited
+from engine.answer.packing.compress import select_key_sentences
+from engine.answer.sentences import split_passages, strip_markdown, with_neighbours
+from engine.chunk.choose import ChunkOptions, Strategy, node_parser, select_strategy
 from engine.chunk.contextual import contexts
-from engine.chunk.parser import SpanNodeParser, Subject
+from engine.chunk.parser import ContextSource, SpanNodeParser
 from engine.retrieve.tokens import tokens
 from engine.types import Passage, Shape
 from graph.extract.labels import looks_like, open_type
@@ -255,7 +255,9 @@ def chunked(strategy: Strategy, text: str) -> None:
     """Chunks cover the text, in order, none longer than it may be; contexts go with them."""
     shape = SHAPES[len(text) % len(SHAPES)]
     pages = tuple(sorted({0, len(text) // 2}))
-    subject = Subject(text=text, shape=shape, title=text[:9], language="python", page_starts=pages)
+    subject = ContextSource(
+        text=text, shape=shape, title=text[:9], language="python", page_starts=pages
+    )
     found = _parser(strategy).spans(subject)
     assert [(span.start, span.end) for span in found] == sorted(
         {(span.start, span.end) for span in found}
@@ -364,21 +366,23 @@ def answered(text: str) -> None:
     passage = _passage(text)
     for sentence in split_passages([passage], tokens=tokens, sentence_spans=sentence_spans):
         assert text[sentence.start : sentence.end] == sentence.text
-        in_context(plain(sentence.text, columns=sentence.columns), title=passage.title)
+        with_neighbours(
+            strip_markdown(sentence.text, columns=sentence.columns), title=passage.title
+        )
         for question in QUESTIONS:
-            asked = asked_for(question, tokens=tokens)
+            asked = classify_question(question, tokens=tokens)
             for span in spans_of(sentence.text, asked, names=_names, held=question):
                 assert 0 <= span.start < span.end <= len(sentence.text)
-            shows(sentence.text, expected_kinds(question))
-    expected_kinds(text[:300])
-    asked_for(text[:300], tokens=tokens)
+            has_answer_type(sentence.text, answer_types(question))
+    answer_types(text[:300])
+    classify_question(text[:300], tokens=tokens)
     for start, end, _ in (*dates_in(text), *countries_in(text)):
         assert 0 <= start < end <= len(text)
     for event in ("birth", "death", "made"):
         date_of(text, event)
-    tells_a_life(text)
+    has_birth_and_death(text)
     is_dateline(text)
-    without_asking(text)
+    strip_question_words(text)
     informativeness(text)
     mostly_han(text)
     assert 0 <= quality(text) <= 1
@@ -387,19 +391,19 @@ def answered(text: str) -> None:
 
 def checked(text: str) -> None:
     """What the checks of an answer read in claims and sources."""
-    parted(text, tokens=tokens, sentence_spans=sentence_spans, question=text[:30])
-    figures_of(text)
-    gives_orders(text)
-    assert len(without_faked_lines(text)) == len(text)
+    parse_claims(text, tokens=tokens, sentence_spans=sentence_spans, question=text[:30])
+    extract_quantities(text)
+    is_injection(text)
+    assert len(escape_delimiters(text)) == len(text)
     passage = _passage(text)
-    reader = SupportReader(
+    reader = EntailmentScorer(
         tokens=tokens,
         weight=lambda _: 1.0,
         names=lambda said: [said[a:b] for a, b in capitalised_names(said)],
         sentence_spans=sentence_spans,
     )
     reader.support(reader.statement(text[:200]), [reader.source(passage)])
-    key_sentences(
+    select_key_sentences(
         text[:60], [passage], tokens=tokens, weight=lambda _: 1.0, sentence_spans=sentence_spans
     )
 
@@ -421,7 +425,7 @@ def _passage(text: str) -> Passage:
 def strategy_chosen(text: str) -> None:
     """The look of a text decides how it is cut."""
     for shape in SHAPES:
-        suited(text, shape)
+        select_strategy(text, shape)
 
 
 RULES: dict[str, Callable[[str], None]] = {

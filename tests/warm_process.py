@@ -107,10 +107,10 @@ def forked(
 ) -> Forked:
     """`loregraph <arguments>`, running; Ctrl-C reaches it as in a terminal's foreground."""
     order = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
-    told, tell = os.pipe()
-    streams = [stdout.fileno(), stderr.fileno(), tell]
+    told, on_event = os.pipe()
+    streams = [stdout.fileno(), stderr.fileno(), on_event]
     socket.send_fds(_forker(), [json.dumps(order).encode()], streams)
-    os.close(tell)
+    os.close(on_event)
     return Forked(arguments, int(os.read(told, _FIELD_BYTES)), told)
 
 
@@ -147,22 +147,22 @@ def _next_command(line: socket.socket) -> list[str]:
         if os.fork() == 0:
             line.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            *outputs, tell = streams
-            _fork_again(tell)
+            *outputs, on_event = streams
+            _fork_again(on_event)
             return _become(outputs, **json.loads(order))
         for stream in streams:
             os.close(stream)
 
 
-def _fork_again(tell: int) -> None:
+def _fork_again(on_event: int) -> None:
     """Return in the new process; the one between says which that is, and how it ended."""
     process = os.fork()
     if process:
-        os.write(tell, _field(process))
+        os.write(on_event, _field(process))
         _, status = os.waitpid(process, 0)
-        os.write(tell, _field(os.waitstatus_to_exitcode(status)))
+        os.write(on_event, _field(os.waitstatus_to_exitcode(status)))
         os._exit(0)
-    os.close(tell)
+    os.close(on_event)
 
 
 def _become(

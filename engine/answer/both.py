@@ -1,8 +1,8 @@
-"""Two answers to one question, from passages and from the whole, put together as one.
+"""Combination of a local and a global answer to one question.
 
 The local part comes first, the overview after it under a line of its own; one that abstains leaves
 the other alone. Marks of the overview are renumbered, and a span that both cite has one number. A
-listener hears one answer too. Knows nothing of how either part is found.
+listener hears one answer too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
-from ..events import Event, Listener, PassagesEvent, TokensEvent, heard_as
+from ..events import Event, Listener, PassagesEvent, TokensEvent, compose_listeners
 from ..types import Answer, Citation, Passage, TraceStep
 from .language import ABSTENTION, Language, language_of
 
@@ -22,7 +22,7 @@ _LEADS = re.compile(r"[:：]$")
 _REPEATED = re.compile(r"(\[\d{1,4}\])(?:\1)+")
 
 
-def merged(local: Answer, overview: Answer) -> Answer:
+def combine_answers(local: Answer, overview: Answer) -> Answer:
     """One answer of mode `both`, with the passages, steps and costs of the two.
 
     It abstains where both do, in the local one's words.
@@ -56,18 +56,21 @@ def merged(local: Answer, overview: Answer) -> Answer:
     )
 
 
-def first_part(tell: Listener) -> Listener:
-    """What hears the local part: that it abstains is not said, for the overview may not."""
+def local_events(on_event: Listener) -> Listener:
+    """Return the listener of the local part.
+
+    Withholds its abstention, which may not be final.
+    """
 
     def heard(event: Event) -> None:
         if not (isinstance(event, TokensEvent) and event.text in ABSTENTION.values()):
-            tell(event)
+            on_event(event)
 
-    return heard_as(tell, heard)
+    return compose_listeners(on_event, heard)
 
 
-def second_part(tell: Listener, first: Answer) -> Listener:
-    """What hears the overview: after the first part's text and passages, numbered on.
+def global_events(on_event: Listener, first: Answer) -> Listener:
+    """Return the listener of the global part; numbers its passages after the first part's.
 
     Marks in the pieces of an overview are whole, as `Spoken` gives them.
     """
@@ -77,19 +80,19 @@ def second_part(tell: Listener, first: Answer) -> Listener:
         nonlocal begun
         match event:
             case PassagesEvent(passages=passages):
-                tell(PassagesEvent(passages=(*first.passages, *passages)))
+                on_event(PassagesEvent(passages=(*first.passages, *passages)))
             case TokensEvent(text=text) if text in ABSTENTION.values():
                 if first.abstained:
-                    tell(event)
+                    on_event(event)
             case TokensEvent(text=text):
                 if not begun:
-                    tell(TokensEvent(text=f"\n\n{LEAD[language_of(first.question)]}\n\n"))
+                    on_event(TokensEvent(text=f"\n\n{LEAD[language_of(first.question)]}\n\n"))
                     begun = True
-                tell(TokensEvent(text=_moved(text, by=len(first.passages))))
+                on_event(TokensEvent(text=_moved(text, by=len(first.passages))))
             case _:
-                tell(event)
+                on_event(event)
 
-    return heard_as(tell, heard)
+    return compose_listeners(on_event, heard)
 
 
 def _moved(text: str, *, by: int) -> str:
@@ -103,7 +106,7 @@ def _all_passages(local: Answer, overview: Answer) -> tuple[Passage, ...]:
 
 
 def _together(local: Answer, overview: Answer) -> tuple[tuple[Citation, ...], dict[int, int]]:
-    """All citations, numbered on; and for each number of the overview the one that it becomes."""
+    """Concatenate the citations; map each number of the overview to its new one."""
     number_of = {_span(each): each.number for each in local.citations}
     last = max((each.number for each in local.citations), default=0)
     citations = list(local.citations)
@@ -119,7 +122,7 @@ def _together(local: Answer, overview: Answer) -> tuple[tuple[Citation, ...], di
 
 
 def _renumbered(text: str, numbers: Mapping[int, int]) -> str:
-    """A number that is no citation's is the text's own and stays."""
+    """Renumber citation marks; other numbers in brackets stay."""
 
     def number(match: re.Match[str]) -> str:
         old = int(match.group(1))
@@ -129,7 +132,7 @@ def _renumbered(text: str, numbers: Mapping[int, int]) -> str:
 
 
 def _unrepeated(text: str, known: Collection[int]) -> str:
-    """Without the lines of a list that rest on nothing but what the local part cites already.
+    """Drop list lines that rest only on sources the local part cites.
 
     A line that introduces such lines alone goes with them.
     """

@@ -1,4 +1,4 @@
-"""What was found is judged and put right before anything is written (see `retrieve.corrective`).
+"""Corrective retrieval before generation (see `retrieve.corrective`).
 
 Right: for a model the passages are cut to their key sentences. Doubtful: more are looked for, with
 words of those found, and outside of the library where there is a tool for that. Wrong: the tool
@@ -24,13 +24,13 @@ from ..retrieve.corrective import (
     web_passages,
     without_refused,
 )
-from ..retrieve.leading import leading_passages
+from ..retrieve.leading import preview_top_passages
 from ..retrieve.local import LocalRetriever
-from ..retrieve.stopwatch import Stopwatch
-from ..retrieve.transform import Expander, expanded
+from ..retrieve.stopwatch import Tracer
+from ..retrieve.transform import Expander, expand_query
 from ..settings import CheckSettings
 from ..types import Passage
-from .checks.judge import Consult, Judged, asked_of, grade_prompt, read_grades
+from .checks.judge import ClaimJudgement, JudgeLLM, call_judge, grade_prompt, read_grades
 from .draft import Draft, abstain
 from .language import ABSTENTION, Language, language_of
 
@@ -43,14 +43,14 @@ _TITLE_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corrected:
+class CorrectedPassages:
     """The passages to answer from; or a `refusal`, where there are none."""
 
     passages: list[Passage] = field(default_factory=list)
     refusal: Draft | None = None
 
 
-class Correction:
+class CorrectiveRetriever:
     """Judges and corrects what was found in one library.
 
     Args:
@@ -67,7 +67,7 @@ class Correction:
         *,
         retriever: LocalRetriever,
         idf: Callable[[DocumentFilter | None], Callable[[str], float]],
-        consult: Consult | None = None,
+        consult: JudgeLLM | None = None,
         web: WebSearch | None = None,
     ) -> None:
         self._settings = settings
@@ -82,29 +82,29 @@ class Correction:
         passages: Sequence[Passage],
         *,
         within: DocumentFilter | None,
-        steps: Stopwatch,
-    ) -> Corrected:
-        """What to answer from; every stage is a step."""
+        steps: Tracer,
+    ) -> CorrectedPassages:
+        """Return the passages to answer from; every stage is a trace step."""
         verdict, kept = self._graded(question, passages, steps)
         match verdict:
             case "right":
-                return Corrected(passages=self._refined(question, kept, within, steps))
+                return CorrectedPassages(passages=self._refined(question, kept, within, steps))
             case "doubtful":
                 wider = self._widened(question, kept, within, steps)
                 found = self._from_web(question, within, steps)
-                return Corrected(passages=[*wider, *found])
+                return CorrectedPassages(passages=[*wider, *found])
             case "wrong":
                 found = self._from_web(question, within, steps)
                 if any(each.relevance >= self._settings.wrong_below for each in found):
-                    return Corrected(passages=found)
-                return Corrected(refusal=_refusal(question, [*passages, *found]))
+                    return CorrectedPassages(passages=found)
+                return CorrectedPassages(refusal=_refusal(question, [*passages, *found]))
 
     def _graded(
-        self, question: str, passages: Sequence[Passage], steps: Stopwatch
+        self, question: str, passages: Sequence[Passage], steps: Tracer
     ) -> tuple[Verdict, list[Passage]]:
-        judged: Judged[Grade] = Judged(values={})
+        judged: ClaimJudgement[Grade] = ClaimJudgement(values={})
         if self._consult is not None and passages:
-            judged = asked_of(
+            judged = call_judge(
                 self._consult,
                 "grade",
                 grade_prompt(question, passages, language=language_of(question)),
@@ -119,10 +119,10 @@ class Correction:
         kept = without_refused(passages, judged.values)
         by = "a model" if judged.values else "relevance"
         note = f"; by rules alone: {judged.problem}" if judged.problem else ""
-        steps.lap(
+        steps.record(
             "grade",
             f"{verdict}, by {by}{note}",
-            leading_passages(kept),
+            preview_top_passages(kept),
             question,
             relevance=max((each.relevance for each in passages), default=0.0),
             left_out=len(passages) - len(kept),
@@ -135,14 +135,14 @@ class Correction:
         question: str,
         passages: Sequence[Passage],
         within: DocumentFilter | None,
-        steps: Stopwatch,
+        steps: Tracer,
     ) -> list[Passage]:
         if self._consult is None:
             return list(passages)  # extraction chooses sentences itself, and reads around them
         cut = refined(question, passages, idf=self._idf(within), sentence_spans=sentence_spans)
         before = sum(len(each.text) for each in passages)
         after = sum(len(each.text) for each in cut)
-        steps.lap("refine", f"{after} of {before} characters kept", leading_passages(cut))
+        steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))
         return cut
 
     def _widened(
@@ -150,26 +150,28 @@ class Correction:
         question: str,
         passages: Sequence[Passage],
         within: DocumentFilter | None,
-        steps: Stopwatch,
+        steps: Tracer,
     ) -> list[Passage]:
         limit = 2 * max(1, len(passages))
         found = self._retriever.search(
-            question, top_k=limit, within=within, expander=by_feedback(self._idf(within))
+            question, top_k=limit, within=within, expander=feedback_expansion(self._idf(within))
         )
         wider = merged_passages(passages, found.passages, limit=limit)
         new = len({each.chunk_id for each in wider} - {each.chunk_id for each in passages})
-        steps.lap("widen", f"{new} further passages", leading_passages(wider), question, new=new)
+        steps.record(
+            "widen", f"{new} further passages", preview_top_passages(wider), question, new=new
+        )
         return wider
 
     def _from_web(
-        self, question: str, within: DocumentFilter | None, steps: Stopwatch
+        self, question: str, within: DocumentFilter | None, steps: Tracer
     ) -> list[Passage]:
         if self._web is None:
             return []
         try:
             results = self._web.search(question, limit=MAX_WEB_RESULTS)
         except (OSError, ValueError) as error:
-            steps.lap("web", f"failed: {error}", "", question, failed=1)
+            steps.record("web", f"failed: {error}", "", question, failed=1)
             return []
         found = web_passages(
             question,
@@ -177,19 +179,19 @@ class Correction:
             idf=self._idf(within),
         )
         addresses = "; ".join(each.document_id for each in found)
-        steps.lap("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
+        steps.record("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
         return found
 
 
-def by_feedback(idf: Callable[[str], float]) -> Expander:
-    """Searches again with words of what the first search found (pseudo-relevance feedback)."""
-    return lambda question, first: expanded(
+def feedback_expansion(idf: Callable[[str], float]) -> Expander:
+    """Search again with terms of the first result (pseudo-relevance feedback)."""
+    return lambda question, first: expand_query(
         question, kinds=("feedback",), first_passages=first, idf=idf
     )
 
 
 def _refusal(question: str, passages: Sequence[Passage]) -> Draft:
-    """The abstention, and what was searched for nothing."""
+    """Return the abstention, listing the queries tried."""
     language = language_of(question)
     best = max(passages, key=lambda each: each.relevance, default=None)
     if best is None:

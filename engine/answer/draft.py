@@ -1,4 +1,4 @@
-"""What an answering stage hands on: text, citations, and what it can say about itself.
+"""Draft of an answer: text, citations and self-reported figures.
 
 The façade makes an `Answer` of it, adding passages, trace and times.
 """
@@ -43,7 +43,7 @@ def abstain(
     figures: Mapping[str, float] | None = None,
     usage: Usage | None = None,
 ) -> Draft:
-    """The draft that says that the library does not hold the answer."""
+    """Return the draft that says the library does not hold the answer."""
     return Draft(
         text=ABSTENTION[language],
         abstained=True,
@@ -55,7 +55,7 @@ def abstain(
 
 
 def cite_span(passage: Passage, start: int, end: int, *, number: int) -> Citation:
-    """A citation of `passage.text[start:end]`; its offsets are the document's."""
+    """Cite `passage.text[start:end]` with document offsets."""
     return Citation(
         number=number,
         document_id=passage.document_id,
@@ -70,7 +70,7 @@ def cite_span(passage: Passage, start: int, end: int, *, number: int) -> Citatio
 
 
 def as_passage(citation: Citation) -> Passage:
-    """What a citation quotes, for those who are shown passages."""
+    """Convert a citation to a passage for display."""
     return Passage(
         text=citation.quote,
         score=1.0,
@@ -87,8 +87,10 @@ def as_passage(citation: Citation) -> Passage:
 def on_pages(
     citations: Sequence[Citation], starts: Mapping[str, Sequence[int]]
 ) -> tuple[Citation, ...]:
-    """Each citation with the page on which its quote begins, which may be a later one than its
-    passage's. `starts` gives, by document id, where the pages begin; others have none."""
+    """Return each citation with the page on which its quote begins.
+
+    `starts` maps document ids to page offsets; others have none.
+    """
     return tuple(
         replace(citation, page=bisect_right(starts[citation.document_id], citation.start))
         if starts.get(citation.document_id)

@@ -1,4 +1,4 @@
-"""Which language a question is asked in, and the sentence that says that nothing was found.
+"""Language of a question, and the abstention sentence.
 
 Only English and Chinese are told apart; anything else is answered with English wording. Knows
 nothing of models: question words and function words decide, so that a Chinese name in an English
@@ -30,7 +30,7 @@ _FUNCTION_EN = re.compile(
 
 
 def language_of(question: str) -> Language:
-    """The language to answer in. A question without any Han character is answered in English."""
+    """Return the answer language; English for a question without Han characters."""
     han = len(HAN.findall(question))
     if not han:
         return "en"

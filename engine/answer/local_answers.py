@@ -1,4 +1,4 @@
-"""A local answer: retrieve, pack, write or extract, cite. With a trace of every stage."""
+"""Local answers: retrieve, pack, generate or extract, cite; every stage is traced."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
-from ..events import Listener, PassagesEvent, nobody, steps_alone
+from ..events import Listener, PassagesEvent, null_listener, without_tokens
 from ..index.door import capitalised_names, sentence_spans
 from ..index.filters import DocumentFilter
 from ..observe.llama_index import synthesis
-from ..retrieve.stopwatch import Stopwatch
+from ..retrieve.stopwatch import Tracer
 from ..retrieve.tokens import tokens
 from ..retrieve.transform import Expander
 from ..types import Answer, TraceStep, Turn, Usage
-from .checks.in_language import asked_again, in_other_language
-from .correct import Corrected
+from .checks.in_language import in_other_language, retry_in_language
+from .correct import CorrectedPassages
 from .draft import Draft
 from .extracts.extractive import extractive_answer
 from .language import Language, language_of
-from .packing.context import packed_context, wanted_passages
-from .packing.merge import at_home
-from .packing.pack import Packed
-from .parts import AnswerParts
-from .rounds import Attempt
-from .spoken import Spoken
+from .packing.context import candidate_count, packed_context
+from .packing.merge import to_document_offsets
+from .packing.pack import PackedContext
+from .parts import AnswerDependencies
+from .rounds import AnswerRound
+from .spoken import TokenStreamer
 from .synthesise import synthesise
-from .talk.turns import told
+from .talk.turns import format_history
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage
 
-    from ..models.gateway import Gateway, Reply
+    from ..models.gateway import LLMClient, LLMReply
 
 
-class LocalAnswers:
+class LocalAnswerer:
     """Answers questions from the passages that local retrieval finds."""
 
-    def __init__(self, parts: AnswerParts) -> None:
+    def __init__(self, parts: AnswerDependencies) -> None:
         self._parts = parts
 
     def answer(
@@ -48,42 +48,42 @@ class LocalAnswers:
         *,
         within: DocumentFilter | None = None,
         turns: tuple[Turn, ...] = (),
-        tell: Listener = nobody,
+        on_event: Listener = null_listener,
     ) -> Answer:
-        """The answer with its citations, or an abstention that says so.
+        """Answer with citations, or abstain.
 
-        A model is shown the `turns` before the question. `tell` hears of each stage as it ends, of
+        A model is shown the `turns` before the question. `on_event` hears of each stage as it ends, of
         the passages, and the text as it is written.
 
         Raises:
             ModelError: the language model could not do its part.
         """
-        reflection, earlier = self._parts.reflection, told(turns)
+        reflection, earlier = self._parts.reflection, format_history(turns)
         if reflection is None:
-            attempt = self._attempt(question, within=within, earlier=earlier, tell=tell)
+            attempt = self._attempt(question, within=within, earlier=earlier, on_event=on_event)
             return self._answer(question, attempt)
-        steps = Stopwatch(tell)
+        steps = Tracer(on_event)
         spared = reflection.spared(question, steps)
         if spared is not None:
-            tell(PassagesEvent(passages=()))
-            Spoken(tell, ()).end(spared)
-            attempt = Attempt(packed=Packed(), draft=spared)
+            on_event(PassagesEvent(passages=()))
+            TokenStreamer(on_event, ()).end(spared)
+            attempt = AnswerRound(packed=PackedContext(), draft=spared)
             return self._answer(question, attempt, before=steps.steps)
         tried: list[TraceStep] = []
-        quietly = steps_alone(tell)
+        quietly = without_tokens(on_event)
 
-        def once(expander: Expander | None) -> Attempt:
+        def once(expander: Expander | None) -> AnswerRound:
             # Only the best round is spoken: what the others wrote is nobody's answer.
             made = self._attempt(
-                question, within=within, earlier=earlier, tell=quietly, expander=expander
+                question, within=within, earlier=earlier, on_event=quietly, expander=expander
             )
             tried.extend(made.trace)
             return made
 
         decided = list(steps.steps)
         best, unchecked = reflection.best(question, once, steps, within=within)
-        tell(PassagesEvent(passages=best.packed.passages))
-        Spoken(tell, best.packed.passages).end(best.draft)
+        on_event(PassagesEvent(passages=best.packed.passages))
+        TokenStreamer(on_event, best.packed.passages).end(best.draft)
         draft = replace(best.draft, unchecked=best.draft.unchecked or unchecked)
         later = steps.steps[len(decided) :]
         return self._answer(
@@ -96,19 +96,19 @@ class LocalAnswers:
         *,
         within: DocumentFilter | None,
         earlier: str,
-        tell: Listener,
+        on_event: Listener,
         expander: Expander | None = None,
-    ) -> Attempt:
+    ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
         found = self._parts.retriever.search(
             question,
-            top_k=wanted_passages(self._parts),
+            top_k=candidate_count(self._parts),
             within=within,
             expander=expander,
-            tell=tell,
+            on_event=on_event,
         )
-        steps = Stopwatch(tell)
-        corrected = Corrected(passages=found.passages)
+        steps = Tracer(on_event)
+        corrected = CorrectedPassages(passages=found.passages)
         if self._parts.correction is not None:
             corrected = self._parts.correction.corrected(
                 question, found.passages, within=within, steps=steps
@@ -116,25 +116,25 @@ class LocalAnswers:
         packed = packed_context(
             self._parts, question, corrected.passages, steps, within=within, earlier=earlier
         )
-        tell(PassagesEvent(passages=packed.passages))
-        spoken = Spoken(tell, packed.passages)
+        on_event(PassagesEvent(passages=packed.passages))
+        spoken = TokenStreamer(on_event, packed.passages)
         with synthesis(question) as said:
             draft = corrected.refusal or self._draft(
                 question, packed, spoken, steps, within=within, earlier=earlier
             )
             said(draft.text)
         spoken.end(draft)
-        return Attempt(packed=packed, draft=draft, trace=(*found.trace, *steps.steps))
+        return AnswerRound(packed=packed, draft=draft, trace=(*found.trace, *steps.steps))
 
     def _answer(
-        self, question: str, attempt: Attempt, *, before: Sequence[TraceStep] = ()
+        self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()
     ) -> Answer:
         draft = attempt.draft
         return Answer(
             question=question,
             text=draft.text,
             mode="local",
-            citations=self._parts.cited(at_home(draft.citations, attempt.packed.spans)),
+            citations=self._parts.cited(to_document_offsets(draft.citations, attempt.packed.spans)),
             claims=draft.claims,
             grounding=draft.grounding,
             unchecked=draft.unchecked,
@@ -149,9 +149,9 @@ class LocalAnswers:
     def _draft(
         self,
         question: str,
-        packed: Packed,
-        spoken: Spoken,
-        steps: Stopwatch,
+        packed: PackedContext,
+        spoken: TokenStreamer,
+        steps: Tracer,
         *,
         within: DocumentFilter | None,
         earlier: str,
@@ -159,16 +159,16 @@ class LocalAnswers:
         gateway = self._parts.models.answers
         if gateway is None:
             draft = self._extracted(question, packed, within)
-            steps.lap("extract", draft.detail, draft.text, question, **draft.figures)
+            steps.record("extract", draft.detail, draft.text, question, **draft.figures)
             return draft
 
         def complete(messages: Sequence[ChatMessage]) -> tuple[str, Usage]:
-            reply = gateway.chat(messages, stage="answers", keep=True, tell=spoken.piece)
-            steps.lap("write", f"by {gateway.model}", reply.text, str(messages[-1].content))
+            reply = gateway.chat(messages, stage="answers", keep=True, on_event=spoken.piece)
+            steps.record("write", f"by {gateway.model}", reply.text, str(messages[-1].content))
             if not in_other_language(reply.text, language):
                 return reply.text, reply.usage
             if self._parts.settings.other_language == "note":
-                steps.lap("language", "the answer is not in the language of the question")
+                steps.record("language", "the answer is not in the language of the question")
                 return reply.text, reply.usage
             return _once_more(gateway, messages, reply, language, steps)
 
@@ -182,10 +182,12 @@ class LocalAnswers:
         )
         quotes = " | ".join(f"[{each.number}] {each.quote}" for each in draft.citations)
         failed = float(bool(draft.unchecked))
-        steps.lap("cite", draft.detail, quotes, **draft.figures, failed=failed)
+        steps.record("cite", draft.detail, quotes, **draft.figures, failed=failed)
         return draft
 
-    def _extracted(self, question: str, packed: Packed, within: DocumentFilter | None) -> Draft:
+    def _extracted(
+        self, question: str, packed: PackedContext, within: DocumentFilter | None
+    ) -> Draft:
         return extractive_answer(
             question,
             packed.passages,
@@ -199,27 +201,27 @@ class LocalAnswers:
 
 
 def _once_more(
-    gateway: Gateway,
+    gateway: LLMClient,
     messages: Sequence[ChatMessage],
-    reply: Reply,
+    reply: LLMReply,
     language: Language,
-    steps: Stopwatch,
+    steps: Tracer,
 ) -> tuple[str, Usage]:
-    """The answer in the question's language; the first one where asking again brings no other.
+    """Retry in the question's language; keep the first answer if that fails.
 
     It is not spoken: a listener hears the text that stands in the end.
     """
     said = "the answer was not in the language of the question"
     try:
         again = gateway.chat(
-            asked_again(messages, reply.text, language), stage="answers", keep=True
+            retry_in_language(messages, reply.text, language), stage="answers", keep=True
         )
     except ModelError as error:
-        steps.lap("language", f"{said}; asking again failed: {error}", failed=1.0)
+        steps.record("language", f"{said}; asking again failed: {error}", failed=1.0)
         return reply.text, reply.usage
     usage = reply.usage + again.usage
     if in_other_language(again.text, language):
-        steps.lap("language", f"{said}, nor was it when asked again", again.text, failed=1.0)
+        steps.record("language", f"{said}, nor was it when asked again", again.text, failed=1.0)
         return reply.text, usage
-    steps.lap("language", f"{said}; asked again", again.text)
+    steps.record("language", f"{said}; asked again", again.text)
     return again.text, usage

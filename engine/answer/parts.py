@@ -1,4 +1,4 @@
-"""What local and global answers are made with: one value, handed to both."""
+"""Dependencies shared by local and global answers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..models.tokeniser import Tokeniser
 from ..retrieve.local import LocalRetriever
 from ..settings import AnswerSettings, PackSettings
 from ..types import Citation
-from .checks.stage import Checks
-from .correct import Correction
+from .checks.stage import CitationVerifier
+from .correct import CorrectiveRetriever
 from .draft import on_pages
 from .packing.merge import TextAt
-from .rounds import Reflection
+from .rounds import SelfRag
 from .sentences import Embed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerParts:
+class AnswerDependencies:
     """Models come by argument; `None` means to do without.
 
     Attributes:
@@ -47,9 +47,9 @@ class AnswerParts:
     idf: Callable[[DocumentFilter | None], Callable[[str], float]]
     settings: AnswerSettings
     models: Models
-    checks: Checks
-    correction: Correction | None
-    reflection: Reflection | None
+    checks: CitationVerifier
+    correction: CorrectiveRetriever | None
+    reflection: SelfRag | None
     embed: Embed | None
     tokeniser: Tokeniser
     page_starts: Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
@@ -58,12 +58,12 @@ class AnswerParts:
     dates: Callable[[Iterable[str]], Mapping[str, str]]
 
     def cited(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
-        """The citations, each with the page of its quote."""
+        """Return the citations with page numbers."""
         return on_pages(citations, self.page_starts({each.document_id for each in citations}))
 
 
 def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
-    """An embedding model as a function from texts to unit vectors, one row a text."""
+    """Return a function from texts to unit vectors, one row each."""
     if embed_model is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Whether a question needs the library at all, whether an answer will do, and a better query.
+"""Self-RAG decisions: retrieve or not, good enough or not, and query rewriting.
 
 After Self-RAG (Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
 Self-Reflection", ICLR 2024), with a model's words or plain rules in place of trained tokens.
@@ -14,7 +14,7 @@ from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
 
 from ..types import Passage
-from .checks.figures import figures_of
+from .checks.figures import extract_quantities
 from .checks.judge import read_object
 from .draft import Draft
 from .language import Language, language_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..index.door import Prompt
 
 ENOUGH = 0.7
-"""The evidence, or share of supported claims, from which no further round is worth its while."""
+"""Evidence or supported share from which no further round is tried."""
 
 MAX_REPLY_CHARACTERS = 200
 MAX_QUERY_CHARACTERS = 300
@@ -53,7 +53,7 @@ _SUM = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_SUM = re.compile(r"[+*×÷]|\s[-/]\s")
-"""What makes numbers and signs a sum where nothing else in the question does."""
+"""Pattern that turns numbers and signs into arithmetic without other cues."""
 _REPLIES: dict[str, dict[Language, str]] = {
     "greeting": {
         "en": "Hello. Ask a question about the documents in this library.",
@@ -82,8 +82,8 @@ _QUERY = {
 }
 
 
-def spared(question: str) -> Draft | None:
-    """The reply to what clearly needs no library; None where it has to be searched."""
+def answer_without_retrieval(question: str) -> Draft | None:
+    """Answer without retrieval where that is certain; None otherwise."""
     language = language_of(question)
     said = question.strip().strip("!！.。?？~～ ")
     if _GREETING.fullmatch(said):
@@ -113,7 +113,7 @@ def decide_prompt(question: str) -> Prompt:
 
 
 def read_decision(reply: str) -> Draft | None:
-    """The reply to what a model would not look up; None where it has to be.
+    """Parse a model's direct answer; None if retrieval is needed.
 
     A reply with a figure, a name or a mark, or that is long, says something: that is looked up.
     """
@@ -122,13 +122,13 @@ def read_decision(reply: str) -> Draft | None:
     if found.get("retrieve") is not False or not isinstance(said, str) or not said.strip():
         return None
     text = " ".join(said.split())
-    if len(text) > MAX_REPLY_CHARACTERS or figures_of(text).count or _SAYS.search(text):
+    if len(text) > MAX_REPLY_CHARACTERS or extract_quantities(text).count or _SAYS.search(text):
         return None
     return Draft(text=text, detail="a model finds nothing in it to look up")
 
 
 def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[str]) -> Prompt:
-    """Asks for a better query, given those tried and how the passages begin that were found."""
+    """Build the rewrite prompt from past queries and passage openings."""
     shown = [
         f"{label(passage, n)}\n{passage.text[:_SHOWN_CHARACTERS]}"
         for n, passage in enumerate(passages[:_SHOWN_PASSAGES], start=1)
@@ -144,14 +144,14 @@ def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[s
 
 
 def read_query(reply: str, known: Sequence[str]) -> str:
-    """The query of a reply, on one line; empty where there is none, or none that is new."""
+    """Parse a query on one line; empty if missing or already tried."""
     said = read_object(reply).get("query")
     text = " ".join(said.split())[:MAX_QUERY_CHARACTERS] if isinstance(said, str) else ""
     return "" if text.casefold() in {each.casefold() for each in known} else text
 
 
-def merit(draft: Draft) -> float:
-    """How good an answer is, 0–1, to compare the rounds of one question: nil for an abstention.
+def answer_score(draft: Draft) -> float:
+    """Score an answer, 0–1, to compare rounds; 0 for an abstention.
 
     The share of its claims that are supported, or, of an extracted one, its evidence.
     """
@@ -168,7 +168,7 @@ _DEEPEST = 20
 
 
 def arithmetic(text: str) -> str | None:
-    """The value of a sum of plain numbers with + - * / and brackets; None where it is none.
+    """Evaluate plain arithmetic with + - * / and brackets; None for anything else.
 
     Numbers are decimal and bounded, and nothing but the four operations is known.
     """

@@ -1,4 +1,4 @@
-"""Answering in rounds: whether to search at all, and again with a better query where it must be.
+"""Self-RAG rounds: skip retrieval, or retry with a rewritten query.
 
 Knows how rounds follow each other and which one is best; what a round does comes by argument.
 """
@@ -10,38 +10,38 @@ from dataclasses import dataclass
 
 from ..errors import ModelError
 from ..index.filters import DocumentFilter
-from ..retrieve.stopwatch import Stopwatch
-from ..retrieve.transform import Expanded, Expander, Expansion
+from ..retrieve.stopwatch import Tracer
+from ..retrieve.transform import ExpandedQuery, Expander, Expansion
 from ..types import TraceStep
-from .checks.judge import Consult
-from .correct import by_feedback
+from .checks.judge import JudgeLLM
+from .correct import feedback_expansion
 from .draft import Draft
-from .packing.pack import Packed
+from .packing.pack import PackedContext
 from .reflect import (
     ENOUGH,
+    answer_score,
+    answer_without_retrieval,
     decide_prompt,
-    merit,
     read_decision,
     read_query,
     rewrite_prompt,
-    spared,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class AnswerRound:
     """One round: what it answered from, and what it answered."""
 
-    packed: Packed
+    packed: PackedContext
     draft: Draft
     trace: tuple[TraceStep, ...] = ()
 
 
-Try = Callable[[Expander | None], Attempt]
+Try = Callable[[Expander | None], AnswerRound]
 """One round with an expander of its own; None searches as the settings say."""
 
 
-class Reflection:
+class SelfRag:
     """Decides, judges and tries again, for one library.
 
     Args:
@@ -55,15 +55,15 @@ class Reflection:
         *,
         max_rounds: int,
         idf: Callable[[DocumentFilter | None], Callable[[str], float]],
-        consult: Consult | None = None,
+        consult: JudgeLLM | None = None,
     ) -> None:
         self._max_rounds = max_rounds
         self._idf = idf
         self._consult = consult
 
-    def spared(self, question: str, steps: Stopwatch) -> Draft | None:
-        """The reply to what needs no library; None where it has to be searched."""
-        draft = spared(question)
+    def spared(self, question: str, steps: Tracer) -> Draft | None:
+        """Return a direct answer; None if retrieval is needed."""
+        draft = answer_without_retrieval(question)
         problem = ""
         if draft is None and self._consult is not None:
             try:
@@ -71,18 +71,18 @@ class Reflection:
             except ModelError as error:
                 problem = f" (by rules alone: {error})"
         said = draft.detail if draft is not None else f"to be looked up{problem}"
-        steps.lap("decide", said, "", question, failed=float(bool(problem)))
+        steps.record("decide", said, "", question, failed=float(bool(problem)))
         return draft
 
     def best(
         self,
         question: str,
         attempt: Try,
-        steps: Stopwatch,
+        steps: Tracer,
         *,
         within: DocumentFilter | None,
-    ) -> tuple[Attempt, str]:
-        """The best round, and why a further one could not be made, if so.
+    ) -> tuple[AnswerRound, str]:
+        """Return the best round, and why no further one could be made.
 
         The first one's errors come through; after it there is an answer to fall back to.
         """
@@ -90,7 +90,7 @@ class Reflection:
         steps.skip()
         known = [question]
         for number in range(1, self._max_rounds + 1):
-            if merit(best.draft) >= ENOUGH:
+            if answer_score(best.draft) >= ENOUGH:
                 break
             again = self._better(question, last, known, steps, within)
             if again is None:
@@ -99,15 +99,15 @@ class Reflection:
                 last = attempt(again)
             except ModelError as error:
                 note = f"round {number + 1} not made: {error}"
-                steps.lap("reflect", note, failed=1)
+                steps.record("reflect", note, failed=1)
                 return best, note
             steps.skip()
-            better = merit(last.draft) > merit(best.draft)
-            steps.lap(
+            better = answer_score(last.draft) > answer_score(best.draft)
+            steps.record(
                 "reflect",
                 f"round {number + 1} is {'better' if better else 'no better'}",
-                before=merit(best.draft),
-                after=merit(last.draft),
+                before=answer_score(best.draft),
+                after=answer_score(last.draft),
             )
             best = last if better else best
         return best, ""
@@ -115,9 +115,9 @@ class Reflection:
     def _better(
         self,
         question: str,
-        last: Attempt,
+        last: AnswerRound,
         known: list[str],
-        steps: Stopwatch,
+        steps: Tracer,
         within: DocumentFilter | None,
     ) -> Expander | None:
         """Another way to search; None where there is none that was not tried."""
@@ -125,15 +125,15 @@ class Reflection:
             query, problem = self._rewritten(question, last, known)
             if query:
                 known.append(query)
-                steps.lap("rewrite", "another query", query, question)
+                steps.record("rewrite", "another query", query, question)
                 return _beside(query)
-            steps.lap("rewrite", f"no other query: {problem}", "", question, failed=1)
+            steps.record("rewrite", f"no other query: {problem}", "", question, failed=1)
         if _FEEDBACK in known:
             return None
         known.append(_FEEDBACK)
-        return by_feedback(self._idf(within))
+        return feedback_expansion(self._idf(within))
 
-    def _rewritten(self, question: str, last: Attempt, known: Sequence[str]) -> tuple[str, str]:
+    def _rewritten(self, question: str, last: AnswerRound, known: Sequence[str]) -> tuple[str, str]:
         if self._consult is None:
             return "", "no model"
         try:
@@ -147,11 +147,11 @@ _FEEDBACK = "\x00feedback"
 
 
 def _beside(query: str) -> Expander:
-    """Another query; the question, by which the first round searched, counts a little still."""
+    """Combine a rewritten query with the question at a low weight."""
 
-    def searches(question: str, _: object) -> Expanded:
+    def searches(question: str, _: object) -> ExpandedQuery:
         itself = Expansion(keyword=question, dense=question, weight=0.3, kind="question")
         other = Expansion(keyword=query, dense=query, weight=1.0, kind="decompose")
-        return Expanded(expansions=(itself, other), asked=1)
+        return ExpandedQuery(expansions=(itself, other), asked=1)
 
     return searches

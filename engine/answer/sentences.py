@@ -1,4 +1,4 @@
-"""The sentences of passages as values: their spans, their terms, and how they read on their own.
+"""Sentences of passages: spans, terms and standalone wording.
 
 The quote of a citation is always the exact text; what `plain` gives is that sentence
 without Markdown, on one line, for the text of an answer.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Passage
-from .extracts.dates import tells_a_life
+from .extracts.dates import has_birth_and_death
 
 Tokens = Callable[[str], list[str]]
 SentenceSpans = Callable[[str], list[tuple[int, int]]]
@@ -43,7 +43,9 @@ _PRONOUN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """`passages[passage].text[start:end] == text`; `order` counts sentences over all passages.
+    """Sentence.
+
+    `passages[passage].text[start:end] == text`; `order` counts over all passages.
 
     `terms` are the sentence's own, `names` those of them that stand in names, `title` those of its
     passage's title, `context` those of title and headings, `before` those of the sentence in front.
@@ -72,7 +74,7 @@ class Sentence:
 def split_passages(
     passages: Sequence[Passage], *, tokens: Tokens, sentence_spans: SentenceSpans
 ) -> list[Sentence]:
-    """All sentences worth citing, in order: no headings, no rules, nothing without a term.
+    """Split passages into citable sentences, without headings, rules and termless lines.
 
     A heading inside a passage belongs to the context of what follows it, and a table's first row to
     that of its other rows. A block of `key: value` lines gives a sentence a line. A sentence that
@@ -123,7 +125,7 @@ def split_passages(
                     context=context | header,
                     before=before,
                     columns=columns,
-                    tells=LIFE if opens and tells_a_life(text) else frozenset(),
+                    tells=LIFE if opens and has_birth_and_death(text) else frozenset(),
                 )
             )
             before, opens = terms, False
@@ -131,7 +133,7 @@ def split_passages(
 
 
 def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans, with blocks of `key: value` lines and what stands behind rules taken apart."""
+    """Split blocks of `key: value` lines and text after rules."""
     pieces: list[tuple[int, int]] = []
     for start, end in spans:
         block = text[start:end]
@@ -146,8 +148,8 @@ def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
     return pieces
 
 
-def plain(text: str, *, columns: Sequence[str] = ()) -> str:
-    """A sentence on one line without Markdown; marks like `[3]` of its own become `(3)`.
+def strip_markdown(text: str, *, columns: Sequence[str] = ()) -> str:
+    """Return a sentence on one line without Markdown; its own `[3]` becomes `(3)`.
 
     The cells of a table's row stand with dots between them, each behind the heading of its column
     where `columns` has one for each.
@@ -170,8 +172,8 @@ def _cells(text: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in text.strip().strip("|").split("|"))
 
 
-def in_context(text: str, *, title: str) -> str:
-    """A sentence that opens with a pronoun says whom it speaks of: `Title: She was born …`."""
+def with_neighbours(text: str, *, title: str) -> str:
+    """Prefix a leading pronoun with its subject: `Title: She was born …`."""
     if not title or not _PRONOUN.match(text) or title.casefold() in text.casefold():
         return text
     return f"{' '.join(title.split())}: {text}"

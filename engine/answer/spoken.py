@@ -1,7 +1,7 @@
 """An answer's text on its way to a listener while it is written.
 
 Marks in it are numbers of the passages that the listener was shown. What may yet turn out to be the
-sentence that says that nothing was found is held back until that is known. Knows nothing of models.
+sentence that says that nothing was found is held back until that is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from ..events import Listener, PassagesEvent, RouteEvent, StepEvent, TokensEvent, wants_pieces
+from ..events import Listener, PassagesEvent, RouteEvent, StepEvent, TokensEvent, wants_tokens
 from ..types import Answer, Citation, Passage
 from .checks.marks import expand_marks
 from .draft import Draft, as_passage
@@ -19,11 +19,11 @@ _BEGUN_MARK = re.compile(r"[\[【［][^\]】］\n]*$")
 _LONGEST_MARK = 40
 
 
-class Spoken:
+class TokenStreamer:
     """One answer's pieces, to one listener.
 
     Args:
-        tell: the listener.
+        on_event: the listener.
         passages: what it was shown.
         numbers: what each mark of the pieces stands for, as numbers of passages; None where they
             are numbers of passages.
@@ -31,12 +31,12 @@ class Spoken:
 
     def __init__(
         self,
-        tell: Listener,
+        on_event: Listener,
         passages: Sequence[Passage],
         *,
         numbers: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        self._tell = tell
+        self._tell = on_event
         self._passages = passages
         self._numbers = numbers
         self._held = ""
@@ -45,10 +45,10 @@ class Spoken:
     @property
     def piece(self) -> Callable[[str], None] | None:
         """Takes a piece; None where nobody listens, so that none need be made."""
-        return self._take if wants_pieces(self._tell) else None
+        return self._take if wants_tokens(self._tell) else None
 
     def end(self, draft: Draft) -> None:
-        """The answer is written, whether or not it came in pieces."""
+        """Finish the stream, whether or not it came in pieces."""
         if self._said:
             self._say(self._held, self._numbers)
         else:
@@ -57,7 +57,7 @@ class Spoken:
 
     def _take(self, piece: str) -> None:
         self._held += piece
-        if not self._said and may_abstain(self._held):
+        if not self._said and could_be_refusal(self._held):
             return
         text = self._held if self._said else self._held.lstrip()
         ready = len(text) if self._numbers is None else _before_begun_mark(text)
@@ -85,30 +85,30 @@ class Spoken:
         }
 
 
-def retell(answer: Answer, tell: Listener) -> None:
+def replay_events(answer: Answer, on_event: Listener) -> None:
     """Tell how an answer came about that was given before, its text as one piece."""
     if answer.route is not None:
-        tell(RouteEvent(route=answer.route))
+        on_event(RouteEvent(route=answer.route))
     for step in answer.trace:
-        tell(StepEvent(step=step))
+        on_event(StepEvent(step=step))
     passages = answer.passages or tuple(as_passage(each) for each in answer.citations)
-    tell(PassagesEvent(passages=passages))
-    Spoken(tell, passages).end(Draft(text=answer.text, citations=answer.citations))
+    on_event(PassagesEvent(passages=passages))
+    TokenStreamer(on_event, passages).end(Draft(text=answer.text, citations=answer.citations))
 
 
 def _before_begun_mark(text: str) -> int:
-    """Where a mark begins that the text ends in the middle of; the end where there is none."""
+    """Return the start of an unfinished mark at the end of the text, or its end."""
     tail = max(0, len(text) - _LONGEST_MARK)
     begun = _BEGUN_MARK.search(text, tail)
     return begun.start() if begun else len(text)
 
 
-def may_abstain(beginning: str) -> bool:
+def could_be_refusal(beginning: str) -> bool:
     """Could a reply that begins like this be the abstention sentence?"""
-    said = letters(beginning)
-    return any(letters(sentence).startswith(said) for sentence in ABSTENTION.values())
+    said = strip_markers(beginning)
+    return any(strip_markers(sentence).startswith(said) for sentence in ABSTENTION.values())
 
 
-def letters(text: str) -> str:
-    """The letters of a text in lower case, without marks and white space."""
+def strip_markers(text: str) -> str:
+    """Return lower-case letters without marks and white space."""
     return re.sub(r"[\W\d_]+", "", text).casefold()

@@ -1,4 +1,4 @@
-"""An answer with a language model: packed sources in, a checked text with citations out.
+"""Answer synthesis by a language model: packed context in, verified text out.
 
 Two pure halves, `synthesis_messages` and `read_synthesis`, with the call between them. Knows no
 model: `complete` comes by argument, takes chat messages and gives the reply with what it cost; so
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 from ..types import Usage
 from .draft import Draft, abstain
 from .language import ABSTENTION, language_of
-from .packing.pack import Packed
+from .packing.pack import PackedContext
 from .prompts import chat_messages
-from .spoken import letters
+from .spoken import strip_markers
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage
@@ -26,13 +26,15 @@ Complete = Callable[[Sequence["ChatMessage"]], tuple[str, Usage]]
 class Check(Protocol):
     """Makes the draft of a reply whose marks `[n]` name `packed.passages[n - 1]`."""
 
-    def __call__(self, question: str, packed: Packed, *, reply: str, usage: Usage) -> Draft: ...  # noqa: D102
+    def __call__(
+        self, question: str, packed: PackedContext, *, reply: str, usage: Usage
+    ) -> Draft: ...
 
 
 def synthesise(
-    question: str, packed: Packed, *, complete: Complete, check: Check, earlier: str = ""
+    question: str, packed: PackedContext, *, complete: Complete, check: Check, earlier: str = ""
 ) -> Draft:
-    """The model's answer from the packed sources; without sources it abstains and asks nobody.
+    """Generate an answer from the packed context; abstain without sources or call.
 
     `earlier` is what was said before, which the model is shown but cannot cite.
     Errors of `complete` pass through unchanged.
@@ -44,9 +46,9 @@ def synthesise(
 
 
 def synthesis_messages(
-    question: str, packed: Packed, *, earlier: str = ""
+    question: str, packed: PackedContext, *, earlier: str = ""
 ) -> tuple[ChatMessage, ...]:
-    """What the model is shown: the standing instructions, then sources and question."""
+    """Build the messages: constant instructions, then sources and question."""
     return chat_messages(
         "answer",
         language=language_of(question),
@@ -57,9 +59,9 @@ def synthesis_messages(
 
 
 def read_synthesis(
-    question: str, packed: Packed, *, reply: str, usage: Usage, check: Check
+    question: str, packed: PackedContext, *, reply: str, usage: Usage, check: Check
 ) -> Draft:
-    """The draft that a reply makes; an abstention is recognised before anything is checked."""
+    """Build the draft of a reply; an abstention is detected before verification."""
     language = language_of(question)
     if not reply.strip():
         return abstain(language, detail="the model replied nothing", usage=usage)
@@ -69,6 +71,6 @@ def read_synthesis(
 
 
 def is_abstention(reply: str) -> bool:
-    """Is the reply the abstention sentence, give or take marks and white space, and no more?"""
-    said = letters(reply)
-    return any(letters(sentence) == said for sentence in ABSTENTION.values())
+    """Check whether the reply is only the abstention sentence."""
+    said = strip_markers(reply)
+    return any(strip_markers(sentence) == said for sentence in ABSTENTION.values())

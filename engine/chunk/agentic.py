@@ -1,7 +1,7 @@
-"""Chunks whose boundaries a language model proposes over numbered parts of the text.
+"""Agentic chunking: a language model proposes boundaries over numbered parts.
 
 A proposal is read tolerantly, trusted in nothing, asked for once more if it cannot be used, and
-then refused: the stretch is cut as the default strategy cuts. Knows nothing of which model answers.
+then refused: the stretch is cut as the default strategy cuts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from itertools import pairwise
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 from ..errors import ModelError
-from .atoms import Atom, atoms, clipped, spans_between
+from .atoms import SemanticUnit, clipped, semantic_units, spans_between
 from .blocks import Section, sections
 from .measure import Measure
 from .pack import merge_small, pack
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .prompts import language_of, prompt
 
 _LOGGER = logging.getLogger("loregraph.chunk")
@@ -28,13 +28,13 @@ _OBJECT = re.compile(r"\{[^{}]*\}|\[[^\[\]{}]*\]")
 _ONLY_NUMBERS = re.compile(r"[\s\[\](]*\d+(?:\s*[,，、;\s]\s*\d+)*[\s\])。.]*")
 _SMALLEST_SHARE = 4
 _GIVE_UP_AFTER = 3
-"""Calls in a row that fail, after which the rest of a document is cut without the model."""
+"""Consecutive failed calls after which the rest is chunked without the model."""
 
 Complete = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposals:
+class BoundaryProposals:
     """Stretches a model was to cut, was asked about once more, and did not cut."""
 
     asked: int = 0
@@ -54,15 +54,15 @@ class AgenticNodeParser(SpanNodeParser):
     complete: Complete | None = Field(default=None, exclude=True)
     atom_tokens: int = Field(default=64, ge=1)
     prompt_tokens: int = Field(default=3_000, ge=1)
-    _proposals: Proposals = PrivateAttr(default_factory=Proposals)
+    _proposals: BoundaryProposals = PrivateAttr(default_factory=BoundaryProposals)
     _failures: int = PrivateAttr(default=0)
 
     @property
-    def proposals(self) -> Proposals:
-        """What has been asked, over all documents that this parser has cut."""
+    def proposals(self) -> BoundaryProposals:
+        """Statistics of the proposals over all documents of this parser."""
         return self._proposals
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One section after the other; what is too small is joined with its neighbour."""
         measure = Measure(subject.text, self.tokeniser)
         before, self._failures = self._proposals, 0
@@ -85,7 +85,7 @@ class AgenticNodeParser(SpanNodeParser):
         whole = measure.tokens(section.blocks[0].start, section.blocks[-1].end)
         if self.complete is None or whole <= self.size_tokens:
             return self._packed(text, section, measure)
-        parts = atoms(
+        parts = semantic_units(
             text,
             section,
             measure=measure,
@@ -106,7 +106,7 @@ class AgenticNodeParser(SpanNodeParser):
             first = after
         return found
 
-    def _shown(self, parts: Sequence[Atom], first: int) -> int:
+    def _shown(self, parts: Sequence[SemanticUnit], first: int) -> int:
         """After which atom a prompt that begins with `first` is full."""
         limit = max(self.prompt_tokens, 2 * self.size_tokens)
         tokens, after = parts[first].tokens, first + 1
@@ -119,7 +119,7 @@ class AgenticNodeParser(SpanNodeParser):
         self,
         text: str,
         section: Section,
-        stretch: Sequence[Atom],
+        stretch: Sequence[SemanticUnit],
         starts: list[int] | None,
         measure: Measure,
     ) -> list[Span]:
@@ -145,8 +145,13 @@ class AgenticNodeParser(SpanNodeParser):
             overlap_tokens=min(self.overlap_tokens, self.size_tokens // 2),
         )
 
-    def _proposed(self, text: str, stretch: Sequence[Atom], complete: Complete) -> list[int] | None:
-        """Which atoms begin a chunk, counted from the stretch's own first; None where refused."""
+    def _proposed(
+        self, text: str, stretch: Sequence[SemanticUnit], complete: Complete
+    ) -> list[int] | None:
+        """Return the units that begin a chunk, counted from the window's first.
+
+        None if refused.
+        """
         if sum(atom.tokens for atom in stretch) <= self.size_tokens:
             return []
         sizes = [atom.tokens for atom in stretch]
@@ -164,13 +169,13 @@ class AgenticNodeParser(SpanNodeParser):
                 break
             self._failures = 0
             numbers = read_numbers(answer)
-            reason = objection(numbers, sizes, size_tokens=self.size_tokens)
+            reason = validation_error(numbers, sizes, size_tokens=self.size_tokens)
             if not reason and numbers is not None:
                 return [number - 1 for number in numbers]
         self._count(refused=1)
         return None
 
-    def _request(self, text: str, stretch: Sequence[Atom], reason: str) -> str:
+    def _request(self, text: str, stretch: Sequence[SemanticUnit], reason: str) -> str:
         parts = "\n".join(
             f"[{number}] ({atom.tokens}) {' '.join(text[atom.start : atom.end].split())}"
             for number, atom in enumerate(stretch, start=1)
@@ -199,7 +204,9 @@ class AgenticNodeParser(SpanNodeParser):
 
 
 def read_numbers(answer: str) -> list[int] | None:
-    """The numbers of the last JSON list or object in an answer, or of a bare list; None without.
+    """Return the numbers of a reply's last JSON list or object, or a bare list.
+
+    None without.
 
     An object's numbers are those of its one list, whatever its key.
     """
@@ -227,7 +234,9 @@ def _numbers(candidate: str) -> list[int] | None:
     return [int(each) for each in texts] if all(map(str.isdecimal, texts)) else None
 
 
-def objection(numbers: Sequence[int] | None, sizes: Sequence[int], *, size_tokens: int) -> str:
+def validation_error(
+    numbers: Sequence[int] | None, sizes: Sequence[int], *, size_tokens: int
+) -> str:
     """Why a proposal cannot be used, for the model to read; empty where it can.
 
     `numbers` are 1-based and begin a passage each; `sizes` are the tokens of each part.

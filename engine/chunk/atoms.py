@@ -1,7 +1,7 @@
-"""A section as atoms, which no boundary parts: a few short sentences, a table, a piece of code.
+"""Semantic units of a section: a few short sentences, a table, a piece of code.
 
 Strategies that choose among boundaries (semantic, agentic, sentence-window) all choose among those
-between atoms. Pure; knows nothing of embedding or models.
+between atoms. Pure.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from .parser import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Atom:
-    """`text[start:end]`; `tokens` is its size. A heading stands in the atom of what follows it."""
+class SemanticUnit:
+    """Unit `text[start:end]`.
+
+    `tokens` is its size. A heading belongs to the following unit.
+    """
 
     start: int
     end: int
     tokens: int
 
 
-def atoms(
+def semantic_units(
     text: str, section: Section, *, measure: Measure, size_tokens: int, atom_tokens: int
-) -> list[Atom]:
-    """The atoms of a section, in order, none above `size_tokens`.
+) -> list[SemanticUnit]:
+    """Split a section into units in order, none above `size_tokens`.
 
     Sentences are taken together until they have `atom_tokens`; a table or a piece of code is one
     atom while it fits.
@@ -43,7 +46,7 @@ def atoms(
 
 
 def clipped(section: Section, start: int, end: int) -> Section:
-    """What of a section lies in `[start, end)`, which cuts its blocks only where atoms end."""
+    """Clip a section to `[start, end)`, cutting blocks only at unit ends."""
     blocks = section.blocks
     first = bisect_right(blocks, start, key=lambda block: block.end)
     after = bisect_left(blocks, end, key=lambda block: block.start)
@@ -57,14 +60,14 @@ def clipped(section: Section, start: int, end: int) -> Section:
 def spans_between(
     text: str,
     section: Section,
-    inside: Sequence[Atom],
+    inside: Sequence[SemanticUnit],
     cuts: Iterable[int],
     *,
     measure: Measure,
     size_tokens: int,
     overlap_tokens: int,
 ) -> list[Span]:
-    """The chunks of the atoms `inside` a section, cut before those numbered in `cuts`.
+    """Return chunks of the units `inside` a section, cut before the ones in `cuts`.
 
     What is too long between two cuts is packed like any other text, with an overlap inside.
     """
@@ -86,7 +89,7 @@ def spans_between(
 
 
 def _pieces(text: str, block: Block, *, measure: Measure, size_tokens: int) -> Iterator[Block]:
-    """A block's sentences, or the block itself; cut finer where one alone is too long."""
+    """Return a block's sentences, or the block itself, split further if too long."""
     for piece in _sentences(text, block):
         if measure.tokens(piece.start, piece.end) <= size_tokens:
             yield piece
@@ -113,7 +116,7 @@ class _Grouping:
     measure: Measure
     size_tokens: int
     atom_tokens: int
-    done: list[Atom] = field(default_factory=list)
+    done: list[SemanticUnit] = field(default_factory=list)
     start: int = 0
     end: int = 0
     only_headings: bool = True
@@ -129,8 +132,10 @@ class _Grouping:
         self.prose = self.prose and piece.kind in ("heading", "text")
 
     def joins(self, piece: Block) -> bool:
-        """Whether the piece stands with what is open: behind its heading, or as one more of a
-        few short sentences."""
+        """Check whether the piece joins the open unit.
+
+        Behind its heading, or as another short sentence.
+        """
         if self.measure.tokens(self.start, piece.end) > self.size_tokens:
             return False
         small = self.measure.tokens(self.start, self.end) < self.atom_tokens
@@ -138,10 +143,10 @@ class _Grouping:
 
     def close(self) -> None:
         tokens = self.measure.tokens(self.start, self.end)
-        self.done.append(Atom(start=self.start, end=self.end, tokens=tokens))
+        self.done.append(SemanticUnit(start=self.start, end=self.end, tokens=tokens))
         self.end = 0
 
-    def finished(self) -> list[Atom]:
+    def finished(self) -> list[SemanticUnit]:
         if self.end:
             self.close()
         return self.done

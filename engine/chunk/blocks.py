@@ -1,7 +1,6 @@
-"""A text as blocks (headings, paragraphs, tables, code) and as sections under their headings.
+"""Markdown-like structure: blocks (headings, paragraphs, tables, code) and sections.
 
-Blocks are in order, do not overlap, and cover all characters but white space. Pure; knows nothing
-of tokens.
+Blocks are in order, do not overlap, and cover all characters but white space. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..ingest.text.markdown import front_matter_end
-from .headings import Around, Heading, atx_heading, plain_heading, underlined_heading
+from .headings import Heading, HeadingNeighbours, atx_heading, plain_heading, underlined_heading
 
 Kind = Literal["heading", "text", "table", "code", "front"]
 
@@ -26,7 +25,7 @@ _LONG_LINE = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """`text[start:end]`, without white space at its ends. `heading` is None for other kinds."""
+    """Block `text[start:end]`, trimmed. `heading` is None for other kinds."""
 
     start: int
     end: int
@@ -36,7 +35,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Blocks under one heading, that heading's own block first; `path` leads there from the root.
+    """Blocks under one heading, which comes first; `path` leads there from the root.
 
     Headings with nothing between them and the next stand at the head of the next section.
     """
@@ -46,7 +45,7 @@ class Section:
 
 
 def sections(text: str, *, markdown: bool) -> list[Section]:
-    """The sections of a text, in order; together they hold all its blocks."""
+    """Split a text into sections in order; together they hold all blocks."""
     result: list[Section] = []
     stack: list[Heading] = []
     gathered: list[Block] = []
@@ -69,8 +68,10 @@ def sections(text: str, *, markdown: bool) -> list[Section]:
 
 
 def blocks(text: str, *, markdown: bool, start: int = 0, end: int | None = None) -> list[Block]:
-    """The blocks of `text[start:end]`. Without `markdown`, `#` marks a heading only between blank
-    lines."""
+    """Split `text[start:end]` into blocks.
+
+    Without `markdown`, `#` needs blank lines around it.
+    """
     stop = len(text) if end is None else end
     front = front_matter_end(text) if markdown and start == 0 and end is None else 0
     found = list(_Lines(text, max(front, start), stop, markdown=markdown).blocks())
@@ -78,7 +79,7 @@ def blocks(text: str, *, markdown: bool, start: int = 0, end: int | None = None)
 
 
 def is_delimiter_row(line: str) -> bool:
-    """Whether a line stands between a table's header and its rows."""
+    """Check whether a line separates a table's header from its rows."""
     return _DELIMITER_ROW.match(line) is not None
 
 
@@ -129,7 +130,7 @@ class _Lines:
         return _trimmed(self.text, first[0], last[1], kind)
 
     def heading(self) -> tuple[int, Heading] | None:
-        """The heading that begins here and how many lines it takes."""
+        """Return the heading that begins here and its number of lines."""
         line = self.line(self.at)
         atx = atx_heading(line)
         if atx is not None and (self.markdown or self.stands_alone()):
@@ -145,9 +146,9 @@ class _Lines:
         around = self.around()
         return around.blank_before and around.blank_after
 
-    def around(self) -> Around:
+    def around(self) -> HeadingNeighbours:
         blank_before = self.last_was_heading or not self.line(self.at - 1).strip()
-        return Around(
+        return HeadingNeighbours(
             blank_before=blank_before,
             blank_after=not self.line(self.at + 1).strip(),
             before=self.nearest(-1),
@@ -155,7 +156,7 @@ class _Lines:
         )
 
     def nearest(self, step: int) -> str:
-        """The nearest line that is not blank, within a few lines."""
+        """Return the nearest non-blank line within a few lines."""
         lines = (self.line(self.at + step * distance) for distance in (1, 2, 3))
         return next((line for line in lines if line.strip()), "")
 
@@ -185,17 +186,17 @@ class _Lines:
         return count
 
     def paragraph(self) -> int:
-        """Lines up to a blank one, a list's next item, or where another kind of block begins."""
+        """Return lines up to a blank one, the next list item, or another kind of block."""
         first, count = self.at, 1
         while self.line(first + count).strip():
             self.at = first + count
-            if self.begins_anew():
+            if self.starts_new_block():
                 break
             count += 1
         self.at = first
         return count
 
-    def begins_anew(self) -> bool:
+    def starts_new_block(self) -> bool:
         line, before = self.line(self.at), self.line(self.at - 1)
         if _ITEM.match(line) or _FENCE.match(line) or line.startswith(("\u3000", "\t")):
             return True

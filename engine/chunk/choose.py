@@ -1,4 +1,4 @@
-"""From a text as read to its chunks, by the strategy that suits it or that is asked for.
+"""Chunking entry point: a parsed text to chunks by the chosen strategy.
 
 LlamaIndex is imported here when the first text is chunked.
 """
@@ -23,12 +23,12 @@ Embed = Callable[[Sequence[str]], list[list[float]]]
 Complete = Callable[[str], str]
 
 CHUNKS_VERSION = "chunks-2"
-"""Raised when the same text is cut in other places: documents are then indexed anew."""
+"""Version of chunk boundaries; raising it re-indexes documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkOptions:
-    """How to chunk: a strategy, its sizes in tokens, and the models that some strategies ask.
+    """Chunking options: strategy, sizes in tokens, and models for some strategies.
 
     `child_tokens` is for `parent_child`, `window_sentences` (to each side) for `sentence_window`.
     `semantic` compares words, or with `semantic_by_model` the vectors of `embed`, which it then
@@ -55,7 +55,7 @@ class ChunkOptions:
 
 
 def chunk(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) -> list[TextNode]:
-    """The chunks of `source`, in order; `source.text[start_char_idx:end_char_idx] == text`.
+    """Chunk `source` in order; `source.text[start_char_idx:end_char_idx] == text`.
 
     Raises:
         SettingsError: the strategy cannot be had.
@@ -64,7 +64,7 @@ def chunk(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) ->
 
     strategy = options.strategy
     if strategy == "auto":
-        strategy = suited(source.text, source.shape)
+        strategy = select_strategy(source.text, source.shape)
     parser = node_parser(strategy, options=options, tokeniser=tokeniser)
     if options.context_tokens:
         from .in_context import ContextNodeParser
@@ -81,8 +81,8 @@ def chunk(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) ->
     return [node for node in nodes if isinstance(node, TextNode)]
 
 
-def suited(text: str, shape: Shape) -> Strategy:
-    """The strategy for a text of this shape: what its reader knows counts first, then its look."""
+def select_strategy(text: str, shape: Shape) -> Strategy:
+    """Select the strategy by the text's declared shape, then by its structure."""
     from .detect import looks_like_faq, looks_like_legal, looks_like_transcript
     from .entries import looks_like_entries
 
@@ -106,7 +106,7 @@ def suited(text: str, shape: Shape) -> Strategy:
 def node_parser(
     strategy: Strategy, *, options: ChunkOptions, tokeniser: Tokeniser
 ) -> SpanNodeParser:
-    """The LlamaIndex node parser of a strategy; `auto` depends on the text and is none.
+    """Return the LlamaIndex node parser of a strategy; not available for `auto`.
 
     Raises:
         SettingsError: there is no such strategy, or it needs a model that is not there.
@@ -155,7 +155,9 @@ def node_parser(
 
 
 def _semantic_vectors(options: ChunkOptions) -> Embed:
-    """What tells subjects apart: the words of the texts themselves, unless a model is asked for.
+    """Return the vectors for semantic chunking.
+
+    Hashed words, unless a model is configured.
 
     On three real sets words did as well as MiniLM at a twentieth of the time, and they read every
     language.
@@ -175,7 +177,7 @@ def _semantic_vectors(options: ChunkOptions) -> Embed:
 
 def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
     from .code import CodeNodeParser
-    from .entries import EntriesNodeParser
+    from .entries import GlossaryNodeParser
     from .faq import FaqNodeParser
     from .fixed import FixedNodeParser
     from .legal import LegalNodeParser
@@ -187,7 +189,7 @@ def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
 
     kinds: dict[str, type[SpanNodeParser]] = {
         "code": CodeNodeParser,
-        "entries": EntriesNodeParser,
+        "entries": GlossaryNodeParser,
         "faq": FaqNodeParser,
         "fixed": FixedNodeParser,
         "legal": LegalNodeParser,
@@ -203,7 +205,10 @@ def _needing_no_model(strategy: str) -> type[SpanNodeParser]:
 
 
 def llama_document(source: SourceText) -> Document:
-    """The text as a LlamaIndex document with the same id; its metadata stay out of prompts."""
+    """Convert the text to a LlamaIndex document with the same id.
+
+    Metadata stay out of prompts.
+    """
     from llama_index.core import Document
 
     from .parser import PAGE_STARTS, SHAPE

@@ -1,4 +1,4 @@
-"""Where parts, chapters, articles, clauses and sub-clauses begin in laws, contracts and rules.
+"""Clause markers of laws, contracts and rules: parts, chapters, articles, clauses.
 
 English and Chinese numbering, and the paragraph sign. Pure; knows one text's lines.
 """
@@ -47,10 +47,11 @@ _PROSE_END = re.compile(r"[.;,。；，:：]$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
-    """A division of a text begins at `start`. `rank` is smaller the further out it stands, `kind`
-    tells apart enumerations of one rank; `number` as written, `label` for the path; `level` is that
-    of a Markdown heading, 0 without.
+class ClauseMarker:
+    """Start of a division.
+
+    Lower `rank` is further out, `kind` separates enumerations of one rank; `number` as
+    written, `label` for the path; `level` is a Markdown heading's, else 0.
     """
 
     start: int
@@ -61,9 +62,9 @@ class Marker:
     level: int = 0
 
 
-def markers(text: str) -> list[Marker]:
-    """All lines that begin a division, in order; sections and articles ranked by which is inner."""
-    found: list[Marker] = []
+def clause_markers(text: str) -> list[ClauseMarker]:
+    """Find all division markers in order; sections and articles are ranked by nesting."""
+    found: list[ClauseMarker] = []
     level = 0
     for first, last in line_spans(text, 0, len(text)):
         line = text[first : min(last, first + 300)]
@@ -80,7 +81,7 @@ def markers(text: str) -> list[Marker]:
     return _ranked(found)
 
 
-def _marker(line: str, offset: int) -> Marker | None:
+def _marker(line: str, offset: int) -> ClauseMarker | None:
     marks = _MARKS.match(line)
     begin = marks.end() if marks else 0
     if begin >= len(line):
@@ -94,12 +95,12 @@ def _marker(line: str, offset: int) -> Marker | None:
             rank, kind = _rank(pattern, found)
             label = _label(line[begin:], found.group())
             number = found.group("number")
-            return Marker(
+            return ClauseMarker(
                 start=start, rank=rank, kind=kind, number=number, label=label, level=level
             )
     if heading is None:
         return None
-    return Marker(
+    return ClauseMarker(
         start=start, rank=HEADING, kind="heading", number="", label=heading.text, level=level
     )
 
@@ -129,8 +130,10 @@ def _label(line: str, mark: str) -> str:
     return (mark.strip() if prose else title).rstrip(".、:： ")
 
 
-def _ranked(found: list[Marker]) -> list[Marker]:
-    """Of sections and articles the more numerous are inside the others; romans after (h) letters.
+def _ranked(found: list[ClauseMarker]) -> list[ClauseMarker]:
+    """Rank sections and articles by frequency: the more frequent is inner.
+
+    Roman after (h) are letters.
 
     Laws of the Union keep articles in sections, constitutions and contracts sections in articles.
     """
@@ -138,7 +141,7 @@ def _ranked(found: list[Marker]) -> list[Marker]:
     kinds = {marker.kind for marker in found if marker.rank == OUTER}
     swapped = "节" not in kinds and counts[OUTER] > counts[ARTICLE]
     swap: dict[float, float] = {OUTER: ARTICLE, ARTICLE: OUTER} if swapped else {}
-    result: list[Marker] = []
+    result: list[ClauseMarker] = []
     letter = ""
     for marker in found:
         ranked = replace(marker, rank=swap.get(marker.rank, marker.rank))

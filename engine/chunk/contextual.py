@@ -1,8 +1,8 @@
-"""What to put before a chunk so that it is found by what it does not say itself.
+"""Contextual chunking: a context line for each chunk, used for retrieval only.
 
 After Anthropic, "Introducing Contextual Retrieval" (2024): the context is embedded and indexed with
 the chunk and never cited. With a model it is one line of the model's; without, title, heading path
-and lead sentence. Works behind any strategy; knows nothing of embedding.
+and lead sentence. Works behind any strategy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import ModelError
 from .blocks import Section, sections
 from .cuts import sentence_starts
 from .measure import Measure, Tokeniser
-from .parser import Span, Subject
+from .parser import ContextSource, Span
 from .prompts import language_of, prompt
 
 _LOGGER = logging.getLogger("loregraph.chunk")
@@ -25,7 +25,7 @@ _SENTENCES_READ = 2_000
 _SHORTEST_LEAD_TOKENS = 16
 """A lead sentence that has to be cut shorter than this says nothing."""
 _GIVE_UP_AFTER = 3
-"""Calls in a row that fail, after which the rest of a document is done without the model."""
+"""Consecutive failed calls after which the rest is done without the model."""
 _LABEL = re.compile(
     r"^(?:one sentence|context|sentence|answer|一句话|上下文|答)\s*[:：]\s*", re.IGNORECASE
 )
@@ -35,8 +35,8 @@ Complete = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contextualised:
-    """Spans with their contexts, how many a model was to give, and how many it did not."""
+class ContextualChunk:
+    """Spans with contexts, the number requested from a model, and the number of failures."""
 
     spans: tuple[Span, ...]
     asked: int = 0
@@ -44,7 +44,7 @@ class Contextualised:
 
 
 def contexts(
-    subject: Subject,
+    subject: ContextSource,
     spans: Sequence[Span],
     *,
     complete: Complete | None = None,
@@ -52,8 +52,8 @@ def contexts(
     tokeniser: Tokeniser,
     document_tokens: int = 6_000,
 ) -> list[Span]:
-    """The spans of `contextualised`, with contexts; the log says how many the model refused."""
-    result = contextualised(
+    """Return spans of `contextualised` with contexts; log the model's failures."""
+    result = add_context(
         subject,
         spans,
         complete=complete,
@@ -71,16 +71,16 @@ def contexts(
     return list(result.spans)
 
 
-def contextualised(
-    subject: Subject,
+def add_context(
+    subject: ContextSource,
     spans: Sequence[Span],
     *,
     complete: Complete | None,
     budget_tokens: int,
     tokeniser: Tokeniser,
     document_tokens: int = 6_000,
-) -> Contextualised:
-    """Every span with a line of at most `budget_tokens` before what context it already has.
+) -> ContextualChunk:
+    """Prefix every span's context with a line of at most `budget_tokens`.
 
     Without `complete`: title › headings, then the document's lead sentence, or for a chunk that
     holds that one already, nothing more. With it, one call a span, which shows the whole document
@@ -97,7 +97,7 @@ def contextualised(
         context = _plain(subject, span, lead=fresh, budget=budget_tokens, by=tokeniser)
         plain.append(_put_before(span, context))
     if complete is None or len(spans) < 2:
-        return Contextualised(spans=tuple(plain))
+        return ContextualChunk(spans=tuple(plain))
     return _with_model(
         subject,
         spans,
@@ -110,7 +110,7 @@ def contextualised(
 
 
 def _with_model(
-    subject: Subject,
+    subject: ContextSource,
     spans: Sequence[Span],
     plain: Sequence[Span],
     *,
@@ -118,9 +118,11 @@ def _with_model(
     budget: int,
     by: Tokeniser,
     shown: Callable[[Span], str],
-) -> Contextualised:
-    """The model's line before every span, or the plain one; after a few failures in a row the
-    model is left alone, since each may take until its timeout."""
+) -> ContextualChunk:
+    """Return a model's line for every span, or the plain one.
+
+    Stops calling after repeated failures.
+    """
     found: list[Span] = []
     refused = failures = 0
     for span, fallback in zip(spans, plain, strict=True):
@@ -131,15 +133,15 @@ def _with_model(
         context = _within(line or "", budget=budget, by=by)
         refused += not context
         found.append(_put_before(span, context) if context else fallback)
-    return Contextualised(spans=tuple(found), asked=len(spans), refused=refused)
+    return ContextualChunk(spans=tuple(found), asked=len(spans), refused=refused)
 
 
 def _put_before(span: Span, context: str) -> Span:
-    """What the strategy itself said of the span (a table's head, a speaker) stays, behind."""
+    """Prepend a line to the strategy's own context (a table header, a speaker)."""
     return replace(span, context=". ".join(part for part in (context, span.context) if part))
 
 
-def _plain(subject: Subject, span: Span, *, lead: str, budget: int, by: Tokeniser) -> str:
+def _plain(subject: ContextSource, span: Span, *, lead: str, budget: int, by: Tokeniser) -> str:
     """Title and headings, each once; then the lead sentence where enough of it fits."""
     names = dict.fromkeys(_one_line(name) for name in (subject.title, *span.path))
     place = _within(" › ".join(name for name in names if name), budget=budget, by=by)
@@ -150,8 +152,8 @@ def _plain(subject: Subject, span: Span, *, lead: str, budget: int, by: Tokenise
     return _within(". ".join(part for part in parts if part), budget=budget, by=by)
 
 
-def _lead(subject: Subject) -> tuple[int, int]:
-    """The first sentence of the first block of prose; empty where there is none."""
+def _lead(subject: ContextSource) -> tuple[int, int]:
+    """Return the first sentence of the first prose block; empty without one."""
     for section in sections(subject.text, markdown=subject.shape == "markdown"):
         found = _first_sentence(subject.text, section)
         if found is not None:
@@ -169,7 +171,7 @@ def _first_sentence(text: str, section: Section) -> tuple[int, int] | None:
 
 
 def _around(text: str, span: Span, *, measure: Measure, tokens: int) -> str:
-    """The whole text where it fits, else its beginning and what stands around the span."""
+    """Return the whole text if it fits, else its beginning and the span's surroundings."""
     if measure.tokens(0, len(text)) <= tokens:
         return text
     head = measure.forward(0, tokens // 4)
@@ -180,9 +182,9 @@ def _around(text: str, span: Span, *, measure: Measure, tokens: int) -> str:
 
 
 def _asked(
-    subject: Subject, span: Span, *, shown: str, complete: Complete, budget: int
+    subject: ContextSource, span: Span, *, shown: str, complete: Complete, budget: int
 ) -> str | None:
-    """The model's line; empty where it gave none, None where it failed."""
+    """Ask the model for a line; empty if it gave none, None on failure."""
     passage = subject.text[span.start : span.end]
     request = prompt(
         "context",
@@ -204,7 +206,7 @@ def _asked(
 
 
 def _within(line: str, *, budget: int, by: Tokeniser) -> str:
-    """The line, or as many of its first tokens as the budget allows."""
+    """Truncate the line to the token budget."""
     tokens = by.spans(line)
     if len(tokens) <= budget:
         return line

@@ -1,4 +1,4 @@
-"""Where a block that is too long may be cut: ever finer, and never through a character.
+"""Progressively finer split points for oversized blocks; never inside a character.
 
 Sentences first, then lines, clauses, and at last windows of tokens. Pure.
 """
@@ -32,7 +32,7 @@ _CLAUSE_END = re.compile(r"[，；：、—]+|[,;:](?=\s)")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f\u20e3")
 _MAX_CLUSTER = 32
 _TOKENS_IN_A_WINDOW = 4
-"""A window holds this fraction (1/4) of a chunk, so that windows pack with what is before them."""
+"""Fraction of a chunk per window (1/4), so that windows pack with preceding text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Piece:
 
 
 def finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> list[Piece]:
-    """The piece cut at the next grain that cuts it, or that leaves it whole because it fits.
+    """Split the piece at the next grain that cuts it; unchanged if it fits.
 
     Empty where nothing can cut it any more.
     """
@@ -65,7 +65,7 @@ def finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> lis
 
 
 def sentence_starts(text: str, start: int, end: int) -> list[int]:
-    """Where sentences begin in `text[start:end]`, but for the first; in order."""
+    """Return sentence starts in `text[start:end]` except the first, in order."""
     spans = stripped_spans(text, start, end, _sentence_ends(text, start, end))
     return [begin for begin, _ in spans][1:]
 
@@ -73,7 +73,7 @@ def sentence_starts(text: str, start: int, end: int) -> list[int]:
 def stripped_spans(
     text: str, start: int, end: int, ends: Iterable[int]
 ) -> Iterator[tuple[int, int]]:
-    """The spans between `ends`, without white space at their edges; empty ones are left out."""
+    """Return trimmed spans between `ends`; empty ones are dropped."""
     for cut in (*ends, end):
         stop = cut
         while start < stop and text[start].isspace():

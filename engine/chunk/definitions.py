@@ -1,4 +1,4 @@
-"""The functions, methods and classes of source code as units, each with its comments.
+"""Definitions in source code: functions, methods and classes with their comments.
 
 By syntax tree where there is a grammar, else by blank lines and indentation. Pure.
 """
@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from .grammars import syntax_tree
-from .units import Unit, brief, line_spans, ranges
+from .units import Unit, line_spans, merge_short, ranges
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -57,7 +57,7 @@ _OPENS_A_BLOCK = re.compile(r"[^\s)\]}#/*]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """A text and where each of its characters begins in UTF-8; empty where all take one byte."""
+    """Text with UTF-8 byte offsets of its characters; empty for single-byte text."""
 
     text: str
     data: bytes
@@ -71,7 +71,7 @@ class _Source:
 
 
 def definitions(text: str, language: str) -> list[Unit]:
-    """The units of a source, in order; together they hold all of it."""
+    """Split a source into units in order; together they cover it."""
     data = text.encode("utf-8", "surrogatepass")
     tree = syntax_tree(data, language)
     if tree is None:
@@ -87,7 +87,7 @@ def definitions(text: str, language: str) -> list[Unit]:
 def _units(
     source: _Source, parent: Node, start: int, end: int, *, path: tuple[str, ...], depth: int
 ) -> list[Unit]:
-    """What stands directly in `parent`, comments with what follows them."""
+    """Return the units directly in `parent`, comments attached to what follows."""
     begun = {source.at(byte): node for byte, node in _items(parent)}
     result: list[Unit] = []
     for first, last in ranges(source.text, start, end, sorted(begun)):
@@ -137,20 +137,20 @@ def _unit(
     unit = Unit(start=start, end=end, path=own_path, kind="code")
     if body is None:
         return unit
-    carried = brief(signature).rstrip("{ ")
+    carried = merge_short(signature).rstrip("{ ")
     parts = _units(source, body, start, end, path=own_path, depth=depth + 1)
     return replace(unit, parts=_joined_head(parts), carried=carried)
 
 
 def _joined_head(parts: list[Unit]) -> tuple[Unit, ...]:
-    """The signature goes with the first of what the body holds, where that is no definition."""
+    """Join the signature with the body's first unit unless that is a definition."""
     if len(parts) > 1 and not parts[1].parts:
         return (replace(parts[1], start=parts[0].start), *parts[2:])
     return tuple(parts)
 
 
 def _definition(node: Node) -> Node | None:
-    """The definition that a node is, or that decorators, `export` or `template` stand before."""
+    """Return the definition of a node, or behind decorators, `export` or `template`."""
     while node.type in _WRAPPERS:
         inside = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
         inside = inside or next(
@@ -166,7 +166,7 @@ def _definition(node: Node) -> Node | None:
 
 
 def _holds(node: Node) -> bool:
-    """Whether a node gives a name to a function, a class or a type."""
+    """Check whether a node declares a function, class or type."""
     if node.type in ("type_spec", "type_alias"):
         return True
     value = node.child_by_field_name("value") if node.type == "variable_declarator" else None
@@ -184,7 +184,7 @@ def _body(node: Node) -> Node | None:
 
 
 def _name(source: _Source, node: Node) -> str:
-    """The declared name; C hides it in nested declarators."""
+    """Return the declared name; C nests it in declarators."""
     found = node
     for _ in range(_DEEPEST):
         name = found.child_by_field_name("name")
@@ -203,7 +203,7 @@ def _name(source: _Source, node: Node) -> str:
 
 def _label(signature: str, name: str) -> str:
     """`class Store`, `def add`; a name alone where the language has no word for it."""
-    line = brief(signature)
+    line = merge_short(signature)
     keyword = _KEYWORD.search(line)
     if keyword and keyword.group(1) == "impl":
         return line[keyword.start() :].rstrip("{ ")
@@ -215,8 +215,7 @@ def _label(signature: str, name: str) -> str:
 
 
 def _blocks(text: str) -> list[Unit]:
-    """Without a grammar: lines that are not indented begin a block after a blank line, and blank
-    lines part what is inside one."""
+    """Split without a grammar: unindented lines after blank lines begin blocks."""
     outer: list[int] = []
     inner: list[int] = []
     blank = True

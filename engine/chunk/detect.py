@@ -1,4 +1,4 @@
-"""What a text is, where nobody says: questions with answers, talk, or law.
+"""Structure detection: FAQ, transcript or legal text.
 
 Pure, one pass each, and careful: a text wrongly taken for one of these is cut worse than one that
 is missed, so several signs must come together.
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from .blocks import sections
-from .clauses import PARAGRAPH, Marker, markers
-from .faq import pairs
+from .clauses import PARAGRAPH, ClauseMarker, clause_markers
+from .faq import qa_pairs
 from .legal import clause_rank
 from .legal import clauses as clause_units
 from .questions import answers, questions
@@ -31,11 +31,11 @@ _OBLIGES = re.compile(
     re.I,
 )
 _CHARACTERS_A_DUTY = 250
-"""Law says at least once in so many characters (a third of it in Chinese) what must be done."""
+"""Maximum characters per duty word in legal text (a third of it in Chinese)."""
 
 
 def looks_like_faq(text: str, *, markdown: bool = False) -> bool:
-    """Several questions, most of the text in their answers, and next to none without an answer."""
+    """Detect an FAQ: several questions, most text in answers, hardly any unanswered."""
     seen = _seen(text)
     found = sections(seen, markdown=markdown)
     asked = questions(seen, found)
@@ -43,7 +43,7 @@ def looks_like_faq(text: str, *, markdown: bool = False) -> bool:
         return False
     if asked[0].style == "label" and answers(seen) < 0.7 * len(asked):
         return False
-    units = pairs(seen, markdown=markdown)
+    units = qa_pairs(seen, markdown=markdown)
     answered = [unit for unit in units if unit.alone]
     inside = sum(unit.end - unit.start for unit in answered)
     bodies = [unit.end - unit.start - len(unit.carried) for unit in answered]
@@ -58,7 +58,10 @@ def looks_like_faq(text: str, *, markdown: bool = False) -> bool:
 
 
 def looks_like_transcript(text: str) -> bool:
-    """Many turns, speakers who come again, speech after their names, and little beside it."""
+    """Detect a transcript.
+
+    Many turns, recurring speakers, speech after names, little else.
+    """
     seen = _seen(text)
     found = turns(seen, 0, len(seen))
     speakers = Counter(turn.speaker for turn in found if turn.speaker)
@@ -78,9 +81,9 @@ def looks_like_transcript(text: str) -> bool:
 
 
 def looks_like_legal(text: str) -> bool:
-    """Clauses that are counted in order, most of the text in them, and the words of duty."""
+    """Detect legal text: consecutive clauses with most of the text, and duty words."""
     seen = _seen(text)
-    found = markers(seen)
+    found = clause_markers(seen)
     rank = clause_rank(found)
     clauses = [marker for marker in found if marker.rank == rank]
     if rank < 1 or len(clauses) < _MIN_CLAUSES or not _in_order(clauses):
@@ -102,7 +105,7 @@ def _seen(text: str) -> str:
 
 
 def _is_a_form(found: Sequence[Turn]) -> bool:
-    """Whether the names come round in one unchanging order of three or more, as fields do."""
+    """Check whether names recur in a fixed order of three or more, as form fields do."""
     names = [turn.speaker for turn in found]
     if len(set(names)) < 3:
         return False
@@ -114,15 +117,18 @@ def _is_a_form(found: Sequence[Turn]) -> bool:
     return usual >= 0.9 * max(1, len(names) - 1) and len(names) >= 2 * len(set(names))
 
 
-def _in_order(clauses: Sequence[Marker]) -> bool:
-    """Whether most numbers follow the one before, or begin anew."""
+def _in_order(clauses: Sequence[ClauseMarker]) -> bool:
+    """Check whether most numbers follow the previous one or restart."""
     numbers = [_ordinal(clause.number) for clause in clauses]
     steps = sum(after == before + 1 or after == 1 for before, after in pairwise(numbers))
     return steps >= 0.7 * (len(numbers) - 1)
 
 
 def _ordinal(number: str) -> int:
-    """The value of the last part of a number: arabic, roman, Chinese or a letter; 0 for none."""
+    """Return the value of a number's last part: arabic, roman, Chinese, letter.
+
+    0 for none.
+    """
     last = re.split(r"[.-]", number)[-1]
     digits = re.match(r"\d+", last)
     if digits:

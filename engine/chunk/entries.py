@@ -1,7 +1,7 @@
-"""A text of many entries, each about a thing of its own: a glossary, a directory, collected notes.
+"""Glossary chunking: a text of many independent entries.
 
 Where neighbours have nothing to do with each other, a chunk of several is about none of them: each
-entry is found by itself, and read with those around it. Knows nothing of retrieval.
+entry is found by itself, and read with those around it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from itertools import pairwise
 from .blocks import sections
 from .cuts import stripped_spans
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .units import Limits, Unit, fill
 
 MIN_ENTRIES = 6
 OPENING_SHARE = 1 / 3
-"""So many paragraphs begin with a name of their own and go on to say what it is."""
+"""Minimum share of paragraphs that open with a name and define it."""
 COHESION = 0.05
-"""In a text about one thing neighbours share more of their words than paragraphs far apart do: by
-so much (of the shorter one's words) at most in a text of entries."""
+"""Maximum cohesion of an entry text.
+
+Extra word overlap of neighbours over distant paragraphs.
+"""
 _SEEN_CHARACTERS = 200_000
 _SHORT = 40
-"""Characters: a shorter paragraph that opens with no name belongs to the one before."""
+"""Characters below which a paragraph without a name joins the previous one."""
 _BLANK = re.compile(r"\n[^\S\n]*\n\s*")
 _CAPITAL = r"[A-Z\u00c0-\u00de\d][^\W_]*(?:['’.&-][^\W_]+)*\.?"
 _NAME = re.compile(
@@ -43,33 +45,35 @@ _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]{4,}|[\u3400-\u9fff]{2}")
 _COMMON_SHARE = 0.2
 
 
-class EntriesNodeParser(SpanNodeParser):
-    """Each entry is a chunk; `read` is the run of whole entries about it that fits `size_tokens`.
+class GlossaryNodeParser(SpanNodeParser):
+    """Node parser with a chunk for each entry.
+
+    `read` is the run of entries that fits `size_tokens`.
 
     An entry that does not fit is cut at its sentences, without overlap.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """Entry by entry, in order."""
         text = subject.text
         measure = Measure(text, self.tokeniser)
-        units = [Unit(start=start, end=end, alone=True) for start, end in entries(text)]
+        units = [Unit(start=start, end=end, alone=True) for start, end in glossary_entries(text)]
         limits = Limits(measure=measure, size_tokens=self.size_tokens)
         return _with_readings(fill(text, units, limits), measure, self.size_tokens)
 
 
 def looks_like_entries(text: str, *, markdown: bool = False) -> bool:
-    """Many paragraphs, a third of them opening with names of their own, and no thread in them."""
+    """Detect an entry text: many paragraphs, a third opening with names, low cohesion."""
     seen = text[:_SEEN_CHARACTERS]
-    found = [seen[start:end] for start, end in entries(seen)]
+    found = [seen[start:end] for start, end in glossary_entries(seen)]
     if len(found) < MIN_ENTRIES or len(sections(seen, markdown=markdown)) > 2:
         return False
     names = {opening(entry) for entry in found} - {""}
     return len(names) >= OPENING_SHARE * len(found) and _cohesion(found) <= COHESION
 
 
-def entries(text: str) -> list[tuple[int, int]]:
-    """The paragraphs of a text as spans; short ones that open with no name go with those before."""
+def glossary_entries(text: str) -> list[tuple[int, int]]:
+    """Split a text into paragraph spans; short ones without a name join the previous."""
     cuts = [match.end() for match in _BLANK.finditer(text)]
     joined: list[tuple[int, int]] = []
     for start, end in stripped_spans(text, 0, len(text), cuts):
@@ -81,14 +85,14 @@ def entries(text: str) -> list[tuple[int, int]]:
 
 
 def opening(entry: str) -> str:
-    """The name that an entry begins with and says something of; "" where it begins otherwise."""
+    """Return the name that an entry defines at its beginning, or ""."""
     match = _NAME.match(entry)
     name = (match[1] or match[2]) if match else ""
     return "" if not name or _NO_NAME.match(name) else name
 
 
 def _cohesion(found: Sequence[str]) -> float:
-    """How much more of their words neighbours share than paragraphs half the text apart, −1–1.
+    """Return the extra word overlap of neighbours over paragraphs half a text apart, −1–1.
 
     Words that a fifth of the paragraphs have tell nothing.
     """

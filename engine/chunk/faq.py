@@ -7,20 +7,21 @@ from itertools import chain
 
 from .blocks import Block, Section, sections
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .questions import Question, questions
-from .units import Limits, Unit, brief, fill, ranges
+from .units import Limits, Unit, fill, merge_short, ranges
 
 
 class FaqNodeParser(SpanNodeParser):
-    """Each pair stays alone in its chunk; an answer that does not fit is cut at its blocks and
-    sentences, and its later pieces have the question for their context.
+    """Node parser of question–answer pairs, one for each chunk.
+
+    A long answer is split with its question as context.
 
     A pair ends where the next begins or a heading that is not below its own. Headings without text
     stand with the first question under them; what is no pair is gathered.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """Pair by pair, and what lies between them."""
         text, markdown = subject.text, subject.shape == "markdown"
         limits = Limits(
@@ -29,11 +30,11 @@ class FaqNodeParser(SpanNodeParser):
             overlap_tokens=min(self.overlap_tokens, self.size_tokens // 2),
             markdown=markdown,
         )
-        return fill(text, pairs(text, markdown=markdown), limits)
+        return fill(text, qa_pairs(text, markdown=markdown), limits)
 
 
-def pairs(text: str, *, markdown: bool) -> list[Unit]:
-    """The units of a text: pairs stand alone, the rest does not."""
+def qa_pairs(text: str, *, markdown: bool) -> list[Unit]:
+    """Split a text into units: pairs stand alone, other text does not."""
     found = sections(text, markdown=markdown)
     asked = {question.start: question for question in questions(text, found)}
     starts = sorted({*asked, *_closing_headings(found, asked)})
@@ -50,7 +51,7 @@ def pairs(text: str, *, markdown: bool) -> list[Unit]:
             question = question or asked[inside[at]]
             path = paths.get(inside[at], path)
             at += 1
-        carried = brief(question.asked) if question else ""
+        carried = merge_short(question.asked) if question else ""
         unit = Unit(start=start, end=end, path=path, carried=carried, alone=question is not None)
         result.append(unit)
     return result
@@ -75,7 +76,7 @@ def _headings(found: Sequence[Section]) -> list[Block]:
 
 
 def _without_bare_headings(text: str, starts: list[int], found: Sequence[Section]) -> list[int]:
-    """Starts with nothing but headings before them, since the last start, are no starts."""
+    """Drop starts that have only headings since the previous start."""
     ends = {block.start: block.end for block in _headings(found)}
     kept: list[int] = []
     bare_until: int | None = None

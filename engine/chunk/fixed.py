@@ -1,4 +1,4 @@
-"""Windows of a set number of tokens, whatever the text says: the yardstick for the others."""
+"""Fixed token windows: the baseline strategy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from .cuts import safe_cut
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class FixedNodeParser(SpanNodeParser):
-    """Chunks of `size_tokens`, each repeating the last `overlap_tokens` of the one before.
+    """Node parser of `size_tokens` windows overlapping by `overlap_tokens`.
 
     Cut between tokens and never inside a character of several code points.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One window after the other, without white space at its ends."""
         measure = Measure(subject.text, self.tokeniser)
         overlap = min(self.overlap_tokens, self.size_tokens // 2)

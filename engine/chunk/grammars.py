@@ -43,8 +43,10 @@ _MOST_BYTES = 5_000_000
 
 
 def syntax_tree(source: bytes, language: str) -> Tree | None:
-    """The tree of `source` (UTF-8), errors and all; None where no installed grammar reads
-    `language`, or the source is too long to be written by hand."""
+    """Parse `source` (UTF-8), errors included.
+
+    None without a grammar for `language` or for generated-size sources.
+    """
     grammar = _grammar(_OTHER_NAMES.get(language.lower(), language.lower()))
     if grammar is None or len(source) > _MOST_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Which lines are headings: by Markdown's marks, and in plain text only where it is clear.
+"""Heading detection: Markdown marks, and unambiguous plain-text headings.
 
 Pure; knows one line and whether its neighbours are blank.
 """
@@ -37,8 +37,8 @@ class Heading(NamedTuple):
     text: str
 
 
-class Around(NamedTuple):
-    """The neighbours of a line. `before`/`after`: the nearest lines that are not blank."""
+class HeadingNeighbours(NamedTuple):
+    """Context of a line. `before`/`after`: the nearest non-blank lines."""
 
     blank_before: bool
     blank_after: bool
@@ -47,7 +47,7 @@ class Around(NamedTuple):
 
 
 def atx_heading(line: str) -> Heading | None:
-    """A Markdown heading with `#` marks."""
+    """Match a Markdown `#` heading."""
     found = _ATX.match(line)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def atx_heading(line: str) -> Heading | None:
 
 
 def _without_closing(title: str) -> str:
-    """The title without the marks that may close it after a space; `C#` keeps its own.
+    """Strip closing marks after a space; `C#` keeps its own.
 
     By hand: a pattern that may skip spaces before and after the marks takes quadratic time.
     """
@@ -65,7 +65,7 @@ def _without_closing(title: str) -> str:
 
 
 def underlined_heading(line: str, underline: str) -> Heading | None:
-    """A Markdown heading by the line under it."""
+    """Match a Markdown heading underlined on the next line."""
     found = _UNDERLINE.match(underline)
     title = line.strip()
     if found is None or not title or 2 * len(found.group(1)) < min(len(title), 40):
@@ -73,8 +73,8 @@ def underlined_heading(line: str, underline: str) -> Heading | None:
     return Heading(1 if found.group(1)[0] == "=" else 2, unmarked(title))
 
 
-def plain_heading(line: str, around: Around) -> Heading | None:
-    """A heading of a text without marks: chapters, numbered headings, lines in capitals."""
+def plain_heading(line: str, around: HeadingNeighbours) -> Heading | None:
+    """Match an unmarked heading: chapters, numbered headings, capitals."""
     text = " ".join(line.split())
     if not text or len(text) > _LIMIT:
         return None
@@ -96,8 +96,8 @@ def _in_capitals(text: str) -> bool:
     return cased and text[0].isalnum() and len(letters) >= 4 and len(letters) > 0.6 * len(text)
 
 
-def _numbered(text: str, around: Around) -> Heading | None:
-    """A numbered line that is not one of a list: its neighbours are not numbered alike."""
+def _numbered(text: str, around: HeadingNeighbours) -> Heading | None:
+    """Check whether a numbered line is not a list item, by its neighbours."""
     kind = _numbering(text)
     alike = (_numbering(" ".join(line.split())) for line in (around.before, around.after))
     if kind is None or kind in alike:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llama_index.core.bridge.pydantic import Field
 
 from .contextual import contexts
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class ContextNodeParser(SpanNodeParser):
@@ -21,8 +21,8 @@ class ContextNodeParser(SpanNodeParser):
     context_tokens: int = Field(default=64, ge=1)
     complete: Callable[[str], str] | None = Field(default=None, exclude=True)
 
-    def spans(self, subject: Subject) -> list[Span]:
-        """The same spans in the same order."""
+    def spans(self, subject: ContextSource) -> list[Span]:
+        """Return the same spans with contexts, in the same order."""
         return contexts(
             subject,
             self.inner.spans(subject),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .clauses import ARTICLE, HEADING, LETTERED, OUTER, PARAGRAPH, Marker, markers
+from .clauses import ARTICLE, HEADING, LETTERED, OUTER, PARAGRAPH, ClauseMarker, clause_markers
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
-from .units import Limits, Unit, brief, fill, ranges
+from .parser import ContextSource, Span, SpanNodeParser
+from .units import Limits, Unit, fill, merge_short, ranges
 
 _BARE_CHARACTERS = 160
 _LINE_CHARACTERS = 160
@@ -16,14 +16,16 @@ _SENTENCE_MARKS = (".", ";", "。", "；")
 
 
 class LegalNodeParser(SpanNodeParser):
-    """Each article (§, section, 条; top numbered clause where there are none) is a chunk.
+    """Node parser with a chunk for each article (§, section, 条.
+
+    Else the top numbered clause).
 
     One that does not fit is cut at its numbered clauses and sub-clauses, short ones of one article
     together, and its later pieces have its first line for their context. The path keeps part,
     chapter and article. Titles stand with the first clause under them. Clauses do not overlap.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """Clause by clause."""
         limits = Limits(
             measure=Measure(subject.text, self.tokeniser),
@@ -34,12 +36,12 @@ class LegalNodeParser(SpanNodeParser):
 
 
 def clauses(text: str) -> list[Unit]:
-    """The units of a text: clauses stand alone, what lies outside them does not."""
-    found = markers(text)
+    """Split a text into units: clauses stand alone, other text does not."""
+    found = clause_markers(text)
     rank = clause_rank(found)
     cuts = [marker for marker in found if marker.rank <= rank]
     begun = {marker.start: marker for marker in cuts}
-    stack: list[Marker] = []
+    stack: list[ClauseMarker] = []
     result: list[Unit] = []
     titles_from: int | None = None
     inner = [marker for marker in found if marker.rank > rank]
@@ -48,7 +50,7 @@ def clauses(text: str) -> list[Unit]:
         marker = begun.get(start)
         if marker is not None:
             _push(stack, marker)
-        own: list[Marker] = []
+        own: list[ClauseMarker] = []
         while at < len(inner) and inner[at].start < end:
             own.append(inner[at])
             at += 1
@@ -72,15 +74,15 @@ def clauses(text: str) -> list[Unit]:
     return result
 
 
-def clause_rank(found: Sequence[Marker]) -> float:
-    """Which divisions are the clauses: the innermost with a name, else the outermost numbered."""
+def clause_rank(found: Sequence[ClauseMarker]) -> float:
+    """Return the clause rank: the innermost named division, else the outermost numbered."""
     ranks = [marker.rank for marker in found]
     named = [rank for rank in (PARAGRAPH, ARTICLE, OUTER) if ranks.count(rank) > 1]
     numbered = [rank for rank in ranks if PARAGRAPH < rank < LETTERED]
     return named[0] if named else min(numbered, default=HEADING)
 
 
-def _push(stack: list[Marker], marker: Marker) -> None:
+def _push(stack: list[ClauseMarker], marker: ClauseMarker) -> None:
     while stack and (stack[-1].rank, stack[-1].level) >= (marker.rank, marker.level):
         stack.pop()
     if marker.rank != HEADING:
@@ -89,20 +91,20 @@ def _push(stack: list[Marker], marker: Marker) -> None:
     stack.append(marker)
 
 
-def _is_bare(text: str, start: int, end: int, marker: Marker | None) -> bool:
-    """Whether a division is a title and nothing else."""
+def _is_bare(text: str, start: int, end: int, marker: ClauseMarker | None) -> bool:
+    """Check whether a division is only a title."""
     bare = marker is not None and end - start <= _BARE_CHARACTERS
     return bare and not text[start:end].endswith(_SENTENCE_MARKS)
 
 
 def _first_line(text: str, start: int, end: int) -> str:
-    """What later pieces of a clause are told of it: its first line, which often leads into them."""
+    """Return a clause's first line, the context of its later pieces."""
     line = text[start : min(end, start + _LINE_CHARACTERS)].partition("\n")[0]
-    return brief(line.strip(" \t\u3000#*_"))
+    return merge_short(line.strip(" \t\u3000#*_"))
 
 
-def _parts(text: str, unit: Unit, *, inner: list[Marker]) -> tuple[Unit, ...]:
-    """The sub-clauses of the kind that comes first, each with what lies inside it."""
+def _parts(text: str, unit: Unit, *, inner: list[ClauseMarker]) -> tuple[Unit, ...]:
+    """Return the sub-clauses of the first kind, each with its content."""
     if not inner:
         return ()
     kind = inner[0].kind
@@ -111,7 +113,7 @@ def _parts(text: str, unit: Unit, *, inner: list[Marker]) -> tuple[Unit, ...]:
     result: list[Unit] = []
     at = 0
     for start, end in ranges(text, unit.start, unit.end, list(begun)):
-        own: list[Marker] = []
+        own: list[ClauseMarker] = []
         while at < len(rest) and rest[at].start < end:
             own.append(rest[at])
             at += 1

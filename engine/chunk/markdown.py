@@ -5,7 +5,7 @@ from __future__ import annotations
 from .blocks import sections
 from .measure import Measure
 from .pack import pack
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class MarkdownNodeParser(SpanNodeParser):
@@ -17,7 +17,7 @@ class MarkdownNodeParser(SpanNodeParser):
     pieces have the header row for their context.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One section after the other; headings without text stand with the next section."""
         measure = Measure(subject.text, self.tokeniser)
         return [

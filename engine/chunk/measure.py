@@ -1,7 +1,4 @@
-"""How many tokens a span of a text has, without tokenising it twice.
-
-Knows nothing of chunks; any object with `count` and `spans` is a tokeniser.
-"""
+"""Token counts of spans without repeated tokenisation."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ _LONGEST_TOKEN_CHARACTERS = 32
 
 @runtime_checkable
 class Tokeniser(Protocol):
-    """What the chunker asks of a tokeniser. `spans` are in order, without special tokens."""
+    """Tokeniser protocol of chunking. `spans` are in order, without special tokens."""
 
     def count(self, text: str) -> int:
-        """The number of tokens in `text`."""
+        """Return the number of tokens in `text`."""
         ...
 
     def spans(self, text: str) -> Sequence[tuple[int, int]]:
@@ -40,19 +37,19 @@ class Measure:
         self._length = len(text)
 
     def tokens(self, start: int, end: int) -> int:
-        """The number of tokens in `[start, end)`; one that began before `start` counts as one."""
+        """Return the number of tokens in `[start, end)`; a straddling one counts as one."""
         first = bisect_left(self._starts, start)
         inside = bisect_left(self._starts, end) - first
         begins_here = first < len(self._starts) and self._starts[first] == start
         return inside if begins_here else inside + 1
 
     def forward(self, start: int, tokens: int) -> int:
-        """The offset after `tokens` tokens from `start`: where the next token begins."""
+        """Return the offset after `tokens` tokens from `start`."""
         index = bisect_left(self._starts, start) + tokens
         return self._starts[index] if index < len(self._starts) else self._length
 
     def backward(self, end: int, tokens: int) -> int:
-        """The offset where the last `tokens` tokens before `end` begin."""
+        """Return the offset where the last `tokens` tokens before `end` begin."""
         index = max(0, bisect_left(self._starts, end) - tokens)
         return self._starts[index] if index < len(self._starts) else end
 
@@ -80,7 +77,7 @@ def _token_starts(text: str, tokeniser: Tokeniser) -> array[int]:
 
 
 def _every_character(text: str, start: int, end: int) -> Iterator[int]:
-    """The characters of a run that the tokeniser skips, but for white space."""
+    """Return characters the tokeniser skips, except white space."""
     return (at for at in range(start, end) if not text[at].isspace())
 
 

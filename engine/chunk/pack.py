@@ -1,4 +1,4 @@
-"""Pieces to chunks: as full as they may be, cut where the text pauses, overlapping in sentences.
+"""Chunk packing: as full as allowed, cut at natural breaks, overlapping by sentences.
 
 Pure; spans in, spans out.
 """
@@ -22,7 +22,7 @@ _HEADER_CHARACTERS = 800
 def pack(
     text: str, section: Section, *, measure: Measure, size_tokens: int, overlap_tokens: int
 ) -> list[Span]:
-    """The chunks of one section, none above `size_tokens`.
+    """Pack one section into chunks, none above `size_tokens`.
 
     A block stays whole where it fits; prose fills a chunk that is not yet half full. Tables and
     code are cut only where they do not fit. A heading is not parted from what follows it. A chunk
@@ -45,7 +45,7 @@ def pack(
 
 
 def _table_header(text: str, tables: Sequence[Block], at: int) -> str:
-    """The header row of the table that `at` is inside, past its first row; empty elsewhere."""
+    """Return the header row of the table around `at`, past its first row; else empty."""
     index = bisect_left(tables, at, key=lambda table: table.start) - 1
     if index < 0 or at >= tables[index].end:
         return ""
@@ -55,14 +55,16 @@ def _table_header(text: str, tables: Sequence[Block], at: int) -> str:
 
 
 def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) -> list[Span]:
-    """Neighbours in one where either is below an eighth of `size_tokens`, both stand under one
-    parent heading, and they fit together. The path of a merged chunk is what both share."""
+    """Merge neighbours of which one is below an eighth of `size_tokens`.
+
+    Under a common parent heading, if they fit. The merged path is the common one.
+    """
     minimum = size_tokens // 8
     result: list[Span] = []
     for span in spans:
         last = result[-1] if result else None
         if last is not None and _mergeable(last, span, measure, minimum, size_tokens):
-            shared = shared_path(last.path, span.path)
+            shared = common_heading_path(last.path, span.path)
             result[-1] = replace(last, end=span.end, path=shared)
         else:
             result.append(span)
@@ -71,12 +73,12 @@ def merge_small(spans: Sequence[Span], *, measure: Measure, size_tokens: int) ->
 
 def _mergeable(a: Span, b: Span, measure: Measure, minimum: int, size_tokens: int) -> bool:
     small = min(measure.tokens(a.start, a.end), measure.tokens(b.start, b.end)) < minimum
-    akin = len(shared_path(a.path, b.path)) >= max(len(a.path), len(b.path)) - 1
+    akin = len(common_heading_path(a.path, b.path)) >= max(len(a.path), len(b.path)) - 1
     return small and akin and measure.tokens(a.start, b.end) <= size_tokens
 
 
-def shared_path(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
-    """The headings that two paths have in common, from the root."""
+def common_heading_path(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the common heading path of two paths, from the root."""
     count = 0
     while count < min(len(a), len(b)) and a[count] == b[count]:
         count += 1
@@ -117,7 +119,7 @@ class _Packer:
         return self.measure.tokens(start, end) <= self.size_tokens
 
     def closes_before(self, piece: Piece) -> bool:
-        """Whether the open chunk ends here, rather than take a part of the piece."""
+        """Check whether to end the open chunk instead of splitting the piece."""
         if self.only_headings:
             return piece.grain == WINDOW
         whole = self.fits(piece.start, piece.end)
@@ -139,7 +141,7 @@ class _Packer:
             self.prose_start = piece.start
 
     def close(self, piece: Piece) -> None:
-        """End the open chunk; the next begins with its last sentences if the piece fits behind."""
+        """End the open chunk; repeat its last sentences if the next piece still fits."""
         self.done.append((self.start, self.end))
         if not self.fits(piece.start, piece.end):
             self.end = 0

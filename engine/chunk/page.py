@@ -6,19 +6,20 @@ from bisect import bisect_right
 
 from .blocks import sections
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .recursive import RecursiveNodeParser
 from .units import Limits, Unit, cut_unit, ranges
 
 
 class PageNodeParser(SpanNodeParser):
-    """Each page with text on it is a chunk; a page that does not fit is cut at its blocks, and
-    pieces overlap inside a page only. A text without pages is chunked as by
-    `RecursiveNodeParser`. The path is that of the headings in force where the page begins, or of
-    the page's own where it begins with one.
+    """Node parser with a chunk for each page.
+
+    Oversized pages are split at blocks and overlap only within the page. Without pages it
+    works like `RecursiveNodeParser`. The path is the headings in force at the page's start,
+    or the page's own first heading.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One page after the other."""
         text, starts = subject.text, subject.page_starts
         if not starts:

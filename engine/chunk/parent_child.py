@@ -1,4 +1,4 @@
-"""Small chunks to be found, each with the larger one that it is part of to be read.
+"""Small-to-big chunking: small chunks to retrieve, larger parents to read.
 
 Knows nothing of retrieval: who reads takes `Span.read` in place of the chunk.
 """
@@ -15,11 +15,13 @@ from .atoms import clipped
 from .blocks import Section, sections
 from .measure import Measure
 from .pack import merge_small, pack
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class ParentChildNodeParser(SpanNodeParser):
-    """Parents are cut as the default strategy cuts, of at most `size_tokens`, without overlap.
+    """Node parser of parent and child chunks.
+
+    Parents are recursive, at most `size_tokens`, without overlap.
 
     Their children are the chunks: blocks, paragraphs and sentences of at most `child_tokens`, with
     the parent's span in `read`.
@@ -30,8 +32,8 @@ class ParentChildNodeParser(SpanNodeParser):
 
     child_tokens: int = Field(default=128, ge=16)
 
-    def spans(self, subject: Subject) -> list[Span]:
-        """The children, in order; those of one parent have one `read`."""
+    def spans(self, subject: ContextSource) -> list[Span]:
+        """Return the children in order; those of one parent share one `read`."""
         text = subject.text
         measure = Measure(text, self.tokeniser)
         parts = sections(text, markdown=subject.shape == "markdown")
@@ -69,7 +71,7 @@ class ParentChildNodeParser(SpanNodeParser):
 
 
 def _inside(parts: Sequence[Section], parent: Span) -> list[Section]:
-    """The sections, or what of them lies in the parent."""
+    """Return the sections, clipped to the parent."""
     first = max(0, bisect_right(parts, parent.start, key=_start) - 1)
     after = bisect_left(parts, parent.end, key=_start)
     found = [clipped(section, parent.start, parent.end) for section in parts[first:after]]

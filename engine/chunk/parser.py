@@ -1,7 +1,7 @@
-"""What every strategy shares: a text in, spans out, and nodes made of them in one way.
+"""Base of all node parsers: text to spans, and spans to nodes.
 
 A strategy decides where to cut, nothing else. `document.text[node.start_char_idx:
-node.end_char_idx] == node.text`, always. Knows nothing of embedding or storage.
+node.end_char_idx] == node.text`, always.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .measure import Tokeniser
 PAGE_STARTS = "page_starts"
 """The key of a document's metadata that holds the start offset of each page."""
 SHAPE = "shape"
-"""The key of a document's metadata that says how its text is built (`engine.types.Shape`)."""
+"""Metadata key of a document's shape (`engine.types.Shape`)."""
 _INTERNAL = frozenset({PAGE_STARTS, SHAPE})
 
 
@@ -43,8 +43,8 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What a strategy is given: the text, how it is built, and what is known of it."""
+class ContextSource:
+    """Input of a strategy: the text, its shape and known metadata."""
 
     text: str
     shape: Shape = "text"
@@ -68,13 +68,16 @@ class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
 
     @classmethod
     def class_name(cls) -> str:
-        """The name LlamaIndex knows this parser by."""
+        """Return LlamaIndex's name of this parser."""
         return cls.__name__
 
     @abstractmethod
-    def spans(self, subject: Subject) -> list[Span]:
-        """The chunks, ordered by start. Together they hold every character but white space at
-        their ends; none has more than `size_tokens` tokens."""
+    def spans(self, subject: ContextSource) -> list[Span]:
+        """Return chunk spans by start.
+
+        Together they hold every character except surrounding white space; none exceeds
+        `size_tokens`.
+        """
 
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **_kwargs: Any
@@ -84,12 +87,11 @@ class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Any]
     ) -> list[BaseNode]:
-        """Nothing is left to do. The inherited step would search for each chunk's text again, and
-        find the wrong place where a document repeats itself."""
+        """Skip the inherited step: it would locate chunks by text and fail on repeats."""
         return nodes
 
     def _chunks(self, document: BaseNode) -> list[TextNode]:
-        subject = subject_of(document)
+        subject = context_source(document)
         source = document.source_node or document.as_related_node_info()
         chunks = [
             _node(subject, span, document=document, position=position)
@@ -102,12 +104,14 @@ class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
         return chunks
 
 
-def subject_of(document: BaseNode) -> Subject:
-    """A LlamaIndex document as strategies see it; one of unknown shape is plain text, unless its
-    `type` says that it is Markdown."""
+def context_source(document: BaseNode) -> ContextSource:
+    """Build the input of a LlamaIndex document.
+
+    Unknown shapes are plain text, unless its `type` is Markdown.
+    """
     given = document.metadata
     shape: Shape = "markdown" if given.get("type") in ("markdown", "html") else "text"
-    return Subject(
+    return ContextSource(
         text=document.get_content(metadata_mode=MetadataMode.NONE),
         shape=given.get(SHAPE) or shape,
         title=str(given.get("title") or ""),
@@ -116,7 +120,7 @@ def subject_of(document: BaseNode) -> Subject:
     )
 
 
-def _node(subject: Subject, span: Span, *, document: BaseNode, position: int) -> TextNode:
+def _node(subject: ContextSource, span: Span, *, document: BaseNode, position: int) -> TextNode:
     content = subject.text[span.start : span.end]
     metadata = {key: value for key, value in document.metadata.items() if key not in _INTERNAL}
     metadata |= {"title": subject.title, "headings": list(span.path), "position": position}

@@ -1,4 +1,4 @@
-"""Where questions with answers begin: `Q:`, a heading that asks, a bold or a numbered question.
+"""Question starts of FAQs: `Q:`, an asking heading, a bold or numbered question.
 
 Pure; knows one text and the headings in it.
 """
@@ -43,7 +43,7 @@ class Question:
 
 
 def questions(text: str, found: Sequence[Section]) -> list[Question]:
-    """The questions of the style that most are in, in order; `found` are the text's sections."""
+    """Find the questions of the most frequent style, in order; `found` are the sections."""
     by_style: dict[Style, list[Question]] = {
         "label": [],
         "heading": _asking_headings(found),
@@ -60,7 +60,7 @@ def questions(text: str, found: Sequence[Section]) -> list[Question]:
 
 
 def answers(text: str) -> int:
-    """How many lines begin with a mark of an answer (`A:`, 答：)."""
+    """Count lines that begin with an answer mark (`A:`, 答：)."""
     return sum(
         _ANSWER.match(text, first, last) is not None
         for first, last in line_spans(text, 0, len(text))

@@ -1,20 +1,20 @@
-"""The default strategy: headings, then paragraphs, then sentences, as full as chunks may be."""
+"""Default strategy: headings, then paragraphs, then sentences, packed."""
 
 from __future__ import annotations
 
 from .blocks import sections
 from .measure import Measure
 from .pack import merge_small, pack
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class RecursiveNodeParser(SpanNodeParser):
-    """Chunks of at most `size_tokens`, overlapping by whole sentences inside a section.
+    """Node parser of chunks up to `size_tokens`, overlapping by sentences inside a section.
 
     Headings are found by Markdown's marks where the text is Markdown, else only where it is clear.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One section after the other; what is too small is joined with its neighbour."""
         measure = Measure(subject.text, self.tokeniser)
         packed = [

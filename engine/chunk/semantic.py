@@ -1,7 +1,7 @@
 """Chunks that end where the subject changes, as an embedding sees it.
 
 Only sections that do not fit in one chunk are embedded, a few sentences at a time and each text
-once. Knows nothing of which model embeds.
+once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from llama_index.core.bridge.pydantic import Field
 from numpy.typing import NDArray
 
 from ..errors import ModelOutputError
-from .atoms import Atom, atoms, spans_between
+from .atoms import SemanticUnit, semantic_units, spans_between
 from .blocks import Section, sections
 from .measure import Measure
 from .pack import merge_small, pack
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 _LOGGER = logging.getLogger("loregraph.chunk")
 _DECIMALS = 3
-"""Of a distance: the last bits of a vector differ between machines and must not decide."""
+"""Decimals of a distance; further bits differ between machines."""
 _SMALLEST_SHARE = 4
 """No cut leaves less than this fraction (1/4) of a chunk on either side."""
 
@@ -36,7 +36,7 @@ Embed = Callable[[Sequence[str]], list[list[float]]]
 
 
 class SemanticNodeParser(SpanNodeParser):
-    """Cuts where neighbouring stretches of text are farthest apart (Kamradt's breakpoints).
+    """Node parser that cuts at the largest semantic distances (Kamradt's breakpoints).
 
     The distance at a gap is one minus the cosine of the mean vectors of the atoms before and behind
     it. Gaps above the `percentile` of their document become boundaries, the widest first, as long
@@ -59,7 +59,7 @@ class SemanticNodeParser(SpanNodeParser):
     percentile: float = Field(default=80.0, ge=0, le=100)
     max_embedded_tokens: int = Field(default=400_000, ge=0)
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One section after the other; what is too small is joined with its neighbour."""
         text = subject.text
         measure = Measure(text, self.tokeniser)
@@ -87,10 +87,12 @@ class SemanticNodeParser(SpanNodeParser):
     def _overlap(self) -> int:
         return min(self.overlap_tokens, self.size_tokens // 2)
 
-    def _long(self, text: str, parts: Sequence[Section], measure: Measure) -> dict[int, list[Atom]]:
-        """The atoms of the sections that are to be embedded, by the section's number."""
+    def _long(
+        self, text: str, parts: Sequence[Section], measure: Measure
+    ) -> dict[int, list[SemanticUnit]]:
+        """Return the units of sections to embed, by section number."""
         long = {
-            number: atoms(
+            number: semantic_units(
                 text,
                 section,
                 measure=measure,
@@ -114,7 +116,7 @@ class SemanticNodeParser(SpanNodeParser):
         self,
         text: str,
         section: Section,
-        inside: Sequence[Atom],
+        inside: Sequence[SemanticUnit],
         gaps: Sequence[float],
         *,
         threshold: float,
@@ -137,8 +139,8 @@ class SemanticNodeParser(SpanNodeParser):
             overlap_tokens=self._overlap,
         )
 
-    def _gaps(self, text: str, long: dict[int, list[Atom]]) -> dict[int, list[float]]:
-        """The distance between each atom and the next, by section."""
+    def _gaps(self, text: str, long: dict[int, list[SemanticUnit]]) -> dict[int, list[float]]:
+        """Return the distance between adjacent units, by section."""
         texts = [text[atom.start : atom.end] for inside in long.values() for atom in inside]
         if not texts:
             return {}
@@ -177,7 +179,7 @@ def term_vectors(terms: Callable[[str], Sequence[str]]) -> Embed:
 
 
 def distances(vectors: NDArray[np.float64], *, window: int) -> list[float]:
-    """One minus cosine between the means of up to `window` vectors before and behind each gap.
+    """Return one minus cosine of the means of up to `window` vectors around each gap.
 
     `(n, dimension)` gives `n − 1` values, 0–2, with three decimals. A zero vector is as far as can
     be told: 1.
@@ -200,7 +202,7 @@ def boundaries(
     smallest_tokens: int,
     threshold: float,
 ) -> list[int]:
-    """Before which atoms to cut, ascending; `gaps[i]` lies between atom i and atom i + 1.
+    """Return the units to cut before, ascending; `gaps[i]` lies between units i and i + 1.
 
     The widest gap first (of equals the first), where it is above `threshold` or its stretch is too
     long for a chunk, and both sides keep `smallest_tokens`. One pass is enough: a stretch only ever
@@ -220,7 +222,7 @@ def boundaries(
 
 
 def _percentile(values: Sequence[float], percentile: float) -> float:
-    """The value at that rank, never one between two values."""
+    """Return the value at that rank, without interpolation."""
     if not values:
         return math.inf
     ordered = sorted(values)

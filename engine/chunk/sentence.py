@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from .blocks import Section, sections
 from .cuts import sentence_starts
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .units import Limits, Unit, fill, ranges
 
 
 class SentenceNodeParser(SpanNodeParser):
-    """Sentences packed up to `size_tokens` across paragraphs and headings, overlapping by whole
-    sentences up to `overlap_tokens`. A heading stays with the sentence after it.
+    """Node parser of sentences packed up to `size_tokens` across paragraphs.
+
+    Overlapping by sentences up to `overlap_tokens`. A heading stays with the following
+    sentence.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
-        """Chunks of sentences; a path names only the headings that all of a chunk stands under."""
+    def spans(self, subject: ContextSource) -> list[Span]:
+        """Return chunks of sentences; a path names the headings common to the whole chunk."""
         text, markdown = subject.text, subject.shape == "markdown"
         limits = Limits(
             measure=Measure(text, self.tokeniser),

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from llama_index.core.bridge.pydantic import Field
 
-from .atoms import Atom, atoms
+from .atoms import SemanticUnit, semantic_units
 from .blocks import sections
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 
 
 class SentenceWindowNodeParser(SpanNodeParser):
@@ -30,12 +30,12 @@ class SentenceWindowNodeParser(SpanNodeParser):
     window_sentences: int = Field(default=3, ge=0)
     sentence_tokens: int = Field(default=12, ge=1)
 
-    def spans(self, subject: Subject) -> list[Span]:
-        """The sentences, in order, each with its window."""
+    def spans(self, subject: ContextSource) -> list[Span]:
+        """Return the sentences in order, each with its window."""
         measure = Measure(subject.text, self.tokeniser)
         found: list[Span] = []
         for section in sections(subject.text, markdown=subject.shape == "markdown"):
-            inside = atoms(
+            inside = semantic_units(
                 subject.text,
                 section,
                 measure=measure,
@@ -47,8 +47,10 @@ class SentenceWindowNodeParser(SpanNodeParser):
                 found.append(Span(start=atom.start, end=atom.end, path=section.path, read=read))
         return found
 
-    def _window(self, inside: Sequence[Atom], number: int, measure: Measure) -> tuple[int, int]:
-        """As many neighbours on both sides as fit; the side behind gives way first."""
+    def _window(
+        self, inside: Sequence[SemanticUnit], number: int, measure: Measure
+    ) -> tuple[int, int]:
+        """Return as many neighbours on both sides as fit; trailing ones are dropped first."""
         first = last = number
         for _ in range(self.window_sentences):
             if first and measure.tokens(inside[first - 1].start, inside[last].end) <= (

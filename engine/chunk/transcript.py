@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from .blocks import Section, sections
 from .measure import Measure
-from .parser import Span, SpanNodeParser, Subject
+from .parser import ContextSource, Span, SpanNodeParser
 from .turns import turns
-from .units import Limits, Unit, brief, fill, ranges
+from .units import Limits, Unit, fill, merge_short, ranges
 
 
 class TranscriptNodeParser(SpanNodeParser):
-    """Whole turns packed up to `size_tokens`, overlapping by whole turns up to `overlap_tokens`.
+    """Node parser of whole turns up to `size_tokens`.
+
+    Overlapping by turns up to `overlap_tokens`.
 
     A turn that does not fit is cut at its sentences into chunks that hold nothing else, and its
     later pieces have the speaker for their context. Headings of Markdown begin a new chunk; what
     stands before the first turn is a unit of its own.
     """
 
-    def spans(self, subject: Subject) -> list[Span]:
+    def spans(self, subject: ContextSource) -> list[Span]:
         """One section after the other, turn by turn."""
         text, markdown = subject.text, subject.shape == "markdown"
         limits = Limits(
@@ -48,14 +50,14 @@ def _units(text: str, start: int, end: int, *, section: Section) -> list[Unit]:
         begun[start] = begun[first_turn]
     result: list[Unit] = []
     for first, last in ranges(text, start, end, starts):
-        speaker = brief(begun.get(start if first < first_turn else first, ""))
+        speaker = merge_short(begun.get(start if first < first_turn else first, ""))
         carried = f"{speaker}:" if speaker else ""
         result.append(Unit(start=first, end=last, path=section.path, carried=carried))
     return result
 
 
 def _headings_end(section: Section, start: int) -> int:
-    """Where the headings at the head of a section end; `start` where it has none."""
+    """Return the end of a section's leading headings; `start` without any."""
     end = start
     for block in section.blocks:
         if block.kind != "heading":

@@ -1,4 +1,4 @@
-"""Where turns of talk begin, and whose they are: meetings, interviews, chats, plays, subtitles.
+"""Speaker turns: meetings, interviews, chats, plays, subtitles.
 
 Pure; knows one text's lines, no tokens and no files.
 """
@@ -47,14 +47,16 @@ _FIELD_NAMES = """
     结论 目的 方法 背景 结果 图 表 中方 外方
 """
 _FIELDS = frozenset(_FIELD_NAMES.split())
-"""What stands before a colon in forms, letters and notes, and is nobody's name."""
+"""Field labels before a colon that are not speakers."""
 _ENDS_A_SENTENCE = re.compile(r"[.?!。？！…—-][\"'”’」』）)\]}*_ ]*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn begins at `start`; `said` is where its words begin. `speaker` is empty where only a
-    time stands before it."""
+    """Turn beginning at `start`.
+
+    Its words begin at `said`. `speaker` is empty if only a time is given.
+    """
 
     start: int
     said: int
@@ -63,7 +65,7 @@ class Turn:
 
 
 def turns(text: str, start: int, end: int) -> list[Turn]:
-    """The turns that begin in `text[start:end]`, in order."""
+    """Find the turns that begin in `text[start:end]`, in order."""
     found: list[Turn] = []
     for first, last in line_spans(text, start, end):
         match = _TURN.match(text, first, min(last, first + 200))
@@ -80,6 +82,6 @@ def turns(text: str, start: int, end: int) -> list[Turn]:
 
 
 def ends_like_speech(text: str, turn: Turn) -> bool:
-    """Whether a turn's first line ends as sentences do."""
+    """Check whether a turn's first line ends like a sentence."""
     line = next((text[first:last] for first, last in line_spans(text, turn.said, len(text))), "")
     return _ENDS_A_SENTENCE.search(line[-20:].rstrip()) is not None

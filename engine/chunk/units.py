@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from .blocks import Kind, Section, blocks
 from .cuts import stripped_spans
 from .measure import Measure
-from .pack import pack, shared_path
+from .pack import common_heading_path, pack
 from .parser import Span
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -41,7 +41,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large a chunk may be, how much of it the next may repeat, and the text's measure.
+    """Limits of chunking: maximum size, overlap and the text's token measure.
 
     Overlap is in whole units. `markdown` says what marks the blocks of a unit that must be cut.
     """
@@ -52,12 +52,12 @@ class Limits:
     markdown: bool = False
 
     def fits(self, start: int, end: int) -> bool:
-        """Whether `text[start:end]` is small enough for a chunk."""
+        """Check whether `text[start:end]` fits in a chunk."""
         return self.measure.tokens(start, end) <= self.size_tokens
 
 
 def line_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of `text[start:end]`, without what ends them."""
+    """Return the lines of `text[start:end]` without line ends."""
     for found in _LINE.finditer(text, start, end):
         if found.group():
             yield (
@@ -67,12 +67,12 @@ def line_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def ranges(text: str, start: int, end: int, starts: Iterable[int]) -> list[tuple[int, int]]:
-    """`text[start:end]` cut at `starts` (in order), each part without white space at its ends."""
+    """Split `text[start:end]` at `starts` (in order) into trimmed ranges."""
     return list(stripped_spans(text, start, end, [at for at in starts if start < at < end]))
 
 
-def brief(text: str) -> str:
-    """A text as one line of context: white space folded, cut past 200 characters."""
+def merge_short(text: str) -> str:
+    """Return one line of context: folded white space, truncated at 200 characters."""
     line = " ".join(text[: 4 * _CONTEXT_CHARACTERS].split())
     if len(line) <= _CONTEXT_CHARACTERS:
         return line
@@ -80,7 +80,7 @@ def brief(text: str) -> str:
 
 
 def fill(text: str, units: Sequence[Unit], limits: Limits) -> list[Span]:
-    """The chunks of `units`, which are in order: as many in one as fit and may stand together."""
+    """Pack ordered `units` into chunks, as many as fit and may stand together."""
     return _Filler(text=text, limits=limits).run(units, context="", later="", first=-1)
 
 
@@ -91,8 +91,10 @@ class _Filler:
     done: list[Span] = field(default_factory=list)
 
     def run(self, units: Sequence[Unit], *, context: str, later: str, first: int) -> list[Span]:
-        """`later` stands before every chunk but the one that begins at `first`, where the unit that
-        these are the parts of begins: before that one stands `context`."""
+        """Pack a run of parts.
+
+        `later` precedes every chunk except the one at `first`, which gets `context`.
+        """
         together: list[Unit] = []
 
         def close() -> None:
@@ -130,7 +132,7 @@ class _Filler:
         return self.done
 
     def _heads(self, together: list[Unit], unit: Unit) -> bool:
-        """Whether too little stands before a unit that falls into parts to be a chunk."""
+        """Check whether the text before a divisible unit is too short for a chunk."""
         if not unit.parts or unit.alone or together[-1].alone:
             return False
         measure = self.limits.measure
@@ -141,7 +143,7 @@ class _Filler:
         return not apart and self.limits.fits(together[0].start, unit.end)
 
     def _repeated(self, before: list[Unit], unit: Unit) -> list[Unit]:
-        """The last of the units before that a chunk beginning with `unit` repeats; never all."""
+        """Return the units that a chunk beginning with `unit` repeats; never all."""
         limits = self.limits
         if unit.alone or not limits.overlap_tokens:
             return []
@@ -156,7 +158,7 @@ class _Filler:
 
 
 def cut_unit(text: str, unit: Unit, *, limits: Limits) -> list[Span]:
-    """The pieces of a unit that has no parts, cut at its blocks and inside them."""
+    """Split a unit without parts at its blocks and inside them."""
     found = blocks(text, markdown=limits.markdown, start=unit.start, end=unit.end)
     if unit.kind == "code":
         found = [replace(block, kind="code", heading=None) for block in found]
@@ -170,7 +172,7 @@ def cut_unit(text: str, unit: Unit, *, limits: Limits) -> list[Span]:
 
 
 def _under(pieces: Sequence[Span], *, first: str, later: str) -> list[Span]:
-    """The pieces with what they are cut from for their context, and their own after it."""
+    """Return the pieces with their parent's context before their own."""
     return [
         replace(piece, context=_lines(later if number else first, piece.context))
         for number, piece in enumerate(pieces)
@@ -178,7 +180,7 @@ def _under(pieces: Sequence[Span], *, first: str, later: str) -> list[Span]:
 
 
 def _widened(unit: Unit, start: int) -> Unit:
-    """The unit, and the first of its parts at each level, from `start` on."""
+    """Return the unit and the first of its parts at each level, from `start`."""
     parts = unit.parts and (_widened(unit.parts[0], start), *unit.parts[1:])
     return replace(unit, start=start, parts=parts)
 
@@ -190,5 +192,5 @@ def _lines(*parts: str) -> str:
 def _joined(units: list[Unit], context: str) -> Span:
     path = units[0].path
     for unit in units[1:]:
-        path = shared_path(path, unit.path)
+        path = common_heading_path(path, unit.path)
     return Span(start=units[0].start, end=units[-1].end, path=path, context=context)

@@ -1,4 +1,4 @@
-"""Two evaluations of the same questions side by side: is the difference more than chance?"""
+"""Paired comparison of two evaluations, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Interval:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Check whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
     @property
     def is_nil(self) -> bool:
-        """Whether no question differs."""
+        """Check whether no question differs."""
         return self.mean == self.low == self.high == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What `label` gains over `against`, by figure; above zero it is better."""
+    """Gain of `label` over `against`, by measure; positive is better."""
 
     label: str
     against: str
@@ -40,7 +40,7 @@ class Comparison:
 
 
 def compare(report: RetrievalReport, against: RetrievalReport) -> Comparison:
-    """The gain of one evaluation over another in every figure that both have.
+    """Compare two evaluations in every measure that both have.
 
     Raises:
         SourceError: they asked different questions.
@@ -65,7 +65,9 @@ def paired_bootstrap(
     resamples: int = 2_000,
     seed: int = 20240601,
 ) -> Interval:
-    """The mean of `values` − `against` (n each, by question) and its 95 % percentile interval.
+    """Return the mean of `values` − `against` (n each.
+
+    By question) and its 95 % percentile interval.
 
     Questions are resampled with both their values (Efron and Tibshirani 1993, chapter 13); the same
     input and seed give the same interval.

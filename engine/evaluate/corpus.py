@@ -1,4 +1,4 @@
-"""A library over an evaluation's corpus: made once, and taken again while nothing changed."""
+"""Library of an evaluation corpus, cached while unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_corpus(corpus: Path) -> None:
 
 
 def library_for(corpus: Path, settings: Settings) -> Path:
-    """The temporary folder whose library holds this corpus, indexed by these settings.
+    """Return the temporary folder of the library for this corpus and these settings.
 
     A file is known by its content, a folder by its place: what changes in it is added.
 
@@ -60,7 +60,7 @@ def index_stamp(settings: Settings) -> str:
 def add_corpus(
     engine: KnowledgeEngine, corpus: Path, *, progress: Callable[[str, int, int], None]
 ) -> IngestReport:
-    """Add what the library lacks of a corpus: the rows of a `.jsonl` file, or a folder's files.
+    """Add missing documents of a corpus: rows of a `.jsonl` file, or a folder's files.
 
     Raises:
         SourceError: the library holds documents of another origin, or nothing could be added.
@@ -84,7 +84,7 @@ def add_corpus(
 
 
 def _refuse_others(engine: KnowledgeEngine, corpus: Path, ids: Collection[str]) -> None:
-    """Figures over a corpus and something else mean nothing, and the something else may be dear."""
+    """Refuse a library with other documents; its figures would be meaningless."""
     home = corpus.resolve()
 
     def is_of_corpus(row: DocumentRow) -> bool:

@@ -1,4 +1,4 @@
-"""The gold of questions as documents of one library. Pure: ids, and how long texts are."""
+"""Gold of questions as document ids of one library. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3
 def located(
     queries: Sequence[EvaluationQuery], held: Collection[str], *, length_of: Callable[[str], int]
 ) -> tuple[EvaluationQuery, ...]:
-    """The questions with gold ids as the library spells them.
+    """Resolve gold ids to the library's spelling.
 
     A gold id that is no document's but that one document's alone ends with, after a slash, means
     that one: files of a folder are known by the folder's name and the path in it. What is not

@@ -1,4 +1,4 @@
-"""Which documents answer which questions, read from a file of judgements (qrels).
+"""Relevance judgements (qrels) files.
 
 Two layouts are common: BEIR's three columns with tabs between and a heading, `query-id corpus-id
 score`, and TREC's four, `question iteration document grade`. Gold is what is graded above zero.

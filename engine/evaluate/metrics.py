@@ -1,4 +1,4 @@
-"""Figures of one ranked list against its gold. Pure: positions and numbers of gold, nothing else.
+"""Measures of one ranked list against its gold. Pure.
 
 A list is judged as the set of gold items that stand at each of its positions, best first: for
 documents one or none, for spans those that a passage holds. Gold items are numbered from 0.
@@ -13,12 +13,12 @@ Judged = Sequence[frozenset[int]]
 
 
 def recall(judged: Judged, gold_count: int, *, at: int) -> float:
-    """The share of gold among the first positions."""
+    """Return the share of gold among the first positions (recall)."""
     return len(_found(judged[:at])) / gold_count
 
 
 def precision(judged: Judged, *, at: int) -> float:
-    """The share of the first positions that hold gold; positions that are missing hold none."""
+    """Return the share of the first positions that hold gold; missing ones hold none."""
     return sum(bool(gold) for gold in judged[:at]) / at
 
 
@@ -33,7 +33,7 @@ def reciprocal_rank(judged: Judged) -> float:
 
 
 def discounted_gain(judged: Judged, gold_count: int, *, at: int) -> float:
-    """The nDCG with gains of 0 and 1 and the logarithmic discount (Järvelin and Kekäläinen 2002).
+    """Return nDCG with binary gains and logarithmic discount (Järvelin and Kekäläinen 2002).
 
     A position gains where it holds gold that none before it held; the ideal list has one item of
     gold at each of its first positions.

@@ -53,7 +53,7 @@ class CorpusRow:
 def read_queries(
     path: Path, *, judgements: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[EvaluationQuery, ...]:
-    """The questions of a file that have gold, in its order.
+    """Read the questions with gold from a file, in order.
 
     A line is `{"id", "text", "gold_ids": [document id, …]}`, or with `gold_spans`:
     `[{"document_id", "start", "end"}, …]` in place of `gold_ids`. Other keys are passed over.
@@ -90,7 +90,7 @@ def _without_gold(path: Path, count: int, judgements: Mapping[str, tuple[str, ..
 
 
 def read_corpus(path: Path) -> tuple[CorpusRow, ...]:
-    """The documents of a file with a line `{"id", "title", "text"}` each; a title may be missing.
+    """Read documents, one `{"id", "title", "text"}` per line; titles are optional.
 
     Raises:
         SourceError: no such file, a line that is none of these, an id that stands there twice, or

@@ -17,7 +17,7 @@ from .queries import EvaluationQuery
 
 if TYPE_CHECKING:
     from ..facade import KnowledgeEngine
-    from ..retrieve.local import Search
+    from ..retrieve.local import SearchResult
     from ..types import Passage
 
 CUTOFFS = (2, 5, 10)
@@ -28,16 +28,16 @@ WHOLE = "in all"
 
 
 class Searcher(Protocol):
-    """What answers a question with passages."""
+    """Protocol of retrieval under evaluation."""
 
-    def search(self, question: str, *, top_k: int | None = None) -> Search:
-        """The passages found, best first, and a step for each stage."""
+    def search(self, question: str, *, top_k: int | None = None) -> SearchResult:
+        """Return the passages found, best first, and a step for each stage."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageTime:
-    """How long one stage of a search took over all questions."""
+    """Time of one stage over all questions."""
 
     stage: str
     median_seconds: float
@@ -46,7 +46,7 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalReport:
-    """What retrieval found of the gold.
+    """Retrieval measures over the gold.
 
     `means` holds each figure's mean over the questions, `by_query` its values in the order of
     `query_ids`. Figures with a cutoff count documents where gold is documents (each where its best
@@ -75,7 +75,7 @@ def evaluate_retrieval(
     searcher: Searcher | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> RetrievalReport:
-    """Ask every question once, after one that is not counted, and judge the first `top`.
+    """Ask every question once, after a warm-up, and judge the first `top`.
 
     `searcher` is asked in place of the engine's own retriever; it must search the same library.
 
@@ -117,19 +117,19 @@ def evaluate_retrieval(
 
 
 def _wanted(query: EvaluationQuery, top: int) -> int:
-    """How many passages are asked for first: several of one document are one position."""
+    """Return the number of passages to request; several of one document share a position."""
     return top if query.gold_spans else 3 * top
 
 
-def _timed(searcher: Searcher, query: EvaluationQuery, top: int) -> tuple[Search, float]:
-    """The search whose time counts, and its processor seconds."""
+def _timed(searcher: Searcher, query: EvaluationQuery, top: int) -> tuple[SearchResult, float]:
+    """Run a search; return it with its processor seconds."""
     started = time.process_time()
     search = searcher.search(query.text, top_k=_wanted(query, top))
     return search, time.process_time() - started
 
 
-def _judged(searcher: Searcher, query: EvaluationQuery, top: int, *, first: Search) -> Judged:
-    """What was found at each position; of documents more are asked for until there are enough."""
+def _judged(searcher: Searcher, query: EvaluationQuery, top: int, *, first: SearchResult) -> Judged:
+    """Judge each position; request more passages until there are enough documents."""
     if query.gold_spans:
         return [_spans_in(passage, query) for passage in first.passages[:top]]
     search, wanted = first, _wanted(query, top)
@@ -144,7 +144,7 @@ def _judged(searcher: Searcher, query: EvaluationQuery, top: int, *, first: Sear
 
 
 def _spans_in(passage: Passage, query: EvaluationQuery) -> frozenset[int]:
-    """The numbers of the gold spans of which the passage holds enough."""
+    """Return the numbers of gold spans that the passage covers sufficiently."""
     return frozenset(
         number
         for number, span in enumerate(query.gold_spans)
@@ -158,7 +158,7 @@ def _gold_count(query: EvaluationQuery) -> int:
     return len(query.gold_spans or query.gold_ids)
 
 
-def _add_times(times: dict[str, list[float]], search: Search) -> None:
+def _add_times(times: dict[str, list[float]], search: SearchResult) -> None:
     spent: dict[str, float] = defaultdict(float)
     for step in search.trace:
         spent[step.stage] += step.seconds

@@ -1,4 +1,4 @@
-"""Which other settings an ablation tries: each list switched off, each other fusion."""
+"""Ablation settings: each list disabled, and every other fusion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LISTS = ("keyword", "dense", "walk")
 
 
 def variations(settings: Settings) -> Iterator[tuple[str, Settings]]:
-    """Labels and settings, in a fixed order; what would leave no list at all is left out."""
+    """Yield labels and settings in a fixed order; empty searches are skipped."""
     retrieve = settings.retrieve
     on = [name for name in LISTS if getattr(retrieve, name)]
     for name in on:

@@ -1,4 +1,4 @@
-"""What is read before a chunk's text to find it, and never cited: its title, and its context."""
+"""Context prefix indexed with a chunk, never cited: title and context."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def before(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """Title and context of a node; a context that begins with the title does not say it twice."""
+def context_prefix(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    """Return title and context of a node; a title repeated in the context is dropped."""
     title = str(metadata.get("title") or "")
     context = str(metadata.get("context") or "")
     if title and context.startswith(title):

@@ -1,7 +1,7 @@
 """Documents as a list shows them, page by page, and windows of their text.
 
 A page begins after an id, not at a number, so that what comes or goes meanwhile neither repeats nor
-skips anything. Knows nothing of who is looking.
+skips anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
-from ..ingest.content import storable
+from ..ingest.content import sanitise_text
 from ..namespaces import SEPARATOR
 from ..types import MetaValue
 from .door import chunk_table
@@ -98,7 +98,7 @@ class FromSource:
     given: Mapping[str, MetaValue]
 
 
-class Catalogue:
+class DocumentStore:
     """Looks documents up in one library. Safe to share by threads."""
 
     def __init__(self, library: Library) -> None:
@@ -113,7 +113,7 @@ class Catalogue:
         after: str = "",
         limit: int = 50,
     ) -> DocumentPage:
-        """The documents that may be seen and whose id or title holds `query`, after an id."""
+        """List visible documents whose id or title contains `query`, after an id."""
         within = document_filter(filters, namespace=namespace)
         with self._library.read() as connection:
             if within is not None and within.filters is not None:
@@ -134,12 +134,12 @@ class Catalogue:
         return found[0] if found else None
 
     def pending(self, document_id: str) -> int:
-        """How many of a document's chunks a language model is to read yet."""
+        """Return the number of a document's chunks that a model has not read."""
         with self._library.read() as connection:
             return int(connection.exec_driver_sql(_PENDING, (document_id,)).scalar_one())
 
     def window(self, document_id: str, *, start: int, end: int) -> TextWindow | None:
-        """The characters `[start, end)` of a document, cut to what there is; None without one."""
+        """Return the characters `[start, end)` of a document, clipped; None if absent."""
         text = documents.c.text
         columns = (
             documents.c.title,
@@ -165,7 +165,7 @@ class Catalogue:
         )
 
     def from_source(self, source: str) -> list[FromSource]:
-        """What goes with an id: that document, or all that came out of that source; sorted."""
+        """Return the document of an id, or all documents of that source, sorted."""
         either = or_(documents.c.id == source, documents.c.source == source)
         columns = (documents.c.id, documents.c.namespace, documents.c.source_sha256)
         query = select(*columns, documents.c.given).where(either).order_by(documents.c.id)
@@ -181,13 +181,13 @@ class Catalogue:
             ]
 
     def namespaces(self) -> dict[str, int]:
-        """How many documents each namespace holds, sorted by name."""
+        """Count documents by namespace, sorted by name."""
         query = select(documents.c.namespace, func.count()).group_by(documents.c.namespace)
         with self._library.read() as connection:
             return {row[0]: row[1] for row in connection.execute(query.order_by("namespace"))}
 
     def counts(self, namespaces: Collection[str]) -> dict[str, int]:
-        """How many documents and chunks these namespaces hold together."""
+        """Count documents and chunks of these namespaces together."""
         inside = documents.c.namespace.in_(sorted(namespaces))
         joined = documents.join(chunk_table, chunk_table.c.document_id == documents.c.id)
         with self._library.read() as connection:
@@ -202,7 +202,7 @@ class Catalogue:
 def _matching(
     every: Mapping[str, Mapping[str, object]], within: DocumentFilter, query: str
 ) -> list[str]:
-    """Where metadata decide, every document's are looked at."""
+    """Return matching documents; metadata filters examine every document."""
     words = query.casefold()
     return sorted(
         name
@@ -263,11 +263,11 @@ def _info(row: Row[Any], *, partial: str) -> DocumentInfo:
     )
 
 
-def ids_meant(wanted: str, rows: Iterable[DocumentRow]) -> list[str]:
-    """The ids that go with an id or a source; else those of the file at this path."""
+def resolve_ids(wanted: str, rows: Iterable[DocumentRow]) -> list[str]:
+    """Resolve an id or source to document ids; else those of the file at this path."""
     held = list(rows)
     if found := [row.id for row in held if wanted in (row.id, row.source)]:
         return found
     namespace, _, name = wanted.rpartition(SEPARATOR)
-    place = storable(Path(name).absolute().as_posix())
+    place = sanitise_text(Path(name).absolute().as_posix())
     return [row.id for row in held if row.path == place and row.namespace == namespace]

@@ -15,14 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from .held_vectors import HeldVectors, changed_vectors, count_vectors, merged, read_vectors
+from .held_vectors import (
+    VectorSegment,
+    changed_vectors,
+    count_vectors,
+    merge_segments,
+    read_vectors,
+)
 from .library import Library, unit_length, vector_stamp
-from .vector_merge import VectorMerge
+from .vector_merge import BackgroundCompactor
 
 EXACT_LIMIT = 200_000
-"""Up to so many vectors all are compared: 60 ms on two cores at 384 dimensions."""
+"""Maximum vectors for exact search: 60 ms on two cores at 384 dimensions."""
 SPARE = 2
-"""How many times the depth is weighed again exactly."""
+"""Multiple of the depth that is rescored exactly."""
 KEPT_ROWS = 8
 """For how many lists of chunks their place among the vectors is kept."""
 
@@ -36,9 +42,9 @@ class DenseIndex:
         self._library = library
         self._model = model
         self._lock = threading.Lock()
-        self._held: HeldVectors | None = None
-        self._merge = VectorMerge(library.path / "derived", model=model, swap=self._swap)
-        self._rows: list[tuple[HeldVectors, tuple[str, ...], NDArray[np.int64]]] = []
+        self._held: VectorSegment | None = None
+        self._merge = BackgroundCompactor(library.path / "derived", model=model, swap=self._swap)
+        self._rows: list[tuple[VectorSegment, tuple[str, ...], NDArray[np.int64]]] = []
 
     def search(
         self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
@@ -54,8 +60,9 @@ class DenseIndex:
     def scores(
         self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
     ) -> dict[str, float]:
-        """Cosine by chunk id of at least the `depth` nearest chunks (fewer if there are fewer),
-        of those in `within` where it is given.
+        """Return cosines by chunk id for at least the `depth` nearest chunks.
+
+        Among `within` if given.
 
         The cosines are exact; what a graph of very many vectors may miss is a chunk.
         """
@@ -108,7 +115,7 @@ class DenseIndex:
         """Give up what is being merged."""
         self._merge.close()
 
-    def _current(self) -> HeldVectors:
+    def _current(self) -> VectorSegment:
         # First a connection, then the lock, as where a reader is inside a view already.
         with self._library.read() as connection, self._lock:
             now = vector_stamp(connection)
@@ -116,14 +123,14 @@ class DenseIndex:
                 self._held = self._read(connection, now)
             elif self._held.stamp != now:
                 self._held = changed_vectors(connection, now, model=self._model, before=self._held)
-                if self._held.is_worn and len(self._held.slots) <= EXACT_LIMIT:
-                    self._held = merged(self._held)
+                if self._held.needs_compaction and len(self._held.slots) <= EXACT_LIMIT:
+                    self._held = merge_segments(self._held)
             held = self._held
         if len(held.slots) > EXACT_LIMIT:
             self._merge.tend(held)
         return held
 
-    def _read(self, connection: Connection, now: str) -> HeldVectors:
+    def _read(self, connection: Connection, now: str) -> VectorSegment:
         """All vectors, in the order of a kept graph where there is one and they are many."""
         if count_vectors(connection, model=self._model) <= EXACT_LIMIT:
             return read_vectors(connection, now, model=self._model)
@@ -131,15 +138,15 @@ class DenseIndex:
             lambda order: read_vectors(connection, now, model=self._model, order=order)
         )
 
-    def _swap(self, before: HeldVectors, after: HeldVectors) -> HeldVectors:
-        """Take `after` unless the picture is no longer `before`; the picture as it is then."""
+    def _swap(self, before: VectorSegment, after: VectorSegment) -> VectorSegment:
+        """Replace the state if it is still `before`; return the present one."""
         with self._lock:
             if self._held is before or self._held is None:
                 self._held = after
             return self._held
 
-    def _rows_of(self, held: HeldVectors, chunk_ids: tuple[str, ...]) -> NDArray[np.int64]:
-        """The number of each chunk, -1 where it has no vector."""
+    def _rows_of(self, held: VectorSegment, chunk_ids: tuple[str, ...]) -> NDArray[np.int64]:
+        """Return the number of each chunk, -1 without a vector."""
         with self._lock:
             for known, ids, rows in self._rows:
                 if known is held and ids is chunk_ids:
@@ -151,12 +158,12 @@ class DenseIndex:
 
     def _nearest(
         self,
-        held: HeldVectors,
+        held: VectorSegment,
         query: NDArray[np.float32],
         depth: int,
         admitted: NDArray[np.bool_] | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Numbers of at least the `depth` nearest admitted chunks, and their exact cosines."""
+        """Return at least the `depth` nearest admitted chunks and their exact cosines."""
         cosines = None
         if len(held.slots) > EXACT_LIMIT and admitted is None:
             cosines = self._merge.near(held, query, count=SPARE * depth)
@@ -172,7 +179,7 @@ class DenseIndex:
 
 
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Where the `count` largest values stand, and all that equal the last; none that is -inf."""
+    """Return positions of the `count` largest values with ties; never -inf."""
     if values.size > count:
         floor = np.partition(values, values.size - count)[values.size - count]
         return np.flatnonzero((values >= floor) & np.isfinite(values))
@@ -180,9 +187,9 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def _exact(
-    held: HeldVectors, query: NDArray[np.float32], numbers: NDArray[np.int64]
+    held: VectorSegment, query: NDArray[np.float32], numbers: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The best cosine of each of these chunks, summed in the same order wherever they lie."""
+    """Return the best cosine of each chunk, summed in a fixed order."""
     slots = np.flatnonzero(np.isin(held.chunk_of, numbers))
     cosines = np.einsum("ij,j->i", held.at(slots), query)
     best = np.full(len(held.chunk_ids), -np.inf, dtype=np.float32)

@@ -1,8 +1,8 @@
-"""Files that can be thrown away: a folder for each structure, whole and sound or not taken.
+"""Derived artefacts on disk: one folder each, used only when complete and valid.
 
 A folder is named `<kind>-<stamp>`, the stamp telling what it was made from, so a stale one is
 never opened. It is written beside its place and moved there, with the hash of every file in it;
-one that is missing, damaged or cut short is written anew. Knows nothing of what the files hold.
+one that is missing, damaged or cut short is written anew.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ T = TypeVar("T")
 logger = logging.getLogger("loregraph.index")
 
 
-def opened(folder: Path, *, write: Callable[[Path], None], load: Callable[[Path], T]) -> T | None:
-    """What `load` makes of the folder, after `write` filled it if it was not there and sound.
+def load_artifact(
+    folder: Path, *, write: Callable[[Path], None], load: Callable[[Path], T]
+) -> T | None:
+    """Load an artefact's folder, writing it first if missing or invalid.
 
     None where the disk refuses (full, read-only): whoever asks must then work from memory; the log
     tells why. `load` must raise an OSError for a file that is not there: another process that reads
@@ -32,7 +34,7 @@ def opened(folder: Path, *, write: Callable[[Path], None], load: Callable[[Path]
     attempts = 3
     for attempt in range(1, attempts + 1):
         try:
-            if not is_sound(folder):
+            if not is_valid_artifact(folder):
                 _write(folder, write)
             return load(folder)
         except OSError as error:
@@ -41,8 +43,8 @@ def opened(folder: Path, *, write: Callable[[Path], None], load: Callable[[Path]
     return None
 
 
-def is_sound(folder: Path) -> bool:
-    """Whether the folder holds exactly the files that its manifest lists, unchanged."""
+def is_valid_artifact(folder: Path) -> bool:
+    """Check whether the folder matches its manifest exactly."""
     try:
         listed = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
         return bool(listed == _hashes(folder))
@@ -51,7 +53,7 @@ def is_sound(folder: Path) -> bool:
 
 
 def forget(parent: Path, kind: str) -> None:
-    """Delete all folders of this kind: a text that was removed must not live on in a file."""
+    """Delete all folders of this kind, so that deleted text leaves no copy."""
     for folder in sorted(parent.glob(f"{kind}-*")):
         shutil.rmtree(folder, ignore_errors=True)
 

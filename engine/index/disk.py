@@ -1,4 +1,4 @@
-"""Where a library's folder and its database file lie: made, recognised or refused, and opened.
+"""Library folder and database file: created, recognised, refused, opened.
 
 On a disk that can be written, or only be read. Knows files and SQLite's addresses, nothing of what
 the database holds.
@@ -24,7 +24,7 @@ def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
             library whose database is lost.
     """
     if folder.exists() and not folder.is_dir():
-        raise refusals.is_file(folder)
+        raise refusals.path_is_file(folder)
     database = folder / database_name
     # One look: between two another process can have begun a library here.
     try:
@@ -36,23 +36,23 @@ def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
             raise refusals.lost_database(database)
         return
     if not create:
-        raise refusals.none_there(folder)
+        raise refusals.library_not_found(folder)
     if held:
-        raise refusals.other_files(folder)
+        raise refusals.folder_not_empty(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refusals.not_made(folder, error) from error
+        raise refusals.cannot_create(folder, error) from error
 
 
 def is_writable(database: Path) -> bool:
-    """Whether the database can be changed: the file, if there is one, and the folder it is in."""
+    """Check whether the database file and its folder are writable."""
     folder = database.parent
     return os.access(folder, os.W_OK) and (not database.exists() or os.access(database, os.W_OK))
 
 
 def address(database: Path) -> URL:
-    """Where to open the database, for reading alone where nothing else is possible.
+    """Return the database URL, read-only where nothing else is possible.
 
     WAL mode needs files beside the database, even to read, unless it is told that nothing changes.
     What a process that was killed left in such a file would then be missing: where there is one,
@@ -76,6 +76,6 @@ def size_of(file: Path) -> int:
 
 
 def size_within(folder: Path) -> int:
-    """Bytes in all files below a folder; what goes while they are counted counts nothing."""
+    """Return the bytes of all files below a folder, ignoring vanished ones."""
     walked = os.walk(folder)  # passes over folders that are gone
     return sum(size_of(Path(place) / name) for place, _, names in walked for name in names)

@@ -1,4 +1,4 @@
-"""The only import of `graph`: what the engine uses of it, and its errors mapped once.
+"""Only import of `graph`: its API for the engine, with errors mapped.
 
 `graph` is a name anybody could have: a user's own `graph.py` beside a script would be taken
 silently, so the door checks that what it found is the package it was installed with.
@@ -22,22 +22,22 @@ if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init_
     )
 
 from graph.asking import Ask, Prompt
-from graph.collector import without_collection
+from graph.collector import gc_paused
 from graph.community_tree import CommunityTree
 from graph.curation_store import delete_curation, put_curation
 from graph.database import Database
 from graph.decide import (
-    Effect,
     NamedEntity,
-    Standing,
+    OverrideEffect,
+    OverrideState,
     find_entities,
     plan_decision,
     plan_undo,
     standing_decisions,
 )
 from graph.derive import Derived, DeriveOptions, is_fresh
-from graph.digests import pending_things, put_digests
-from graph.doubtful_names import keep_judgements, pending_questions
+from graph.digests import pending_descriptions, save_summaries
+from graph.doubtful_names import save_verdicts, uncertain_pairs
 from graph.errors import GraphError, NameUnknown
 from graph.explore import Explorer
 from graph.explore_communities import SeenCommunities, community_detail, read_seen_communities
@@ -48,13 +48,13 @@ from graph.explored import (
     EntityDetail,
     EntityList,
     EntityPath,
+    EntityView,
     NameReason,
     Neighbour,
     Neighbourhood,
+    RelationView,
     SeenCommunity,
-    SeenEntity,
     SeenFinding,
-    SeenRelation,
     SourceQuote,
 )
 from graph.exports import to_graphml, to_json
@@ -87,15 +87,15 @@ from graph.facts import (
     write_state,
 )
 from graph.fault_store import DERIVE, EXTRACT, FAILED, LINK, forget_faults, put_faults
-from graph.global_dynamic import Depth, descend
-from graph.global_follow import leads, sheets
-from graph.global_lazy import Allowance, by_home, relevant_chunks
+from graph.global_dynamic import SelectionLimits, select_dynamic
+from graph.global_follow import chunk_reports, follow_up_terms
+from graph.global_lazy import TestBudget, by_community, relevant_chunks
 from graph.global_match import chunk_match, content_terms, informativeness, report_match
 from graph.global_search import (
     Point,
     Selection,
+    community_of_chunks,
     map_points,
-    owners,
     reduce_points,
     report_text,
     select_reports,
@@ -105,7 +105,7 @@ from graph.han import simplified
 from graph.index import KnowledgeGraphIndex
 from graph.isolation import Fault, narrowed, product_version
 from graph.isolation import isolated as _isolated
-from graph.judge_names import Judged, NameQuestion, judge, judge_prompt, packed
+from graph.judge_names import PairQuestion, PairVerdicts, batch_questions, judge, judge_prompt
 from graph.model import (
     OCCURS_WITH,
     Chunk,
@@ -130,16 +130,22 @@ from graph.read import (
     read_export,
     read_reports,
 )
-from graph.report_prompt import Material, WrittenReport, material, read_written, report_prompt
-from graph.report_store import ReportDesk, put_written, reports_stamp, unwritten_among
+from graph.report_prompt import ReportMaterial, WrittenReport, material, read_written, report_prompt
+from graph.report_store import ReportQueue, put_written, reports_stamp, unwritten_among
 from graph.schema import chunks as chunk_table
 from graph.schema import faults, metadata
-from graph.search_view import GraphView, NamedPlace, QuestionNames, read_view
-from graph.seen import SeenGraph, read_seen
+from graph.search_view import NamedPlace, QuestionNames, WalkSnapshot, read_view
+from graph.seen import VisibleGraph, read_seen
 from graph.seen_export import seen_export
 from graph.sentences import sentence_spans
 from graph.store import HAND_MADE, SqlGraphStore
-from graph.subgraph import Part, Quote, part_around, part_of_answer, part_of_community
+from graph.subgraph import (
+    Quote,
+    Subgraph,
+    neighbourhood_subgraph,
+    part_of_answer,
+    part_of_community,
+)
 from graph.summarise_descriptions import (
     Described,
     Summaries,
@@ -158,7 +164,6 @@ __all__ = [
     "HAND_MADE",
     "LINK",
     "OCCURS_WITH",
-    "Allowance",
     "Ask",
     "Chunk",
     "Community",
@@ -168,15 +173,14 @@ __all__ = [
     "CommunityTree",
     "Correction",
     "Database",
-    "Depth",
     "DeriveOptions",
     "Derived",
     "Described",
     "Description",
-    "Effect",
     "EntityDetail",
     "EntityList",
     "EntityPath",
+    "EntityView",
     "Evidence",
     "Explorer",
     "Extraction",
@@ -187,60 +191,66 @@ __all__ = [
     "Finding",
     "GraphError",
     "GraphExport",
-    "GraphView",
-    "Judged",
     "KnowledgeGraphIndex",
     "LanguageExtractor",
-    "Material",
     "Mention",
-    "NameQuestion",
     "NameReason",
     "NamedEntity",
     "NamedPlace",
     "Neighbour",
     "Neighbourhood",
+    "OverrideEffect",
+    "OverrideState",
     "Pack",
     "PackResult",
-    "Part",
+    "PairQuestion",
+    "PairVerdicts",
     "Point",
     "Prompt",
     "QuestionNames",
     "Quote",
+    "RelationView",
     "Report",
-    "ReportDesk",
+    "ReportMaterial",
+    "ReportQueue",
     "SeenCommunities",
     "SeenCommunity",
-    "SeenEntity",
     "SeenFinding",
-    "SeenGraph",
-    "SeenRelation",
     "Selection",
+    "SelectionLimits",
     "SourceQuote",
     "SqlGraphStore",
-    "Standing",
+    "Subgraph",
     "Summaries",
+    "TestBudget",
     "UnreadChunk",
+    "VisibleGraph",
+    "WalkSnapshot",
     "WrittenReport",
+    "batch_questions",
     "batches",
-    "by_home",
+    "by_community",
     "capitalised_names",
     "chunk_match",
     "chunk_of_node",
+    "chunk_reports",
     "chunk_table",
     "community_detail",
+    "community_of_chunks",
     "content_terms",
     "delete_chunks",
     "delete_curation",
     "derived_reports",
     "derived_stamp",
-    "descend",
     "document_splitter",
     "extract_pack",
     "extractions_by_text",
     "faults",
     "find_entities",
     "find_json",
+    "follow_up_terms",
     "forget_faults",
+    "gc_paused",
     "generation",
     "graph_errors",
     "informativeness",
@@ -250,23 +260,18 @@ __all__ = [
     "joined",
     "judge",
     "judge_prompt",
-    "keep_judgements",
-    "leads",
     "load_view",
     "map_points",
     "material",
     "metadata",
     "narrowed",
+    "neighbourhood_subgraph",
     "node_of_chunk",
-    "owners",
-    "packed",
     "packed_things",
     "packs",
-    "part_around",
     "part_of_answer",
     "part_of_community",
-    "pending_questions",
-    "pending_things",
+    "pending_descriptions",
     "picture",
     "plan_decision",
     "plan_undo",
@@ -274,7 +279,6 @@ __all__ = [
     "prompt_of",
     "put_chunks",
     "put_curation",
-    "put_digests",
     "put_extractions",
     "put_faults",
     "put_pending",
@@ -296,11 +300,13 @@ __all__ = [
     "report_prompt",
     "report_text",
     "reports_stamp",
+    "save_summaries",
+    "save_verdicts",
     "save_view",
     "seen_export",
+    "select_dynamic",
     "select_reports",
     "sentence_spans",
-    "sheets",
     "shifted",
     "simplified",
     "standing_decisions",
@@ -313,10 +319,10 @@ __all__ = [
     "to_png",
     "to_svg",
     "token_similarity",
+    "uncertain_pairs",
     "unread_chunks",
     "unwritten_among",
     "view_stamp",
-    "without_collection",
     "write_state",
 ]
 

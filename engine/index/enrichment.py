@@ -3,7 +3,7 @@
 Chunks that it has not read yet are packed several into one call, whichever documents they belong
 to, and what it found is committed as each answer arrives: a crash loses the calls in flight alone,
 and whatever could not be read stays noted with its reason, to be read by the next run unless the
-model cannot read it. Knows nothing of prompts, or of how a call is paid for and tried again.
+model cannot read it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from .door import (
     unread_chunks,
 )
 from .library import Library
-from .patience import Patience
+from .patience import CircuitBreaker
 from .preparing import read_alone
-from .side_by_side import side_by_side
+from .side_by_side import parallel_map
 from .unanswered import Unanswered, is_final
 
 STAGE = "extraction"
@@ -63,7 +63,7 @@ MIN_CHARACTERS = 200
 """A text that is shorter and still too long for the model is not halved any more."""
 
 TRIED_ALONE = 3
-"""Of texts that failed in company so many are tried alone; then one of them must have been read."""
+"""Number of failed texts retried alone before at least one must succeed."""
 
 FILL_BATCH = 64
 
@@ -72,8 +72,8 @@ Waiting = dict[str, list[UnreadChunk]]
 
 
 @dataclass(slots=True)
-class Enriched:
-    """What a run did: texts read, chunks that could not be, and what of the answers was dropped."""
+class LLMExtractionResult:
+    """Result of a run: texts read, unreadable chunks and dropped items."""
 
     read: int = 0
     pending: list[PendingChunk] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Left:
     unreadable: bool
 
 
-class Enrichment:
+class LLMExtractionRunner:
     """Reads a library's chunks with a language model.
 
     Args:
@@ -134,21 +134,21 @@ class Enrichment:
         self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
     def packed(self, texts: Mapping[str, str]) -> list[Pack]:
-        """The packs in which texts, by their hash, would be read, in their order."""
+        """Return the packs in which texts, by hash, would be sent, in order."""
         return packs(list(texts.items()), count=self._count, target_tokens=self._pack_tokens)
 
     @property
-    def reads_beside(self) -> bool:
-        """Whether another extractor reads the chunks too."""
+    def keeps_rule_based(self) -> bool:
+        """Check whether rule-based extraction also covers the chunks."""
         return self._beside is not None
 
     def known(self, shas: Iterable[str]) -> dict[str, Extraction]:
-        """What the model read from texts of these hashes before."""
+        """Return stored extractions of these text hashes."""
         with self._library.read() as connection:
             return extractions_by_text(connection, shas, extractor=self.identity)
 
     def waiting(self) -> dict[str, str]:
-        """The texts of the library that the next run would read, by hash."""
+        """Return texts of the library pending for the model, by hash."""
         waiting = self._waiting()
         unreadable = self.unreadable(waiting)
         return {sha: held[0].text for sha, held in waiting.items() if sha not in unreadable}
@@ -157,18 +157,18 @@ class Enrichment:
         """Why the model cannot read texts of these hashes, and is not asked about them again."""
         return self._unanswered.reasons(shas)
 
-    def run(self, *, progress: Progress) -> Enriched:
+    def run(self, *, progress: Progress) -> LLMExtractionResult:
         """Read everything that is not read yet.
 
         Texts that failed in company are tried alone, so that one that no model answers about takes
         no other with it. A model that does not answer, or a budget that is used up, ends the run
         early: no error, what is left is in the result and in the library.
         """
-        done = Enriched()
+        done = LLMExtractionResult()
         held = self._take_over(self._waiting())
         unreadable = self.unreadable(held)
         waiting = {sha: chunks for sha, chunks in held.items() if sha not in unreadable}
-        patience = Patience()
+        patience = CircuitBreaker()
         calls = _Calls(self._ask, self._schema, patience=patience, unusable=self._unusable)
         reasons = self._read(waiting, calls, done, progress) if waiting else {}
         final = calls.final(sha for sha in reasons if sha in waiting)
@@ -188,7 +188,7 @@ class Enrichment:
         return done
 
     def _read(
-        self, waiting: Waiting, calls: _Calls, done: Enriched, progress: Progress
+        self, waiting: Waiting, calls: _Calls, done: LLMExtractionResult, progress: Progress
     ) -> dict[str, str]:
         """Read what can be read of these, which then wait no more; why others could not be."""
         total = len(waiting)
@@ -197,8 +197,8 @@ class Enrichment:
         reasons: dict[str, str] = {}
 
         def read(some: Sequence[Pack]) -> None:
-            taken = calls.patience.while_it_lasts(some)
-            for result in side_by_side(taken, calls.read, workers=self._workers):
+            taken = calls.patience.guard(some)
+            for result in parallel_map(taken, calls.read, workers=self._workers):
                 reasons.update(self._keep(result, waiting, done))
                 progress("read with the model", total - len(waiting), total)
 
@@ -226,7 +226,9 @@ class Enrichment:
                 put_extractions(connection, found, extractor=self.identity)
         return {sha: held for sha, held in waiting.items() if sha not in known}
 
-    def _keep(self, result: PackResult, waiting: Waiting, done: Enriched) -> Mapping[str, str]:
+    def _keep(
+        self, result: PackResult, waiting: Waiting, done: LLMExtractionResult
+    ) -> Mapping[str, str]:
         """Commit what the answers to one pack gave, for every chunk of the same texts.
 
         Why nothing was found in the others, which go on waiting.
@@ -252,7 +254,7 @@ class Enrichment:
             del waiting[sha]
         return result.unusable
 
-    def _note(self, failed: Mapping[str, _Left], done: Enriched) -> None:
+    def _note(self, failed: Mapping[str, _Left], done: LLMExtractionResult) -> None:
         """Keep why chunks were not read, and let the stand-in read those that nobody has."""
         for batch in _batches(sorted(failed), FILL_BATCH):
             nobody = [sha for sha in batch if any(c.reader is None for c in failed[sha].chunks)]
@@ -310,7 +312,7 @@ class _Calls:
         ask: Ask,
         schema: ExtractionSchema,
         *,
-        patience: Patience,
+        patience: CircuitBreaker,
         unusable: Callable[[], None],
     ) -> None:
         self._ask = ask
@@ -321,7 +323,7 @@ class _Calls:
         self.divided: set[str] = set()
 
     def read(self, pack: Pack) -> PackResult:
-        """What the model finds in a pack; texts for which that fails are unusable, with why."""
+        """Extract from a pack; failed texts are unusable, with the reason."""
         for key in pack.keys:
             self._failures.pop(key, None)
         result = isolated(lambda: self._guarded(pack), stage=EXTRACT)
@@ -411,7 +413,7 @@ class _Calls:
         return result
 
     def _in_two(self, pack: Pack, reason: str, *, is_part: bool) -> PackResult:
-        """A single text that is too long, in two pieces cut between sentences."""
+        """Split an oversized text between sentences and read both halves."""
         (key,), (text,) = pack.keys, pack.texts
         cut = _middle(text)
         if not 0 < cut < len(text):
@@ -429,7 +431,7 @@ class _Calls:
 
 
 def _alone(planned: Iterable[Pack], failed: Collection[str]) -> list[Pack]:
-    """The texts that failed in company, each in a pack of its own, in their order."""
+    """Repack failed texts one by one, in order."""
     return [
         pack.only([key])
         for pack in planned
@@ -455,7 +457,7 @@ def _both(results: Iterable[PackResult]) -> PackResult:
 
 
 def _middle(text: str) -> int:
-    """Where a text is best cut in two: between the sentences nearest its middle, else in it."""
+    """Return the best split point: a sentence border near the middle."""
     ends = [end for _, end in sentence_spans(text)][:-1]
     middle = len(text) // 2
     return min(ends, key=lambda end: abs(end - middle), default=middle)

@@ -1,4 +1,4 @@
-"""The graph, or a part of it, as a file: which part, and which kind by the suffix; whole or not."""
+"""Graph export to a file; selection of the part and of the format."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from pathlib import Path
 
 from ..errors import SettingsError, SourceError
 from ..types import Answer
-from .door import GraphExport, Part, Quote
+from .door import GraphExport, Quote, Subgraph
 
 SUFFIXES = (".html", ".graphml", ".json", ".svg", ".png")
 _log = logging.getLogger("loregraph")
 _QUOTED = re.compile(r"'(.*)'", re.DOTALL)
 
 
-def chosen_part(export: GraphExport, *, focus: str, hops: int, community: str | int | None) -> Part:
-    """What is around an entity, or inside a community, or else the whole."""
+def select_subgraph(
+    export: GraphExport, *, focus: str, hops: int, community: str | int | None
+) -> Subgraph:
+    """Select the neighbourhood of an entity, a community, or the whole graph."""
     if focus:
-        from .door import part_around
+        from .door import neighbourhood_subgraph
 
-        return part_around(export, focus, hops=hops)
+        return neighbourhood_subgraph(export, focus, hops=hops)
     if community is not None:
         from .door import part_of_community
 
         return part_of_community(export, community)
-    return Part(export=export)
+    return Subgraph(export=export)
 
 
-def part_behind(export: GraphExport, answer: Answer) -> Part:
-    """The part of the graph that an answer rests on, with the answer itself."""
+def subgraph_of_answer(export: GraphExport, answer: Answer) -> Subgraph:
+    """Return the subgraph behind an answer, with the answer."""
     from .door import part_of_answer
 
     quotes = [
@@ -47,7 +49,7 @@ def part_behind(export: GraphExport, answer: Answer) -> Part:
     )
 
 
-def write_graph(part: Part, target: Path, *, max_nodes: int) -> Path:
+def write_graph(part: Subgraph, target: Path, *, max_nodes: int) -> Path:
     """Write the graph to `target`.
 
     Raises:
@@ -65,7 +67,7 @@ def write_graph(part: Part, target: Path, *, max_nodes: int) -> Path:
 
 
 def checked_suffix(target: Path) -> str:
-    """The suffix in small letters.
+    """Return the lower-case suffix, validated.
 
     Raises:
         SettingsError: it is none of `SUFFIXES`.
@@ -78,7 +80,7 @@ def checked_suffix(target: Path) -> str:
     return suffix
 
 
-def _content(part: Part, target: Path, *, max_nodes: int) -> bytes:
+def _content(part: Subgraph, target: Path, *, max_nodes: int) -> bytes:
     match checked_suffix(target):
         case ".html":
             from .door import to_html

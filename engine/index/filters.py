@@ -1,4 +1,4 @@
-"""Which documents a search may see: LlamaIndex's metadata filters and a namespace, judged exactly.
+"""Document filters: LlamaIndex metadata filters and namespaces, applied exactly.
 
 Applied before ranking, so that what is left out cannot push anything out of a list. Knows what a
 document's metadata are, nothing of how chunks are scored.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import QuestionError
-from ..ingest.content import storable
+from ..ingest.content import sanitise_text
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
@@ -41,20 +41,20 @@ class DocumentFilter:
 
     @property
     def home(self) -> DocumentFilter | None:
-        """The namespaces alone, whatever else is asked of documents; None where all are seen."""
+        """Return the namespace condition alone; None if all are visible."""
         if self.namespaces is None or self.filters is None:
             return self if self.namespaces is not None else None
         return DocumentFilter(key=_key(self.namespaces, None), namespaces=self.namespaces)
 
     def admits(self, metadata: Mapping[str, object]) -> bool:
-        """Whether a document with these metadata may be seen."""
+        """Check whether a document with these metadata is visible."""
         if self.namespaces is not None and metadata.get("namespace") not in self.namespaces:
             return False
         return self.filters is None or matches(self.filters, metadata)
 
 
 def document_filter(filters: Filters, *, namespace: Namespaces = None) -> DocumentFilter | None:
-    """What a caller says as a filter; None where everything may be seen.
+    """Build a filter from a caller's conditions; None for everything.
 
     Takes LlamaIndex's `MetadataFilters`; a mapping, whose conditions must all hold (a list of
     values: any of them); or texts such as `date>=2024-01-01` (see `condition`).
@@ -70,7 +70,7 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
             parts = [_equal(key, value) for key, value in sorted(filters.items())]
         else:
             texts = [filters] if isinstance(filters, str) else filters
-            parts = [condition(storable(text)) for text in sorted(texts)]
+            parts = [condition(sanitise_text(text)) for text in sorted(texts)]
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None
@@ -87,7 +87,7 @@ def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:
 
 
 def condition(text: str) -> MetadataFilter:
-    """`key=value`, `!=`, `>`, `>=`, `<`, `<=`, or `key~part of the value` as a LlamaIndex filter.
+    """Parse `key=value`, `!=`, `>`, `>=`, `<`, `<=` or `key~substring` into a LlamaIndex filter.
 
     Raises:
         QuestionError: it is none of these.
@@ -134,7 +134,7 @@ def _equal(key: str, value: Value) -> MetadataFilter:
 
 
 def matches(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
-    """Whether metadata satisfy filters, nested ones included.
+    """Check metadata against filters, nested ones included.
 
     A value that is a list (tags) equals what it holds. Numbers are compared as numbers also where
     one side is text; everything else as text, so ISO dates compare as dates. A key that is not
@@ -181,7 +181,7 @@ def _same(a: object, b: object) -> bool:
 
 
 def _text_of(value: object) -> str:
-    """A value as it is written; *true* and *false* as JSON writes them."""
+    """Return a value as text; booleans as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

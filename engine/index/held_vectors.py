@@ -1,4 +1,4 @@
-"""The vectors of one model in memory, and what a change of the library changes of them.
+"""In-memory vectors of one model, and incremental updates.
 
 A picture is never altered: the next one shares its `base` block and puts what is new into `tail`;
 what is gone loses its chunk. Once a quarter has come or gone, a picture is worn, and both are
@@ -21,17 +21,17 @@ from .door import batches
 from .tables import vectors
 
 Key = tuple[str, int, bytes]
-"""Chunk, window, and the first numbers of the vector: another text or model gives other ones."""
+"""Vector key: chunk, window and leading components, which differ by text and model."""
 HEAD_BYTES = 16
 MARK_BYTES = 16
 WORN_ABOVE = 0.25
 """The share of vectors that came or went since the base block was made."""
 FEW = 5_000
-"""Up to so many vectors are asked for by their chunks; read at once are as many."""
+"""Maximum vectors fetched by id; also the read batch size."""
 
 
 @dataclass(frozen=True)
-class HeldVectors:
+class VectorSegment:
     """All vectors as they were at one `stamp`.
 
     Slots number the rows of `base` and then of `tail`. `slots` holds what the library holds;
@@ -51,12 +51,12 @@ class HeldVectors:
         return {chunk_id: number for number, chunk_id in enumerate(self.chunk_ids)}
 
     @property
-    def is_worn(self) -> bool:
-        """Whether so much came or went that both blocks had better become one."""
+    def needs_compaction(self) -> bool:
+        """Check whether the segments need compaction."""
         return len(self.chunk_of) - len(self.slots) + len(self.tail) > WORN_ABOVE * len(self.slots)
 
     def at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors in these slots."""
+        """Return the vectors in these slots."""
         if not len(self.tail):
             return self.base[slots]
         found = np.empty((slots.size, self.tail.shape[1]), dtype=np.float32)
@@ -72,7 +72,7 @@ class HeldVectors:
         return np.concatenate([self.base @ query, self.tail @ query])
 
     def best_of(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The best cosine of each chunk (chunks), of one cosine a slot."""
+        """Return the best cosine of each chunk (chunks) from one cosine per slot."""
         best = np.full(len(self.chunk_ids) + 1, -np.inf, dtype=np.float32)  # the last: what is gone
         np.maximum.at(best, self.chunk_of, cosines)
         return best[:-1]
@@ -80,8 +80,8 @@ class HeldVectors:
 
 def read_vectors(
     connection: Connection, stamp: str, *, model: str, order: Sequence[bytes] = ()
-) -> HeldVectors:
-    """What the library holds now, all of it read.
+) -> VectorSegment:
+    """Read all vectors of the library.
 
     `order` are the marks of what the base block shall be made of, for instance a kept graph's, and
     what it does not name goes into the tail; a slot whose vector is gone is zero. Without it all is
@@ -98,7 +98,7 @@ def read_vectors(
             base = np.zeros((size, block.shape[1]), dtype=np.float32)
         here = np.arange(len(slots), len(slots) + len(keys))
         if order:
-            here = np.array([place.get(mark_of(key), -1) for key in keys], dtype=np.int64)
+            here = np.array([place.get(vector_hash(key), -1) for key in keys], dtype=np.int64)
         is_new = here < 0
         base[here[~is_new]] = block[~is_new]
         come.append(block[is_new])
@@ -109,9 +109,9 @@ def read_vectors(
 
 
 def changed_vectors(
-    connection: Connection, stamp: str, *, model: str, before: HeldVectors
-) -> HeldVectors:
-    """What the library holds now; only vectors that `before` does not hold are read."""
+    connection: Connection, stamp: str, *, model: str, before: VectorSegment
+) -> VectorSegment:
+    """Return the present vectors, reading only those missing in `before`."""
     if not len(before.base):
         return read_vectors(connection, stamp, model=model)
     keys = _keys(connection, model)
@@ -127,25 +127,25 @@ def changed_vectors(
     return _picture(stamp, slots, before.base, tail)
 
 
-def merged(held: HeldVectors) -> HeldVectors:
-    """The same vectors in one block, however they came, in the order of their marks.
+def merge_segments(held: VectorSegment) -> VectorSegment:
+    """Merge into one block in hash order, independent of arrival.
 
     It puts chunks of one document, which are alike, far from each other: a graph that gets those
     that are alike one after the other links them with little else.
     """
-    keys = sorted(held.slots, key=mark_of)
+    keys = sorted(held.slots, key=vector_hash)
     base = held.at(np.array([held.slots[key] for key in keys], dtype=np.int64))
     return _picture(held.stamp, {key: slot for slot, key in enumerate(keys)}, base, base[:0])
 
 
-def mark_of(key: Key) -> bytes:
-    """What a key is known by in a file: what was removed must not live on there by its name."""
+def vector_hash(key: Key) -> bytes:
+    """Return the hash of a key for files, so that deleted ids leave no trace."""
     name = f"{key[0]}\x1f{key[1]}\x1f".encode("utf8", "surrogatepass")
     return hashlib.blake2b(name + key[2], digest_size=MARK_BYTES).digest()
 
 
-def rebased(held: HeldVectors, onto: HeldVectors) -> HeldVectors:
-    """What `held` holds, over the base block of `onto`, with all else in the tail."""
+def compacted(held: VectorSegment, onto: VectorSegment) -> VectorSegment:
+    """Return the vectors of `held` over the base block of `onto`, the rest in the tail."""
     come = [key for key in held.slots if key not in onto.slots]
     tail = held.at(np.array([held.slots[key] for key in come], dtype=np.int64))
     slots = {key: onto.slots[key] for key in held.slots if key in onto.slots}
@@ -154,7 +154,7 @@ def rebased(held: HeldVectors, onto: HeldVectors) -> HeldVectors:
 
 
 def count_vectors(connection: Connection, *, model: str) -> int:
-    """How many vectors of the model the library holds."""
+    """Count the vectors of the model in the library."""
     query = select(func.count()).select_from(vectors).where(vectors.c.model == model)
     return int(connection.execute(query).scalar_one())
 
@@ -180,16 +180,16 @@ def _keys(connection: Connection, model: str) -> list[Key]:
 
 def _picture(
     stamp: str, slots: dict[Key, int], base: NDArray[np.float32], tail: NDArray[np.float32]
-) -> HeldVectors:
+) -> VectorSegment:
     number: dict[str, int] = {}
     numbers = [number.setdefault(chunk_id, len(number)) for chunk_id, _, _ in slots]
     chunk_of = np.full(len(base) + len(tail), -1, dtype=np.int64)
     chunk_of[np.fromiter(slots.values(), dtype=np.int64, count=len(slots))] = numbers
-    return HeldVectors(stamp, base, tail, slots, tuple(number), chunk_of)
+    return VectorSegment(stamp, base, tail, slots, tuple(number), chunk_of)
 
 
 def _read(connection: Connection, keys: list[Key], *, model: str) -> NDArray[np.float32]:
-    """The vectors of these keys, in their order."""
+    """Read the vectors of these keys in order."""
     place = {(chunk_id, window): number for number, (chunk_id, window, _) in enumerate(keys)}
     columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
     columns = columns.where(vectors.c.model == model)

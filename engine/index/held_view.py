@@ -1,7 +1,7 @@
 """The picture that searches walk over, kept in a file of a large library.
 
 Reading and building it takes seconds at a hundred thousand chunks, mapping what was built before
-takes a moment. A small library's is built each time. Knows nothing of what the picture holds.
+takes a moment. A small library's is built each time.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sqlalchemy import Connection, func, select
 
 from . import derived
 from .door import (
-    GraphView,
+    WalkSnapshot,
     chunk_table,
+    gc_paused,
     load_view,
     read_view,
     save_view,
     view_stamp,
-    without_collection,
 )
 
 KIND = "walk"
@@ -26,20 +26,22 @@ KEPT_FROM_CHUNKS = 2_000
 """A library of fewer chunks is read and built in less time than a file is checked."""
 
 
-def opened_view(connection: Connection, folder: Path) -> GraphView:
-    """What is walked over, as it is in the picture of this connection; `folder` is `derived/`."""
+def load_snapshot(connection: Connection, folder: Path) -> WalkSnapshot:
+    """Load the walk snapshot of this connection's state; `folder` is `derived/`."""
     count = connection.execute(select(func.count()).select_from(chunk_table)).scalar_one()
     if count < KEPT_FROM_CHUNKS:
         return read_view(connection)
 
     def write(place: Path) -> None:
-        with without_collection():
+        with gc_paused():
             save_view(read_view(connection), place)
 
-    view = derived.opened(folder / f"{KIND}-{view_stamp(connection)}", write=write, load=load_view)
+    view = derived.load_artifact(
+        folder / f"{KIND}-{view_stamp(connection)}", write=write, load=load_view
+    )
     return read_view(connection) if view is None else view
 
 
-def forget_views(folder: Path) -> None:
+def invalidate_snapshots(folder: Path) -> None:
     """Delete the kept files: they hold names of texts that may have been removed."""
     derived.forget(folder, KIND)

@@ -1,7 +1,7 @@
-"""Documents into the library: cut, embed and extract outside, then one commit a document.
+"""Indexer: chunk, embed and extract outside, then one commit for each document.
 
 Both LlamaIndex indexes are filled from the same chunks; what is slow happens before a transaction
-opens. Knows nothing of files: a document arrives as text, with its id.
+opens.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
-from ..progress import Progress, silent
+from ..progress import Progress, no_progress
 from ..types import PendingChunk, SourceFailure, SourceText
-from .before import before
+from .before import context_prefix
 from .door import (
     EXTRACT,
     FAILED,
@@ -34,7 +34,7 @@ from .door import (
     put_faults,
     text_sha,
 )
-from .held_view import forget_views
+from .held_view import invalidate_snapshots
 from .keyword import KeywordRetriever
 from .ledger import drop_stale_replies
 from .library import Library
@@ -54,12 +54,12 @@ from .store_dense import ExternalDense
 from .vector import WindowedVectorIndex
 
 if TYPE_CHECKING:
-    from .enrichment import Enrichment
+    from .enrichment import LLMExtractionRunner
     from .report_writer import ReportWriter
-    from .second_look import SecondLook
+    from .second_look import EntityRefiner
 
 BATCH_CHUNKS = 64
-"""How many chunks are embedded and extracted together; a batch ends with the document it is in."""
+"""Chunks embedded and extracted together; a batch ends at a document's end."""
 
 _log = logging.getLogger("loregraph")
 T = TypeVar("T")
@@ -69,7 +69,7 @@ NOT_AGAIN = "this model is not asked again (`loregraph add --retry` asks)"
 
 
 @dataclass(slots=True)
-class Work:
+class RunStats:
     """What was really done: texts embedded, chunks extracted and stored, seconds by stage.
 
     `failed` are documents that could not be stored at all. `pending` are the chunks that a language
@@ -114,8 +114,8 @@ class Indexer:
         keyword: KeywordRetriever,
         vectors: WindowedVectorIndex | None,
         recipe: Sequence[str],
-        enrichment: Enrichment | None = None,
-        second_look: SecondLook | None = None,
+        enrichment: LLMExtractionRunner | None = None,
+        second_look: EntityRefiner | None = None,
         reports: ReportWriter | None = None,
         plain_chunkers: Sequence[Chunker] = (),
     ) -> None:
@@ -131,7 +131,7 @@ class Indexer:
         self.recipe = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
     def put(
-        self, sources: Iterable[SourceText], *, work: Work, progress: Progress
+        self, sources: Iterable[SourceText], *, work: RunStats, progress: Progress
     ) -> Iterator[str]:
         """Store documents, each in a transaction of its own; their ids as they are committed.
 
@@ -153,7 +153,7 @@ class Indexer:
             yield from self._put_batch(batch, work, progress)
 
     def remove(self, document_id: str) -> None:
-        """Take a document out of every table in one transaction; an unknown id is no error."""
+        """Delete a document from every table in one transaction; unknown ids are ignored."""
         with self._library.write(), graph_errors():
             if self._vectors is not None:
                 self._vectors.delete_ref_doc(document_id)
@@ -161,10 +161,10 @@ class Indexer:
             self._library.delete_document_row(document_id)
 
     def is_fresh(self) -> bool:
-        """Whether everything derived rests on the documents as they are now."""
+        """Check whether all derived rows are current."""
         return is_fresh(self._library.database)
 
-    def derive(self, *, work: Work, progress: Progress) -> Derived:
+    def derive(self, *, work: RunStats, progress: Progress) -> Derived:
         """Bring entities, communities and reports up to the documents; free when they are."""
         if is_fresh(self._library.database):
             self._bring_up_store(work)
@@ -173,27 +173,27 @@ class Indexer:
             derived = self._graph.refresh(progress=progress)
             drop_stale_replies(connection)  # answers quote what may be gone
         self._keyword.forget_files()
-        forget_views(self._library.path / "derived")
+        invalidate_snapshots(self._library.path / "derived")
         self._bring_up_store(work)
         return derived
 
-    def _bring_up_store(self, work: Work) -> None:
+    def _bring_up_store(self, work: RunStats) -> None:
         """Make a vector store outside equal to the library, which is whole without it."""
         dense = self._vectors.store.dense if self._vectors is not None else None
         if not isinstance(dense, ExternalDense):
             return
         try:
             with _timed(work, "vector store"):
-                dense.catch_up()
+                dense.ensure_current()
         except EngineError as error:
             work.notes.append(f"the next question tries again: {error}")
 
     def derived(self) -> Derived:
-        """As `derive`, as a run of its own."""
+        """Derive as a run of its own."""
         with self._library.writer():
-            return self.derive(work=Work(), progress=silent)
+            return self.derive(work=RunStats(), progress=no_progress)
 
-    def catch_up(self) -> None:
+    def ensure_current(self) -> None:
         """Resume a derivation that a killed run left undone.
 
         Where another process writes (it will derive when it is done) or the disk refuses, nothing
@@ -203,14 +203,14 @@ class Indexer:
             return
         try:
             with self._library.writer(timeout_seconds=0):
-                self.derive(work=Work(), progress=silent)
+                self.derive(work=RunStats(), progress=no_progress)
         except LibraryBusy:
             _log.info("another process is writing: answered from what is derived so far")
         except LibraryUnusable as error:
             _log.warning("answered from what is derived so far: %s", error)
 
-    def enrich(self, *, work: Work, progress: Progress) -> None:
-        """Let the language model read every chunk that it has not read; nothing without one."""
+    def enrich(self, *, work: RunStats, progress: Progress) -> None:
+        """Let the language model read every pending chunk."""
         if self._enrichment is None:
             return
         with _timed(work, "read with the model"), graph_errors():
@@ -221,8 +221,8 @@ class Indexer:
             parts = [f"{count} {what}" for what, count in sorted(done.dropped.items())]
             work.notes.append(f"of the model's answers was left out: {', '.join(parts)}")
 
-    def second_look(self, *, work: Work, progress: Progress) -> None:
-        """Let the language model judge names and summarise descriptions; what changes is derived.
+    def second_look(self, *, work: RunStats, progress: Progress) -> None:
+        """Let the language model judge names and summarise descriptions, then derive.
 
         Nothing without one. To be called when everything is derived.
         """
@@ -251,8 +251,8 @@ class Indexer:
         if not is_fresh(self._library.database):
             self.derive(work=work, progress=progress)
 
-    def write_reports(self, *, work: Work, progress: Progress) -> None:
-        """Let the language model write the reports that it has not written, where it is to."""
+    def write_reports(self, *, work: RunStats, progress: Progress) -> None:
+        """Let the language model write missing reports, where configured."""
         if self._reports is None:
             return
         with _timed(work, "reports"), graph_errors():
@@ -266,7 +266,7 @@ class Indexer:
             work.notes.append(f"{count} report(s) stay as they are, and {NOT_AGAIN}: {reason}")
 
     def _put_batch(
-        self, batch: Sequence[Prepared], work: Work, progress: Progress
+        self, batch: Sequence[Prepared], work: RunStats, progress: Progress
     ) -> Iterator[str]:
         flat = [node for each in batch for node in each.nodes]
         vectors = self._embed(flat, work, progress)
@@ -294,7 +294,7 @@ class Indexer:
             work.chunks += len(ids)
             yield each.source.id
 
-    def _embed(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> Done:
+    def _embed(self, nodes: Sequence[BaseNode], work: RunStats, progress: Progress) -> Done:
         if self._vectors is None:
             return Done()
         progress("embed", work.chunks, work.chunks + len(nodes))
@@ -304,15 +304,15 @@ class Indexer:
         return done
 
     def _read_before(self, nodes: Sequence[BaseNode]) -> dict[str, Extraction]:
-        """What the language model read from the same texts before, by node: paid for once."""
+        """Return stored LLM extractions of the same texts, by node."""
         if self._enrichment is None:
             return {}
         shas = {node.node_id: text_sha(node.get_content(MetadataMode.NONE)) for node in nodes}
         known = self._enrichment.known(shas.values())
         return {node_id: known[sha] for node_id, sha in shas.items() if sha in known}
 
-    def _extract(self, nodes: Sequence[BaseNode], work: Work, progress: Progress) -> Done:
-        if self._enrichment is not None and not self._enrichment.reads_beside:
+    def _extract(self, nodes: Sequence[BaseNode], work: RunStats, progress: Progress) -> Done:
+        if self._enrichment is not None and not self._enrichment.keeps_rule_based:
             return Done(nodes=list(nodes))  # the model reads them when they are stored
         progress("extract", work.chunks, work.chunks + len(nodes))
         with _timed(work, "extract"):
@@ -335,13 +335,13 @@ class Indexer:
             return again
         return fault
 
-    def _fail(self, source: SourceText, fault: Fault, work: Work) -> None:
+    def _fail(self, source: SourceText, fault: Fault, work: RunStats) -> None:
         fault.log(source.id)
         reason = f"cannot be stored: {fault.reason}"
         work.failed.append(SourceFailure(source=source.id, reason=reason))
 
     def _commit(self, prepared: Prepared) -> None:
-        """One document, whole or not at all; what it was before goes in the same transaction."""
+        """Commit one document atomically, replacing its previous version."""
         windows = [w for node in prepared.nodes for w in prepared.windows.get(node.node_id, [])]
         with self._library.write() as connection, graph_errors():
             if self._library.holds(prepared.source.id):
@@ -354,7 +354,7 @@ class Indexer:
                 [
                     (node.node_id, title, f"{context}\n{node.get_content()}".lstrip("\n"))
                     for node in prepared.nodes
-                    for title, context in [before(node.metadata)]
+                    for title, context in [context_prefix(node.metadata)]
                 ]
             )
             faults = {**prepared.faults, KEYWORDS: plain}
@@ -368,7 +368,7 @@ class Indexer:
         unread = prepared.faults.get(EXTRACT, {})
         store.upsert_llama_nodes([node for node in prepared.nodes if node.node_id in unread])
         read = [node for node in prepared.nodes if node.node_id not in unread]
-        if enrichment is None or enrichment.reads_beside:
+        if enrichment is None or enrichment.keeps_rule_based:
             self._graph.insert_nodes(read)
             nothing = {chunk_id: Extraction() for chunk_id in unread}
             store.put_extractions(nothing, extractor=f"{FAILED}{self._graph.extractor}")
@@ -393,7 +393,7 @@ def _pairs(count: int) -> str:
 
 
 @contextmanager
-def _timed(work: Work, stage: str) -> Iterator[None]:
+def _timed(work: RunStats, stage: str) -> Iterator[None]:
     begin = time.perf_counter()
     try:
         yield

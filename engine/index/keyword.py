@@ -35,7 +35,7 @@ from .door import (
     read_chunks,
 )
 from .library import Library
-from .name_scores import Scores, inverse_frequency, name_scores, shortest
+from .name_scores import Scores, alias_bm25_scores, drop_supersets, name_idf
 from .tables import keywords
 
 K1, B = 1.2, 0.75
@@ -118,7 +118,7 @@ class KeywordRetriever(BM25Retriever):
 
     @property
     def readable(self) -> NDArray[np.float32]:
-        """How much of each row the embedding model can read, 0–1, `(n,)`."""
+        """Return the readable share of each row for the encoder, 0–1, `(n,)`."""
         return self._current().readable
 
     def field_scores(
@@ -133,12 +133,12 @@ class KeywordRetriever(BM25Retriever):
         built = self._current()
         things = names.things if names else ()
         wanted = self._tokens(_without(question, [span for each in things for span in each.spans]))
-        forms = [[self._tokens(key) for key in shortest(each.keys)] for each in things]
+        forms = [[self._tokens(key) for key in drop_supersets(each.keys)] for each in things]
         seen = _mask(counted, len(built.chunk_ids))
         return {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
 
     def passage_count(self, counted: Rows = None) -> int:
-        """How many chunks there are, or rows are counted."""
+        """Return the number of chunks, or of counted rows."""
         return len(self.chunk_ids) if counted is None else counted.size
 
     def document_frequency(self, counted: Rows = None) -> Callable[[str], int]:
@@ -154,7 +154,7 @@ class KeywordRetriever(BM25Retriever):
         """
         count = self.passage_count(counted)
         frequency = self.document_frequency(counted)
-        return cache(lambda token: inverse_frequency(frequency(token), count))
+        return cache(lambda token: name_idf(frequency(token), count))
 
     def forget_files(self) -> None:
         """Delete the kept arrays: they hold words of texts that may have been removed."""
@@ -196,7 +196,7 @@ class KeywordRetriever(BM25Retriever):
             return {"title": _indexed(titles), "body": _indexed(bodies)}
 
         filled = {"title": any(row[1] for row in rows), "body": any(row[2] for row in rows)}
-        fields = derived.opened(
+        fields = derived.load_artifact(
             self._library.path / "derived" / f"{KIND}-{digest.hexdigest()[:32]}",
             write=lambda folder: _save(fresh(), folder),
             load=lambda folder: {
@@ -226,7 +226,7 @@ class KeywordRetriever(BM25Retriever):
 
 
 def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The question with a line break for each span: no pair of characters goes across it."""
+    """Replace spans by line breaks, so that no character pair crosses them."""
     kept, place = [], 0
     for start, end in sorted(spans):
         kept.append(question[place:start])
@@ -235,7 +235,7 @@ def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _mask(counted: Rows, count: int) -> NDArray[np.bool_]:
-    """Which of `count` rows are counted: all where nothing is said."""
+    """Return the mask of counted rows out of `count`; all by default."""
     if counted is None:
         return np.ones(count, dtype=np.bool_)
     mask = np.zeros(count, dtype=np.bool_)
@@ -249,18 +249,18 @@ def _field_scores(
     forms: Sequence[list[list[str]]],
     seen: NDArray[np.bool_],
 ) -> Scores:
-    """The scores of the words wanted, and of things by the tokens of all their names."""
+    """Score query words, and entities by the tokens of all their names."""
     scores = _scores(field, wanted, seen)
     if field is not None:
         for some in forms:
-            scores = scores + name_scores(
+            scores = scores + alias_bm25_scores(
                 some, partial(_postings, field), count=seen.size, seen=seen
             )
     return scores
 
 
 def _postings(field: bm25s.BM25, token: str) -> tuple[NDArray[np.integer], Scores]:
-    """The rows that hold a token, and its score in each."""
+    """Return the rows of a token and its score in each."""
     number = field.vocab_dict.get(token)
     first, last = (0, 0) if number is None else field.scores["indptr"][number : number + 2]
     return field.scores["indices"][first:last], field.scores["data"][first:last]
@@ -284,13 +284,13 @@ def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], seen: NDArray[np.bo
         rows, given = _postings(field, token)
         held = int(np.count_nonzero(seen[rows]))
         if held:
-            here = inverse_frequency(held, int(np.count_nonzero(seen)))
-            scores[rows] += given * np.float32(here / inverse_frequency(rows.size, seen.size))
+            here = name_idf(held, int(np.count_nonzero(seen)))
+            scores[rows] += given * np.float32(here / name_idf(rows.size, seen.size))
     return scores
 
 
 def _indexed(texts: Sequence[str]) -> bm25s.BM25 | None:
-    """BM25 of texts of tokens with spaces between; None where there is no token at all."""
+    """Build BM25 over space-separated tokens; None without any token."""
     documents = [text.split() for text in texts]
     if not any(documents):
         return None

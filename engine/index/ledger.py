@@ -1,8 +1,8 @@
-"""The library's book of what language models cost, and of what they answered to questions.
+"""Usage log: LLM cost of a library, and cached LLM replies.
 
 A row is written after each call, in its own transaction and never in the caller's: a call is paid
 for whatever becomes of the caller. Where the database is busy for long, rows wait in memory for the
-next call or for `close`; only a killed process loses those. Knows nothing of models or prices.
+next call or for `close`; only a killed process loses those.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class _Place(NamedTuple):
     model: str
 
 
-class Ledger:
-    """Of one library, in one currency. Safe to share by threads; to be closed at the end."""
+class UsageLog:
+    """Usage log of one library in one currency; thread-safe, close at the end."""
 
     def __init__(self, library: Library, *, currency: str = "USD") -> None:
         self._library = library
@@ -60,12 +60,12 @@ class Ledger:
             self._flush()
 
     def spent_by_others(self, day: str) -> Usage:
-        """What calls of a day cost that were not booked here: before, or by another process."""
+        """Return the day's cost booked elsewhere: earlier, or by another process."""
         with self._lock, self._library.read() as connection:
             return _sums(connection, day).since(self._written.get(day, Usage()))
 
     def rows(self) -> list[StageUsage]:
-        """What was booked, by day, stage and model, in that order."""
+        """Return usage by day, stage and model, in that order."""
         with self._lock:
             self._flush()
         with self._library.read() as connection:
@@ -92,12 +92,12 @@ class Ledger:
     # --- what was answered ------------------------------------------------------------------
 
     def generation(self) -> int:
-        """How often the library's facts changed: what was answered before belongs to one."""
+        """Return the library's generation; cached replies belong to one."""
         with self._library.read() as connection:
             return generation(connection)
 
-    def kept_reply(self, key: str) -> str | None:
-        """What was answered under this key, if the library is as it was then."""
+    def cached_reply(self, key: str) -> str | None:
+        """Return the cached reply of this key, if the library is unchanged."""
         with self._library.read() as connection:
             query = select(replies.c.text).where(
                 replies.c.key == key, replies.c.generation == generation(connection)
@@ -105,7 +105,7 @@ class Ledger:
             text: str | None = connection.execute(query).scalar()
         return text
 
-    def keep_reply(self, key: str, text: str, *, usage: Usage, asked_in: int) -> bool:
+    def cache_reply(self, key: str, text: str, *, usage: Usage, asked_in: int) -> bool:
         """Keep an answer; whether it was kept.
 
         It is not where the library has changed since the generation `asked_in`, nor while somebody

@@ -2,7 +2,6 @@
 
 Documents, chunks, vectors, keyword tokens and the graph's tables stand in one SQLite file, so that
 a document comes, changes and goes in one transaction. Everything in `derived/` can be thrown away.
-Knows nothing of files outside the library, models or questions.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from .door import (
 )
 from .integrity import damage
 from .migrations import SCHEMA, migrate, schema_version, stamp
-from .seen import look_at
+from .seen import stat_signature
 from .tables import documents, keywords, metadata_text, metadata_values, vectors
 
 DATABASE_NAME = "library.db"
@@ -68,7 +67,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowVector:
-    """One vector of a chunk: its window's number, and the hash of the text it was made from."""
+    """Vector of a chunk: its window number and the hash of the embedded text."""
 
     chunk_id: str
     window: int
@@ -77,8 +76,9 @@ class WindowVector:
 
 
 class Library:
-    """An open library. On a disk that cannot be written it is read as it lies there: questions
-    work, and what writes is refused (`is_read_only`).
+    """Open library.
+
+    On a read-only disk queries work and writes are refused (`is_read_only`).
 
     Args:
         path: the library's folder.
@@ -121,19 +121,21 @@ class Library:
         if held or tables:
             raise refusals.other_database(self.path / DATABASE_NAME)
         if not create:
-            raise refusals.none_there(self.path)
+            raise refusals.library_not_found(self.path)
         with self.write() as connection:
             metadata.create_all(connection)
             if schema_version(connection) == 0:
                 stamp(connection)
 
     def _look_for_damage(self) -> None:
-        """Refuse a damaged database; where the file looks as it did when it was sound, in no time.
+        """Refuse a damaged database.
+
+        Where the file looks as it did when it was sound, in no time.
 
         Raises:
             LibraryUnusable: it is damaged.
         """
-        look = look_at(self._file)
+        look = stat_signature(self._file)
         if checked.is_noted(self.path, look):
             return
         with self.read() as connection:
@@ -149,7 +151,7 @@ class Library:
 
     @contextmanager
     def writer(self, *, timeout_seconds: float | None = None) -> Iterator[None]:
-        """Hold the writer's lock over a whole run; the system drops it when the process dies.
+        """Hold the writer lock for a whole run; the system releases it if the process dies.
 
         Waits for another writer as long as the library was opened for, or `timeout_seconds`.
         """
@@ -166,7 +168,7 @@ class Library:
             if self._lock.lock_counter == 1:
                 self._look_for_damage()
             yield
-            checked.note(self.path, look_at(self._file))
+            checked.note(self.path, stat_signature(self._file))
         finally:
             self._lock.release()
 
@@ -181,7 +183,7 @@ class Library:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A consistent view."""
+        """Open a consistent read transaction."""
         with self._errors_mapped(), self.database.read() as connection:
             yield connection
 
@@ -204,7 +206,7 @@ class Library:
 
     def _forget_soundness(self) -> None:
         self._has_written = False  # it is not noted as sound when it is closed, either
-        checked.forget(self.path, look_at(self._file))
+        checked.forget(self.path, stat_signature(self._file))
 
     def _damage_behind(self) -> str:
         try:
@@ -217,13 +219,13 @@ class Library:
         """Close the database."""
         self.database.close()
         if self._has_written:
-            checked.note(self.path, look_at(self._file))
+            checked.note(self.path, stat_signature(self._file))
             self._has_written = False
 
     # --- documents --------------------------------------------------------------------------
 
     def put_document(self, source: SourceText, *, recipe: str) -> None:
-        """Store a document's text and what is known of it; chunks come through the indexes."""
+        """Store a document's text and metadata; its chunks come through the indexes."""
         with self.write() as connection:
             connection.execute(delete(documents).where(documents.c.id == source.id))
             connection.execute(
@@ -244,8 +246,8 @@ class Library:
                 )
             )
 
-    def restamp(self, source_sha256: Mapping[str, str]) -> None:
-        """Note, by document id, that its source has other bytes now but says the same of it."""
+    def update_fingerprints(self, source_sha256: Mapping[str, str]) -> None:
+        """Update source hashes by document id, where the content is unchanged."""
         with self.write() as connection:
             for document_id, sha256 in sorted(source_sha256.items()):
                 connection.execute(
@@ -263,8 +265,11 @@ class Library:
                 )
 
     def document_metadata(self, connection: Connection) -> dict[str, Mapping[str, object]]:
-        """By document id, everything a filter may ask for: what the source says of itself, what
-        its owner gave (which counts more), and `document_id`, `title`, `type`, `namespace`."""
+        """Return filterable metadata by document id.
+
+        Those of the source, overridden by the user's, and `document_id`, `title`, `type`,
+        `namespace`.
+        """
         columns = ("id", "title", "type", "namespace", "metadata", "given")
         rows = connection.execute(select(*(documents.c[name] for name in columns)))
         return {
@@ -293,13 +298,13 @@ class Library:
         return {values["id"]: DocumentRow(**values) for values in known}
 
     def holds(self, document_id: str) -> bool:
-        """Whether there is a document of this id."""
+        """Check whether a document of this id exists."""
         query = select(documents.c.id).where(documents.c.id == document_id)
         with self.read() as connection:
             return connection.execute(query).first() is not None
 
     def document_text(self, document_id: str) -> str:
-        """The stored text that offsets refer to.
+        """Return the stored text that offsets refer to.
 
         Raises:
             LibraryNotFound: no such document.
@@ -312,7 +317,7 @@ class Library:
         return text
 
     def page_starts(self, document_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """Where the pages of these documents begin, by id; those without pages are left out."""
+        """Return page starts by document id; documents without pages are omitted."""
         found: dict[str, tuple[int, ...]] = {}
         with self.read() as connection:
             for batch in batches(document_ids):
@@ -322,8 +327,10 @@ class Library:
         return {name: starts for name, starts in found.items() if starts}
 
     def dates(self, document_ids: Iterable[str]) -> dict[str, str]:
-        """The dates of these documents, by id; what their owner gave counts more than what they
-        say of themselves, and those without a date are left out."""
+        """Return dates by document id, the user's before the source's.
+
+        Undated ones are omitted.
+        """
         found: dict[str, str] = {}
         columns = (documents.c.id, documents.c.metadata, documents.c.given)
         with self.read() as connection:
@@ -336,7 +343,7 @@ class Library:
         return found
 
     def text_at(self, document_id: str, start: int, end: int) -> str:
-        """The document's characters `[start, end)`; empty where there is no such document."""
+        """Return the document's characters `[start, end)`; empty if absent."""
         query = select(func.substr(documents.c.text, start + 1, end - start))
         with self.read() as connection:
             return connection.execute(query.where(documents.c.id == document_id)).scalar() or ""
@@ -396,7 +403,7 @@ class Library:
         return found
 
     def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
-        """Tokens of title and of the whole, and how readable it is to the encoder, by chunk id."""
+        """Store the tokens of title and text, and the readable share, by chunk id."""
         with self.write() as connection:
             for batch in batches(values):
                 connection.execute(delete(keywords).where(keywords.c.chunk_id.in_(batch)))
@@ -418,12 +425,12 @@ class Library:
             }
 
     def size_bytes(self) -> int:
-        """What the library takes on disk, derived files included."""
+        """Return the size on disk, derived files included."""
         return disk.size_within(self.path)
 
 
 def vector_stamp(connection: Connection) -> str:
-    """Changes whenever vectors or the chunks that they belong to do."""
+    """Return a stamp that changes with vectors and their chunks."""
     return f"{generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
 
 
@@ -433,7 +440,7 @@ def _count_vector_change(connection: Connection) -> None:
 
 
 def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:
-    """The vector at length 1; left as it is where it is already, and where it is zero.
+    """Normalise to length 1; unit and zero vectors stay as they are.
 
     What was stored once comes out again bit for bit.
     """

@@ -1,4 +1,4 @@
-"""How a library of an older schema becomes one of today's: SQL by the version it starts from.
+"""Schema migrations: SQL by starting version.
 
 What was added stands empty until the documents are added again; nothing is lost.
 """
@@ -43,7 +43,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
 
 
 def schema_version(connection: Connection) -> int:
-    """The schema that the database says it has; 0 for a new one."""
+    """Return the schema version of the database; 0 if new."""
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
@@ -53,7 +53,7 @@ def stamp(connection: Connection) -> None:
 
 
 def migrate(connection: Connection) -> None:
-    """Bring an older schema up to today's, step by step, within the caller's transaction."""
+    """Migrate to the present schema, step by step, in the caller's transaction."""
     for version in range(schema_version(connection), SCHEMA):
         for statement in _STEPS[version]:
             connection.exec_driver_sql(statement)

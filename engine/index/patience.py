@@ -1,4 +1,4 @@
-"""How long a run goes on asking a language model that refuses, or that nobody answers for."""
+"""Circuit breaker for LLM calls of a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..errors import BudgetExceeded, ModelError, ModelUnavailable
 
 Item = TypeVar("Item")
 
-OUTAGE = 3
-"""After so many calls in a row to which nobody answered no further one is tried in this run."""
+FAILURE_THRESHOLD = 3
+"""Consecutive unanswered calls that open the circuit."""
 
 
-class Patience:
+class CircuitBreaker:
     """Of one run, shared by its threads: over with the budget, or in an outage.
 
     `over` says why no further call is made, once that is so; `heard` that the model has answered.
@@ -24,8 +24,8 @@ class Patience:
         self.heard = False
         self._unanswered = 0
 
-    def while_it_lasts(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, as long as asking goes on."""
+    def guard(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items while the circuit is closed."""
         for item in items:
             if self.over:
                 return
@@ -37,10 +37,10 @@ class Patience:
         self._unanswered = 0
 
     def failed(self, error: ModelError) -> None:
-        """A call came to nothing."""
+        """Record a failed call."""
         if isinstance(error, ModelUnavailable):
             self._unanswered += 1
         elif not isinstance(error, BudgetExceeded):
             self._unanswered = 0
-        if isinstance(error, BudgetExceeded) or self._unanswered >= OUTAGE:
+        if isinstance(error, BudgetExceeded) or self._unanswered >= FAILURE_THRESHOLD:
             self.over = str(error)

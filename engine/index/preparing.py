@@ -61,7 +61,10 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a stage gave for a batch: the result, how much was really done, and faults by chunk."""
+    """What a stage gave for a batch.
+
+    The result, how much was really done, and faults by chunk.
+    """
 
     windows: dict[str, list[BaseNode]] = field(default_factory=dict)
     nodes: list[BaseNode] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A vector store made equal to the library: what it lacks is added, what it has too much removed.
+"""Reconciliation of an external vector store with the library.
 
 A point's id is a hash of the chunk, the window, the embedded text and the model, so a set of ids
 says all: a changed vector is another point. Vectors come from the library, so nothing is embedded
@@ -25,8 +25,8 @@ from .tables import documents, vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconciled:
-    """How many points a reconciliation added and removed."""
+class SyncResult:
+    """Numbers of points added and removed by a reconciliation."""
 
     added: int = 0
     removed: int = 0
@@ -34,18 +34,18 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Where a point's vector stands in the library."""
+    """Location of a point's vector in the library."""
 
     chunk_id: str
     number: int
 
 
 def point_id(chunk_id: str, number: int, *, input_sha: str, model: str) -> str:
-    """The id of window `number` of a chunk: a UUID, the only text that Qdrant takes."""
+    """Return the UUID of window `number` of a chunk; Qdrant accepts no other text."""
     return str(uuid.UUID(digest("\x1f".join([f"{chunk_id}#{number}", input_sha, model]))[:32]))
 
 
-def wanted_points(connection: Connection, *, model: str) -> dict[str, Window]:
+def expected_points(connection: Connection, *, model: str) -> dict[str, Window]:
     """Every vector of the model that the library holds, by point id, sorted."""
     columns = (vectors.c.chunk_id, vectors.c.window, vectors.c.input_sha)
     rows = connection.execute(select(*columns).where(vectors.c.model == model))
@@ -60,9 +60,9 @@ def wanted_points(connection: Connection, *, model: str) -> dict[str, Window]:
 
 def reconcile(
     store: OpenStore, connection: Connection, *, model: str, full: bool = False
-) -> Reconciled:
-    """Make the store hold exactly the library's vectors; with `full`, write every one anew."""
-    wanted = wanted_points(connection, model=model)
+) -> SyncResult:
+    """Make the store hold exactly the library's vectors; with `full`, rewrite every one."""
+    wanted = expected_points(connection, model=model)
     held = Counter(store.ids())
     ghosts = sorted(name for name, times in held.items() if full or times > 1 or name not in wanted)
     for start in range(0, len(ghosts), BATCH):
@@ -72,7 +72,7 @@ def reconcile(
     for start in range(0, len(missing), BATCH):
         some = {name: wanted[name] for name in missing[start : start + BATCH]}
         store.put(_nodes(connection, some, model=model))
-    return Reconciled(added=len(missing), removed=sum(held[name] for name in ghosts))
+    return SyncResult(added=len(missing), removed=sum(held[name] for name in ghosts))
 
 
 def _nodes(connection: Connection, points: Mapping[str, Window], *, model: str) -> list[TextNode]:
@@ -102,7 +102,7 @@ def _nodes(connection: Connection, points: Mapping[str, Window], *, model: str) 
 def _node(
     name: str, chunk_id: str, document_id: str, *, namespace: str, vector: list[float]
 ) -> TextNode:
-    """A point. Its text stays in the library: what is removed there must not live on elsewhere."""
+    """Build a point without text, so that deleted text leaves no copy."""
     node = TextNode(
         id_=name,
         text="",
@@ -120,17 +120,17 @@ def _node(
 
 
 def document_key(document_id: str) -> str:
-    """What points of a document are filtered by."""
+    """Return the filter key of a document's points."""
     return "d" + digest(document_id)[:24]
 
 
 def namespace_key(namespace: str) -> str:
-    """What points of a namespace are filtered by."""
+    """Return the filter key of a namespace's points."""
     return "n" + digest(namespace)[:24]
 
 
 def read_stamp(file: Path) -> dict[str, str]:
-    """What the store was last equal to; empty where that is not known."""
+    """Return the stamp of the store's last state; empty if unknown."""
     try:
         held = json.loads(file.read_text(encoding="utf8"))
     except (OSError, ValueError):

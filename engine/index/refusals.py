@@ -1,4 +1,4 @@
-"""Why a library cannot be opened, read or written, each in one line that says what to do.
+"""Messages for libraries that cannot be opened, read or written.
 
 Knows the messages of SQLite; opens nothing.
 """
@@ -14,38 +14,38 @@ _DAMAGE = ("not a database", "malformed", "decode to UTF-8", "unsupported file f
 _ANOTHER_FOLDER = "give an empty or a new folder with --library"
 
 
-def none_there(path: Path) -> LibraryNotFound:
+def library_not_found(path: Path) -> LibraryNotFound:
     """No library at this path."""
     return LibraryNotFound(f"no library at {str(path)!r}; `loregraph add <files>` makes one")
 
 
-def is_file(path: Path) -> LibraryUnusable:
-    """The path is a file."""
+def path_is_file(path: Path) -> LibraryUnusable:
+    """Return the error for a path that is a file."""
     return LibraryUnusable(f"{str(path)!r} is a file; a library is a folder")
 
 
-def other_files(path: Path) -> LibraryUnusable:
-    """The folder is in use for something else."""
+def folder_not_empty(path: Path) -> LibraryUnusable:
+    """Return the error for a folder with other content."""
     return LibraryUnusable(f"{str(path)!r} is a folder with other files in it; {_ANOTHER_FOLDER}")
 
 
-def not_made(path: Path, error: OSError) -> LibraryUnusable:
-    """The folder cannot be made."""
+def cannot_create(path: Path, error: OSError) -> LibraryUnusable:
+    """Return the error for a folder that cannot be created."""
     return LibraryUnusable(f"cannot make a library at {str(path)!r}: {error.strerror}")
 
 
 def not_listed(path: Path, error: OSError) -> LibraryUnusable:
-    """What the folder holds cannot be seen."""
+    """Return the error for a folder that cannot be listed."""
     return LibraryUnusable(f"cannot read the folder {str(path)!r}: {error.strerror}")
 
 
 def not_locked(path: Path, error: OSError) -> LibraryUnusable:
-    """The writer's lock cannot be had, for another reason than another writer."""
+    """Return the error for a lock that fails without another writer."""
     return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")
 
 
 def read_only(path: Path) -> LibraryUnusable:
-    """It was to be written, and lies where it can only be read."""
+    """Return the error for writing to a read-only library."""
     return LibraryUnusable(
         f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
         "where it can be written"
@@ -53,7 +53,7 @@ def read_only(path: Path) -> LibraryUnusable:
 
 
 def unfinished(path: Path) -> LibraryUnusable:
-    """It can only be read, and its last writer was killed before the database was put in order."""
+    """Return the error for a read-only library that needs recovery."""
     return LibraryUnusable(
         f"the library at {str(path)!r} is read-only, and whoever wrote it last did not finish: "
         "make its folder writable and ask it once, or copy it to where it can be written"
@@ -61,7 +61,7 @@ def unfinished(path: Path) -> LibraryUnusable:
 
 
 def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
-    """A later version of the product made it."""
+    """Return the error for a library of a later version."""
     return LibraryUnusable(
         f"the library at {str(path)!r} has schema {held}, this loregraph reads {known}: "
         "upgrade loregraph, or build a new library"
@@ -69,12 +69,12 @@ def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
 
 
 def other_database(database: Path) -> LibraryUnusable:
-    """A database of this name that is not ours."""
+    """Return the error for a foreign database of this name."""
     return LibraryUnusable(f"{str(database)!r} is a database of something else; {_ANOTHER_FOLDER}")
 
 
 def lost_database(database: Path) -> LibraryUnusable:
-    """A library that was in use, and whose database holds nothing any more."""
+    """Return the error for a library whose database lost its content."""
     return LibraryUnusable(
         f"{str(database)!r} is empty, though the library was in use: restore it from a copy, "
         "or remove the folder and add the documents again"
@@ -107,7 +107,7 @@ def _said(error: Exception) -> str:
 
 
 def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
-    """What the database said, as an error of ours."""
+    """Return the engine's error for a database failure."""
     path = database.parent
     text = _said(error)
     kept = "what was stored before is kept"

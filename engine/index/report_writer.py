@@ -1,8 +1,7 @@
 """Community reports by a language model, kept as they arrive.
 
 What is written already is never paid for again; what cannot be written stays extractive, and is
-tried again by the next run unless the model cannot write it. Knows nothing of prompts, or of how a
-call is paid for.
+tried again by the next run unless the model cannot write it.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import LibraryBusy, ModelError, ModelOutputError
-from ..progress import Progress, silent
+from ..progress import Progress, no_progress
 from .door import (
     Ask,
-    Material,
     Report,
-    ReportDesk,
+    ReportMaterial,
+    ReportQueue,
     WrittenReport,
     material,
     put_written,
@@ -28,8 +27,8 @@ from .door import (
     unwritten_among,
 )
 from .library import Library
-from .patience import Patience
-from .side_by_side import side_by_side
+from .patience import CircuitBreaker
+from .side_by_side import parallel_map
 from .unanswered import Unanswered, is_final
 
 STAGE = "reports"
@@ -38,15 +37,15 @@ STAGE = "reports"
 _LOGGER = logging.getLogger("loregraph")
 
 REPORT_TOKENS = 900
-"""How much is shown of one community."""
+"""Maximum tokens shown of one community."""
 
 CALL_TOKENS = 3_600
 CALL_REPORTS = 6
-"""How much is shown in one call, of how many communities."""
+"""Maximum tokens shown in one call, over communities."""
 
 
 @dataclass(slots=True)
-class Written:
+class ReportRun:
     """How many reports were written, and why others were not, by community id.
 
     `failed` are those that the next run tries again, `given_up` those that it does not.
@@ -59,7 +58,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
-    materials: Sequence[Material]
+    materials: Sequence[ReportMaterial]
     found: dict[str, WrittenReport]
     unusable: dict[str, str]
     error: ModelError | None = None
@@ -100,25 +99,27 @@ class ReportWriter:
         self._workers = workers
         self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
-    def planned(self) -> list[list[Material]]:
-        """What would be shown in each call if all reports were written now."""
+    def planned(self) -> list[list[ReportMaterial]]:
+        """Return the material of each call if all reports were written now."""
         desk = self._desk()
         return [pack for level in self._to_write(desk) for pack in self._packs(desk, level)]
 
-    def write(self, community_ids: Collection[str] | None = None, *, progress: Progress) -> Written:
+    def write(
+        self, community_ids: Collection[str] | None = None, *, progress: Progress
+    ) -> ReportRun:
         """Write what is not written of all communities or of these, finest level first.
 
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
-        done, desk = Written(), self._desk()
+        done, desk = ReportRun(), self._desk()
         levels = self._to_write(desk, community_ids)
         total = sum(map(len, levels))
-        patience, asked = Patience(), set[str]()
+        patience, asked = CircuitBreaker(), set[str]()
         calls = _Calls(self._ask, patience=patience, unusable=self._unusable)
         errors: dict[str, ModelError] = {}
         for level in levels:
-            taken = patience.while_it_lasts(self._packs(desk, level))
-            for result in side_by_side(taken, calls.write, workers=self._workers):
+            taken = patience.guard(self._packs(desk, level))
+            for result in parallel_map(taken, calls.write, workers=self._workers):
                 asked.update(one.basis.community.id for one in result.materials)
                 self._keep(desk, result, done)
                 if result.error is not None:
@@ -130,7 +131,7 @@ class ReportWriter:
         return done
 
     def _to_write(
-        self, desk: ReportDesk, community_ids: Collection[str] | None = None
+        self, desk: ReportQueue, community_ids: Collection[str] | None = None
     ) -> list[list[str]]:
         """What is not written, by level, without what the model cannot write."""
         closed = self._unanswered.reasons()
@@ -138,7 +139,7 @@ class ReportWriter:
         return [[key for key in level if desk.fingerprint(key) not in closed] for level in levels]
 
     def _give_up(
-        self, desk: ReportDesk, done: Written, errors: Mapping[str, ModelError], *, heard: bool
+        self, desk: ReportQueue, done: ReportRun, errors: Mapping[str, ModelError], *, heard: bool
     ) -> None:
         """Do not ask again for what would fail again."""
         final = {
@@ -154,7 +155,7 @@ class ReportWriter:
         self._unanswered.keep(by_print, asked=missing)
 
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
-        """The reports of these communities, written first where they are not; by community.
+        """Return the reports of these communities, written first where missing.
 
         What cannot be written, or not while somebody else writes to the library, is extractive.
         """
@@ -162,7 +163,7 @@ class ReportWriter:
             missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
         if missing:
             try:
-                written = self.write(missing, progress=silent)
+                written = self.write(missing, progress=no_progress)
                 reasons = [*written.failed.values(), *written.given_up.values()]
                 for reason, count in Counter(reasons).items():
                     _LOGGER.warning("%d reports stay extractive: %s", count, reason)
@@ -172,13 +173,15 @@ class ReportWriter:
         with self._library.read() as connection:
             return {r.community_id: r for r in read_reports(connection) if r.community_id in wanted}
 
-    def _desk(self) -> ReportDesk:
+    def _desk(self) -> ReportQueue:
         with self._library.read() as connection:
-            return ReportDesk(connection, min_entities=self._min_entities)
+            return ReportQueue(connection, min_entities=self._min_entities)
 
-    def _packs(self, desk: ReportDesk, community_ids: Sequence[str]) -> Iterator[list[Material]]:
+    def _packs(
+        self, desk: ReportQueue, community_ids: Sequence[str]
+    ) -> Iterator[list[ReportMaterial]]:
         """Communities in order, several a call; numbers run through a pack."""
-        pack: list[Material] = []
+        pack: list[ReportMaterial] = []
         size = first = 0
         for key in community_ids:
             shown = self._material(desk, key, first)
@@ -192,7 +195,7 @@ class ReportWriter:
         if pack:
             yield pack
 
-    def _material(self, desk: ReportDesk, community_id: str, before: int) -> Material:
+    def _material(self, desk: ReportQueue, community_id: str, before: int) -> ReportMaterial:
         return material(
             desk.basis(community_id),
             budget_tokens=REPORT_TOKENS,
@@ -200,7 +203,7 @@ class ReportWriter:
             first=before + 1,
         )
 
-    def _keep(self, desk: ReportDesk, result: _Result, done: Written) -> None:
+    def _keep(self, desk: ReportQueue, result: _Result, done: ReportRun) -> None:
         by_print = {desk.fingerprint(key): report for key, report in result.found.items()}
         with self._library.write() as connection:
             kept = frozenset(put_written(connection, by_print, model=self._model))
@@ -226,13 +229,13 @@ class ReportWriter:
 class _Calls:
     """The calls of one run."""
 
-    def __init__(self, ask: Ask, *, patience: Patience, unusable: Callable[[], None]) -> None:
+    def __init__(self, ask: Ask, *, patience: CircuitBreaker, unusable: Callable[[], None]) -> None:
         self._ask = ask
         self._patience = patience
         self._unusable = unusable
 
-    def write(self, materials: Sequence[Material]) -> _Result:
-        """What the model writes of these communities; those that fail are unusable, with why."""
+    def write(self, materials: Sequence[ReportMaterial]) -> _Result:
+        """Write reports of these communities; failed ones are unusable, with reasons."""
         first = self._asked(materials)
         refused = first.error is not None and not isinstance(first.error, ModelOutputError)
         if not first.unusable or refused:
@@ -243,7 +246,7 @@ class _Calls:
         found = first.found | second.found
         return replace(second, materials=materials, found=found)
 
-    def _asked(self, materials: Sequence[Material]) -> _Result:
+    def _asked(self, materials: Sequence[ReportMaterial]) -> _Result:
         try:
             reply = self._ask(report_prompt(materials))
         except ModelError as error:

@@ -1,8 +1,10 @@
-"""A language model's second look at a graph: doubtful pairs of names, descriptions that are long.
+"""A language model's second look at a graph.
+
+Doubtful pairs of names, descriptions that are long.
 
 What it says is kept as it arrives, and what is derived is then to be derived anew. What it does not
 answer in a usable way is asked once more, and then not again; what could not be asked is asked by
-the next run. Knows nothing of prompts' wording, or of how a call is paid for.
+the next run.
 """
 
 from __future__ import annotations
@@ -18,27 +20,27 @@ from ..progress import Progress
 from .door import (
     Ask,
     Described,
-    Judged,
-    NameQuestion,
+    PairQuestion,
+    PairVerdicts,
     Prompt,
     Summaries,
+    batch_questions,
     generation,
     judge,
     judge_prompt,
-    keep_judgements,
-    packed,
     packed_things,
-    pending_questions,
-    pending_things,
-    put_digests,
+    pending_descriptions,
     read_state,
+    save_summaries,
+    save_verdicts,
     summarise_descriptions,
     summary_prompt,
+    uncertain_pairs,
     write_state,
 )
 from .library import Library
-from .patience import Patience
-from .side_by_side import side_by_side
+from .patience import CircuitBreaker
+from .side_by_side import parallel_map
 from .unanswered import JUDGED, Unanswered, is_final
 
 NAMES, SUMMARIES = "names", "summaries"
@@ -51,7 +53,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class Looked:
+class RefineResult:
     """How many pairs were joined or descriptions summarised, and of how many more not, with why.
 
     `failed` is what the next run asks again, `given_up` what it does not.
@@ -62,7 +64,7 @@ class Looked:
     given_up: Counter[str] = field(default_factory=Counter)
 
 
-class SecondLook:
+class EntityRefiner:
     """Asks about a library's names and descriptions.
 
     Args:
@@ -103,43 +105,50 @@ class SecondLook:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of names a run may ask about."""
+        """Maximum name pairs judged in a run."""
         return self._pairs
 
     def planned(self, library: Library) -> dict[str, list[tuple[Prompt, int]]]:
-        """By stage what would be asked of this library now, each call with its number of things."""
+        """Return by stage the calls this library would need now, with items of each."""
         with library.read() as connection:
-            questions = pending_questions(connection, limit=self._pairs) if self._pairs else []
-            things = pending_things(connection) if self._summarise else []
+            questions = uncertain_pairs(connection, limit=self._pairs) if self._pairs else []
+            things = pending_descriptions(connection) if self._summarise else []
         questions, things = self._open_questions(questions), self._open_things(things)
         return {
-            NAMES: [(judge_prompt(some), len(some)) for some in packed(questions)],
+            NAMES: [(judge_prompt(some), len(some)) for some in batch_questions(questions)],
             SUMMARIES: [(summary_prompt(some), len(some)) for some in packed_things(things)],
         }
 
-    def judge_names(self, *, progress: Progress) -> Looked:
+    def judge_names(self, *, progress: Progress) -> RefineResult:
         """Ask about the pairs in doubt that nobody judged, the most alike first.
 
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
         with self._library.read() as connection:
             if not self._pairs or read_state(connection, JUDGED) == str(generation(connection)):
-                return Looked()
+                return RefineResult()
             limit = self._pairs + len(self._unjudged.reasons())
-            found = pending_questions(connection, limit=limit)
+            found = uncertain_pairs(connection, limit=limit)
         questions = self._open_questions(found)[: self._pairs]
 
-        def ask(some: Sequence[NameQuestion]) -> Judged:
+        def ask(some: Sequence[PairQuestion]) -> PairVerdicts:
             return judge(some, self._ask_names, model=self._model)
 
-        def keep(asked: Sequence[NameQuestion], answer: Judged) -> tuple[int, Mapping[str, str]]:
+        def keep(
+            asked: Sequence[PairQuestion], answer: PairVerdicts
+        ) -> tuple[int, Mapping[str, str]]:
             keys = {question.keys: _question_key(question) for question in asked}
             with self._library.write() as connection:
-                same = keep_judgements(connection, answer.judgements)
+                same = save_verdicts(connection, answer.judgements)
             return same, {keys[pair]: reason for pair, reason in answer.unusable.items()}
 
         work = _Work(
-            stage=NAMES, key=_question_key, packed=packed, ask=ask, keep=keep, patience=Patience()
+            stage=NAMES,
+            key=_question_key,
+            packed=batch_questions,
+            ask=ask,
+            keep=keep,
+            patience=CircuitBreaker(),
         )
         told = _Told("judge names", len(questions), progress)
         looked, final = self._asked(questions, work, told=told)
@@ -149,19 +158,19 @@ class SecondLook:
                 write_state(connection, JUDGED, str(generation(connection)))
         return looked
 
-    def summarise(self, *, progress: Progress) -> Looked:
+    def summarise(self, *, progress: Progress) -> RefineResult:
         """Ask for the descriptions of things of which more is said than fits.
 
         Errors as in `judge_names`. Where somebody changes the documents meanwhile, what was
         summarised of them is dropped, and the run ends.
         """
         if not self._summarise:
-            return Looked()
+            return RefineResult()
         with self._library.read() as connection:
             asked_in = generation(connection)
-            found = pending_things(connection)
+            found = pending_descriptions(connection)
         things = self._open_things(found)
-        patience = Patience()
+        patience = CircuitBreaker()
 
         def ask(some: Sequence[Described]) -> Summaries:
             return summarise_descriptions(some, self._ask_summaries)
@@ -173,7 +182,7 @@ class SecondLook:
                 if generation(connection) != asked_in:
                     patience.over = CHANGED
                     return 0, dict.fromkeys(keys.values(), CHANGED)
-                put_digests(connection, asked, answer.texts, model=self._model)
+                save_summaries(connection, asked, answer.texts, model=self._model)
                 asked_in = generation(connection)
             return len(answer.texts), {keys[id_]: why for id_, why in answer.unusable.items()}
 
@@ -190,7 +199,7 @@ class SecondLook:
         self._unsummarised.keep(final, asked={_thing_key(thing) for thing in found})
         return looked
 
-    def _open_questions(self, questions: Sequence[NameQuestion]) -> list[NameQuestion]:
+    def _open_questions(self, questions: Sequence[PairQuestion]) -> list[PairQuestion]:
         closed = self._unjudged.reasons()
         return [one for one in questions if not closed or _question_key(one) not in closed]
 
@@ -200,13 +209,13 @@ class SecondLook:
 
     def _asked(
         self, things: Sequence[Thing], work: _Work[Thing, Answer], *, told: _Told
-    ) -> tuple[Looked, dict[str, str]]:
+    ) -> tuple[RefineResult, dict[str, str]]:
         """Keep each answer as it comes; by key why the model is not asked about others again."""
-        looked, failed, refused = Looked(), dict[str, str](), dict[str, ModelError]()
+        looked, failed, refused = RefineResult(), dict[str, str](), dict[str, ModelError]()
 
         def ask_about(some: Sequence[Thing]) -> None:
-            taken = work.patience.while_it_lasts(work.packed(some))
-            for asked, answer in side_by_side(taken, work.answer_to, workers=self._workers):
+            taken = work.patience.guard(work.packed(some))
+            for asked, answer in parallel_map(taken, work.answer_to, workers=self._workers):
                 keys = [work.key(one) for one in asked]
                 if isinstance(answer, ModelError):
                     failed.update(dict.fromkeys(keys, str(answer)))
@@ -249,7 +258,7 @@ class _Work(Generic[Thing, Answer]):
     packed: Callable[[Sequence[Thing]], Iterable[Sequence[Thing]]]
     ask: Callable[[Sequence[Thing]], Answer]
     keep: Callable[[Sequence[Thing], Answer], tuple[int, Mapping[str, str]]]
-    patience: Patience
+    patience: CircuitBreaker
 
     def answer_to(self, pack: Sequence[Thing]) -> tuple[Sequence[Thing], Answer | ModelError]:
         """What the model says, or why it does not."""
@@ -262,7 +271,7 @@ class _Work(Generic[Thing, Answer]):
         return pack, answer
 
 
-def _question_key(question: NameQuestion) -> str:
+def _question_key(question: PairQuestion) -> str:
     return _digest(judge_prompt([question]))
 
 
@@ -278,7 +287,7 @@ def _digest(prompt: Prompt) -> str:
 
 @dataclass(slots=True)
 class _Told:
-    """How far a stage is, and whom that is told."""
+    """Progress of a stage."""
 
     stage: str
     total: int
@@ -286,6 +295,6 @@ class _Told:
     done: int = 0
 
     def more(self, count: int) -> None:
-        """So many more are done."""
+        """Advance the progress."""
         self.done += count
         self.progress(self.stage, self.done, self.total)

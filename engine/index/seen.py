@@ -1,4 +1,4 @@
-"""What files and addresses looked like when they were last read: hints that spare a second look.
+"""File state cache: stat and ETag hints that avoid re-reading sources.
 
 A file whose size and times are as they were is taken to hold the same bytes; an address gives back
 the marks (ETag, Last-Modified) with which its server says "not modified". Kept in one file in
@@ -17,14 +17,16 @@ from typing import Any
 
 FILE_NAME = "seen.json"
 _RACY_NANOSECONDS = 2_000_000_000
-"""A file that was changed this shortly before it was read may be changed again within one tick of
-its file system's clock, unseen: it is not remembered."""
+"""Files modified this shortly before reading are not cached.
+
+A later write within one clock tick would go unseen.
+"""
 
 Look = tuple[int, int, int, int]
 """Size, time of change of content and of the entry (ns), and inode number."""
 
 
-class Seen:
+class FileStateCache:
     """Hints of one library; nothing is written before `save`."""
 
     def __init__(self, library: Path) -> None:
@@ -35,7 +37,7 @@ class Seen:
         self._load()
 
     def sha256_of(self, source: str, look: Look | None) -> str | None:
-        """The hash of a file that looks as it did; None where it must be read."""
+        """Return the hash of an unchanged file; None if it must be read."""
         held = self._files.get(source)
         if look is None or held is None or held[:-1] != list(look):
             return None
@@ -63,7 +65,7 @@ class Seen:
             self._changed = True
 
     def save(self, *, sources: Collection[str]) -> None:
-        """Write what is known of these sources; of others, which are gone, nothing is kept.
+        """Save the state of these sources; others are dropped.
 
         A disk that refuses costs the hints alone.
         """
@@ -95,8 +97,8 @@ class Seen:
             self._addresses = {k: v for k, v in addresses.items() if _is_list(v, 2)}
 
 
-def look_at(path: Path) -> Look | None:
-    """How a file looks without opening it; None where it is gone, or no file."""
+def stat_signature(path: Path) -> Look | None:
+    """Return a file's stat signature; None if absent or not a file."""
     try:
         found = path.stat()
     except OSError:

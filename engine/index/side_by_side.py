@@ -1,4 +1,4 @@
-"""Work on many things, a few at a time. Knows nothing of what the work is."""
+"""Work on many things, a few at a time."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from ..given_up import SharedWork
+from ..given_up import CancelScope
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(
+def parallel_map(
     items: Iterable[Item], work: Callable[[Item], Result], *, workers: int
 ) -> Iterator[Result]:
-    """The result of each item, in order of arrival; an item is taken when there is room for it.
+    """Yield results in order of arrival; items are taken as workers become free.
 
     So whoever stops taking results stops the taking of items. What `work` raises comes out here;
     then, and where the caller goes away or is interrupted, what is in flight is given up: it is
     waited for, but nothing in it waits any more. The work is done in the caller's context
     (`contextvars`).
     """
-    shared = SharedWork()
+    shared = CancelScope()
     waiting = iter(items)
     running: set[Future[Result]] = set()
     with ThreadPoolExecutor(max_workers=workers) as pool:

@@ -1,4 +1,4 @@
-"""How a library is: what it holds, what is wrong with it if anything, and how that is mended."""
+"""Library health: counts, consistency checks and repair."""
 
 from __future__ import annotations
 
@@ -28,17 +28,22 @@ COUNTED = (
     "reports",
     "written_reports",
 )
-"""What a user counts: `outdated` are documents whose file can no longer be read, `pending` chunks
-that a language model has not read."""
+"""What a user counts: `outdated` are documents whose file can no longer be read.
+
+`pending` chunks
+that a language model has not read.
+"""
 
 
-def held(library: Library) -> dict[str, int]:
-    """How much there is of what a user knows, and what the library takes on disk."""
+def library_counts(library: Library) -> dict[str, int]:
+    """Return user-facing counts and the size on disk."""
     counts = library.counts()
     with library.read() as connection:
         outdated = select(func.count()).where(documents.c.outdated.is_not(None))
         counts["outdated"] = connection.execute(outdated).scalar_one()
-    unreadable = sum(each.unreadable for each in pending(library)) if counts["pending"] else 0
+    unreadable = (
+        sum(each.unreadable for each in pending_chunks(library)) if counts["pending"] else 0
+    )
     return {name: counts[name] for name in COUNTED} | {
         "partial": partial_count(library),
         "unreadable": unreadable,
@@ -46,7 +51,7 @@ def held(library: Library) -> dict[str, int]:
     }
 
 
-def pending(library: Library) -> list[PendingChunk]:
+def pending_chunks(library: Library) -> list[PendingChunk]:
     """The chunks that a language model was to read and has not, by document, and why.
 
     Unreadable are those of which the reason is kept as one that the model is not asked again for.
@@ -64,7 +69,7 @@ def pending(library: Library) -> list[PendingChunk]:
         ]
 
 
-def repaired(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:
+def repair_library(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:
     """Bring everything that is derived up to the library; what was done, a line each."""
     done = indexer.derived()
     lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
@@ -74,7 +79,7 @@ def repaired(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]
     return lines
 
 
-def problems(library: Library) -> list[str]:
-    """What a damaged library would show, one line each; empty when it is sound."""
+def check_library(library: Library) -> list[str]:
+    """Return problems of a damaged library, one line each; empty if sound."""
     with library.read() as connection:
         return list(damage(connection))

@@ -1,4 +1,4 @@
-"""What tells one state of a library from another, for those who keep what was made of it."""
+"""Stamps that identify a library's state, for caches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .library import vector_stamp
 from .tables import documents
 
 
-def answers_stamp(connection: Connection) -> str:
-    """Changes whenever anything does that an answer may rest on."""
+def answer_cache_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with anything an answer may rest on."""
     parts = (derived_stamp(connection), vector_stamp(connection), reports_stamp(connection))
     return "/".join(parts)
 
 
 def contents_fingerprint(connection: Connection) -> str:
-    """Of which documents there are: two libraries that count alike are still told apart."""
+    """Return a fingerprint of the set of documents; separates libraries with equal counts."""
     columns = [documents.c[name] for name in ("id", "sha256", "recipe", "metadata", "given")]
     digest = hashlib.sha256()
     for row in connection.execute(select(*columns).order_by(documents.c.id)):

@@ -23,7 +23,7 @@ _NEAR: CreateHNSWConfiguration = {
     "ef_construction": 200,
     "max_neighbors": 32,
 }
-"""A search hears of as many as are asked for only where `ef_search` is not below that."""
+"""Minimum `ef_search` for a search to return as many as requested."""
 
 
 class ChromaStore:
@@ -81,7 +81,7 @@ def _quiet() -> Settings:
 
 
 def _connected(url: str, *, api_key: str, timeout_seconds: float) -> ClientAPI:
-    """A client that waits no longer than this: by itself it waits for ever.
+    """Return a client with a timeout; the default waits forever.
 
     Of a server's failure it would make an error of no kind of its own.
     """

@@ -1,4 +1,4 @@
-"""Nearest chunks by a vector store outside: the same questions as `DenseIndex` answers.
+"""Nearest chunks from an external vector store, with `DenseIndex`'s interface.
 
 The store names chunks; their cosines come from the library, exact, and in its present state. So
 what a store still holds of a removed chunk is never shown, and what it fails to name is looked up
@@ -24,23 +24,23 @@ from .door import batches, chunk_table
 from .held_vectors import count_vectors
 from .library import Library, unit_length, vector_stamp
 from .reconcile import (
-    Reconciled,
+    SyncResult,
     document_key,
     namespace_key,
     read_stamp,
     reconcile,
     write_stamp,
 )
-from .stores import OpenStore, collection_name, said_clearly
+from .stores import OpenStore, collection_name, translate_error
 from .tables import documents, vectors
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
 FEW_TIMES = 8
-"""Up to this many times the depth, the chunks that count are compared one by one, exactly."""
+"""Multiple of the depth up to which candidates are compared exactly."""
 MOST_DOCUMENTS = 200
-"""Up to this many documents a filter names them; above, a namespace or nothing is named."""
+"""Maximum documents named in a filter; above it only namespaces are."""
 _LOCK_SECONDS = 600.0
 
 Connect = Callable[[str, int], OpenStore]
@@ -48,7 +48,7 @@ Connect = Callable[[str, int], OpenStore]
 
 
 class Dense(Protocol):
-    """What retrieval asks of a vector side."""
+    """Protocol of the dense side of retrieval."""
 
     def search(
         self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
@@ -108,13 +108,13 @@ class ExternalDense:
     def search(
         self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
-        """As `DenseIndex.search`."""
+        """Search like `DenseIndex.search`."""
         found = self.scores(query, depth=top_k, within=within)
         order = sorted(found, key=lambda chunk_id: (-found[chunk_id], chunk_id))
         return [(chunk_id, found[chunk_id]) for chunk_id in order[:top_k]]
 
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
-        """As `DenseIndex.cosines`, read from the library: no vectors are kept in memory."""
+        """Return cosines like `DenseIndex.cosines`, read from the library."""
         query = unit_length(query)
         best: dict[str, float] = {}
         with self._library.read() as connection:
@@ -130,7 +130,7 @@ class ExternalDense:
     def scores(
         self, query: NDArray[np.float32], *, depth: int, within: Collection[str] | None = None
     ) -> dict[str, float]:
-        """As `DenseIndex.scores`.
+        """Return scores like `DenseIndex.scores`.
 
         Raises:
             VectorStoreUnavailable: the store cannot be reached, or refuses.
@@ -150,7 +150,7 @@ class ExternalDense:
     def array(
         self, query: NDArray[np.float32], chunk_ids: tuple[str, ...], *, depth: int
     ) -> NDArray[np.float64] | None:
-        """As `DenseIndex.array`: what is not among the nearest has the least cosine of those."""
+        """Return an array like `DenseIndex.array`; others get the least cosine found."""
         with self._library.read() as connection:
             everything = self._current(connection).documents.keys() <= set(chunk_ids)
             within = None if everything else frozenset(chunk_ids)
@@ -160,14 +160,14 @@ class ExternalDense:
         floor = min(found.values())
         return np.array([found.get(chunk_id, floor) for chunk_id in chunk_ids])
 
-    def reconcile(self, *, full: bool = False) -> Reconciled:
+    def reconcile(self, *, full: bool = False) -> SyncResult:
         """Make the store equal to the library now; with `full`, write every vector anew."""
         with self._turn, ThreadPoolExecutor(max_workers=1) as elsewhere:
             # Another thread has a view of its own: of what is committed, at this moment.
             return elsewhere.submit(self._reconcile, full=full, always=True).result()
 
-    def catch_up(self) -> Reconciled:
-        """Make the store equal to the library unless it was left so, without a look at it then.
+    def ensure_current(self) -> SyncResult:
+        """Synchronise the store with the library unless its stamp is current.
 
         Raises:
             VectorStoreUnavailable: the store cannot be reached, or refuses.
@@ -175,7 +175,7 @@ class ExternalDense:
         with self._turn, self._library.read() as connection:
             now = self._stamp(connection)
             if now is None or read_stamp(self._file) == now:
-                return Reconciled()
+                return SyncResult()
             with ThreadPoolExecutor(max_workers=1) as elsewhere:
                 return elsewhere.submit(self._reconcile).result()
 
@@ -223,16 +223,16 @@ class ExternalDense:
                 self._held = _read_held(connection, now, model=self._model)
             return self._held
 
-    def _reconcile(self, *, full: bool = False, always: bool = False) -> Reconciled:
+    def _reconcile(self, *, full: bool = False, always: bool = False) -> SyncResult:
         if not always and self._found_equal():
-            return Reconciled()
+            return SyncResult()
         with self._alone(), self._library.read() as connection:
             now = self._stamp(connection)
             if now is None:
                 self._checked = False
-                return Reconciled()
+                return SyncResult()
             store = self._opened(int(now["dimension"]))
-            with said_clearly(repr(self._name), store.errors):
+            with translate_error(repr(self._name), store.errors):
                 # What dies from here on leaves a stamp that equals no library.
                 write_stamp(self._file, now | {"library": ""})
                 done = reconcile(store, connection, model=self._model, full=full)
@@ -241,20 +241,22 @@ class ExternalDense:
             return done
 
     def _found_equal(self) -> bool:
-        """Whether the store was left equal to the library as it is, and has as many points."""
+        """Check whether the store's stamp and point count match the library."""
         with self._library.read() as connection:
             now = self._stamp(connection)
             if now is None or read_stamp(self._file) != now:
                 return False
             windows = count_vectors(connection, model=self._model)
         store = self._opened(int(now["dimension"]))
-        with said_clearly(repr(self._name), store.errors):
+        with translate_error(repr(self._name), store.errors):
             self._checked = self._checked or store.count() == windows
         return self._checked
 
     def _dimension(self, connection: Connection) -> int | None:
-        """That of the library's vectors or, where none is left, of those that the store was given;
-        None where there never were any."""
+        """Return the dimension of the library's vectors, else the store's.
+
+        None if there never were any.
+        """
         found = _dimension(connection, self._model)
         if found is not None:
             return found
@@ -269,7 +271,7 @@ class ExternalDense:
         )
 
     def _opened(self, dimension: int | None) -> OpenStore:
-        """The store for vectors of this dimension; None for that of the last time."""
+        """Return the store for this dimension; None for the last one used."""
         dimension = dimension or self._size
         if not dimension:  # it was opened before all vectors went
             raise LibraryUnusable(f"no vectors by {self._model!r} and no store open")
@@ -286,7 +288,7 @@ class ExternalDense:
     def _asked(self) -> Iterator[OpenStore]:
         with self._turn:  # local stores are not made for two threads
             store = self._opened(None)
-            with said_clearly(repr(self._name), store.errors):
+            with translate_error(repr(self._name), store.errors):
                 yield store
 
     @contextmanager
@@ -312,7 +314,7 @@ class ExternalDense:
             lock.release()
 
     def _stamp(self, connection: Connection) -> dict[str, str] | None:
-        """What the store is equal to where it is equal to the library now; None without vectors."""
+        """Return the stamp of a store equal to the library now; None without vectors."""
         now = vector_stamp(connection)
         if self._stamped is None or self._stamped[0] != now:
             dimension = self._dimension(connection)  # looks at every vector
@@ -354,7 +356,7 @@ def _read_held(connection: Connection, now: str, *, model: str) -> _Held:
 
 
 def _filters(held: _Held, within: Collection[str]) -> MetadataFilters | None:
-    """What a store can be told, which leaves at least the chunks within; None for nothing."""
+    """Return a store filter that keeps at least the visible chunks; None if impossible."""
     from llama_index.core.vector_stores.types import (
         FilterOperator,
         MetadataFilter,

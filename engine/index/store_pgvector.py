@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector: one table, searched exactly (a sequential scan, no HNSW index)."""
+"""PostgreSQL with pgvector: one table with exact search (sequential scan, no HNSW)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PgvectorStore:
-    """See `ExternalStore`. The secret, where there is one, is the password of the address."""
+    """pgvector store; see `ExternalStore`. The secret is the password of the address."""
 
     errors: tuple[type[Exception], ...] = (SQLAlchemyError,)
     opening_errors: tuple[type[Exception], ...] = errors

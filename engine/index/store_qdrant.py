@@ -1,4 +1,4 @@
-"""Qdrant: a server, or a folder of its local mode (one process, up to some 20,000 points)."""
+"""Qdrant: a server, or its local mode (one process, up to about 20,000 points)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Vector stores outside the library: which there are, how one is opened, what each must offer.
+"""External vector stores: supported kinds, opening, and their protocol.
 
 A store is derived from the library and never more than a way to find near vectors: what it finds
 is weighed with the library's own vectors. Its collection belongs to one library and one model.
 Clients bound the wait for a connection, not always that for an answer, so every call to a server is
-bounded here. Knows nothing of what the library holds; `reconcile` makes the two equal.
+bounded here.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from ..deadline import within
+from ..deadline import run_with_timeout
 from ..errors import MissingExtra, SettingsError, VectorStoreUnavailable
-from ..given_up import WorkGivenUp
+from ..given_up import WorkCancelled
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, TextNode
@@ -29,7 +29,7 @@ StoreKind = Literal["qdrant", "milvus", "pgvector", "chroma"]
 BATCH = 500
 """Points written or removed in one request."""
 FILTER_KEYS = ("document_key", "namespace_key")
-"""Metadata of a point that searches filter by: hashes, which no filter language can misread."""
+"""Hashed metadata keys that searches filter by."""
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,23}")
 _ID_FILE = "library.id"
 
@@ -62,10 +62,10 @@ class ExternalStore(Protocol):
         """LlamaIndex's class over the collection."""
 
     def count(self) -> int:
-        """How many points the collection has now."""
+        """Return the number of points in the collection."""
 
     def pages(self) -> Iterator[list[str]]:
-        """The ids of all points, one that is there twice twice, in any order; a request a page."""
+        """Yield pages of all point ids, duplicates included, in any order."""
 
     def put(self, nodes: Sequence[TextNode]) -> None:
         """Store points that are not there yet."""
@@ -103,7 +103,7 @@ class OpenStore:
         return self._store.vectors
 
     def query(self, query: VectorStoreQuery) -> list[BaseNode]:
-        """The nodes found, best first."""
+        """Return the nodes found, best first."""
         return list(self._within(lambda: self._store.vectors.query(query)).nodes or ())
 
     def count(self) -> int:
@@ -111,7 +111,7 @@ class OpenStore:
         return self._within(self._store.count)
 
     def ids(self) -> list[str]:
-        """The ids of all points, one that is there twice twice, in any order."""
+        """Return all point ids, duplicates included, in any order."""
         pages, found = self._store.pages(), list[str]()
         while (page := self._within(lambda: next(pages, None))) is not None:
             found += page
@@ -132,11 +132,11 @@ class OpenStore:
 
     def _within(self, call: Callable[[], Result]) -> Result:
         try:
-            return within(self._seconds, call)
+            return run_with_timeout(self._seconds, call)
         except TimeoutError as error:
             self.lost = True
             raise _silent(self._what, self._seconds) from error
-        except WorkGivenUp:
+        except WorkCancelled:
             self.lost = True
             raise
 
@@ -151,7 +151,7 @@ def open_store(
     api_key: str = "",
     timeout_seconds: float = 30.0,
 ) -> OpenStore:
-    """The collection `name`, on a server (`url`) or in a local file or folder (`path`).
+    """Open collection `name` on a server (`url`) or in a local file or folder (`path`).
 
     A server is waited for as long as `timeout_seconds`, now and at each call; at least a second
     for a connection.
@@ -171,7 +171,7 @@ def open_store(
     seconds = timeout_seconds if url else None  # what is here ends when it is done
 
     def opened() -> ExternalStore:
-        with said_clearly(what, chosen.opening_errors):
+        with translate_error(what, chosen.opening_errors):
             return chosen(
                 name,
                 dimension=dimension,
@@ -182,7 +182,7 @@ def open_store(
             )
 
     try:
-        return OpenStore(within(seconds, opened), what, seconds=seconds)
+        return OpenStore(run_with_timeout(seconds, opened), what, seconds=seconds)
     except TimeoutError as error:
         raise _silent(what, seconds) from error
 
@@ -220,8 +220,8 @@ def _silent(what: str, seconds: float | None) -> VectorStoreUnavailable:
 
 
 @contextmanager
-def said_clearly(what: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """A client's error becomes `VectorStoreUnavailable`, in one line without the statement."""
+def translate_error(what: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Translate a client's error to `VectorStoreUnavailable`, in one line without SQL."""
     try:
         yield
     except errors as error:
@@ -234,7 +234,7 @@ def said_clearly(what: str, errors: tuple[type[Exception], ...]) -> Iterator[Non
 
 
 def collection_name(path: Path, *, prefix: str, model: str, dimension: int) -> str:
-    """The name of the collection that belongs to the library in this folder and to one model.
+    """Return the collection name of this library folder and model.
 
     It rests on a mark kept in the folder and on where the folder stands, so that neither two
     libraries nor a library and its copy share a collection. A library that moved fills a new one.
@@ -256,7 +256,7 @@ def digest(text: str) -> str:
 
 
 def _mark(path: Path) -> str:
-    """Random on purpose: two libraries at one path on two machines are not the same one."""
+    """Return a random mark; equal paths on two machines must differ."""
     file = path / _ID_FILE
     try:
         with file.open("x", encoding="utf8") as opened:

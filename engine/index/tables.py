@@ -1,4 +1,4 @@
-"""The library's own tables beside the graph's: documents, vectors and keyword tokens.
+"""Tables of the library besides the graph's: documents, vectors and keyword tokens.
 
 `vectors` and `keywords` belong to a chunk and go with it.
 """
@@ -43,7 +43,7 @@ vectors = Table(
     Column("vector", LargeBinary, nullable=False),  # float32, unit length
     Index("vectors_by_input", "input_sha", "model"),
 )
-"""A chunk longer than the encoder's window has several vectors; the best one counts."""
+"""Vectors; a chunk longer than the encoder's window has several, and the best counts."""
 
 keywords = Table(
     "keywords",
@@ -68,7 +68,7 @@ usage = Table(
     # Of the prompts' tokens, what the provider had kept from calls before.
     Column("cached_tokens", Integer, nullable=False, server_default="0"),
 )
-"""What language models have cost, by day, stage and model."""
+"""LLM usage by day, stage and model."""
 
 replies = Table(
     "replies",
@@ -79,7 +79,7 @@ replies = Table(
     Column("prompt_tokens", Integer, nullable=False),
     Column("completion_tokens", Integer, nullable=False),
 )
-"""What models answered to questions; gone as soon as the documents are others."""
+"""Cached LLM replies to questions; deleted when documents change."""
 
 unanswered = Table(
     "unanswered",
@@ -89,11 +89,14 @@ unanswered = Table(
     Column("key", String, primary_key=True),  # hash of what was asked about
     Column("reason", Text, nullable=False),
 )
-"""What models gave no usable answer about, and are not asked again; `unanswered.py` says which."""
+"""What models gave no usable answer about, and are not asked again.
+
+`unanswered.py` says which.
+"""
 
 
 def metadata_text(values: Mapping[str, MetaValue]) -> str:
-    """A document's metadata as stored: JSON, sorted by key."""
+    """Return a document's metadata as stored: JSON, sorted by key."""
     return json.dumps(dict(sorted(values.items())), ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""A library that was made for a run which then stored nothing: as if it had not been made."""
+"""Deletion of a library that was created for a run which stored nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from ..errors import LibraryError
 from .library import Library
 
 _HELD = ("documents", "curations", "usage")
-"""What somebody brought, said or paid for; everything else follows from it."""
+"""Tables of user input and paid results; all others are derived."""
 
 
-def unmake(path: Path) -> None:
-    """Take a library away in which there is nothing; one that holds or is being given something
-    stays, and so does whatever cannot be moved.
+def delete_if_empty(path: Path) -> None:
+    """Delete an empty library.
+
+    One with content or a writer stays, as do files that cannot be moved.
 
     The folder is moved aside before it is deleted, under the writer's lock: whoever opened it
     meanwhile finds no place to lock, and can store nothing that would be lost.

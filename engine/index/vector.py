@@ -1,4 +1,4 @@
-"""The vector side: a LlamaIndex `VectorStoreIndex` whose vectors live in the library.
+"""Vector side: a LlamaIndex `VectorStoreIndex` stored in the library.
 
 A chunk longer than the encoder's window is embedded in windows, one vector each, and a question
 is compared with the best of them, so that no half of a chunk is invisible. Vectors of one text
@@ -30,7 +30,7 @@ from pydantic import PrivateAttr
 from sqlalchemy import Connection, select
 
 from ..ingest.clean import clean
-from .before import before
+from .before import context_prefix
 from .dense import DenseIndex
 from .door import (
     chunk_of_node,
@@ -78,7 +78,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
         return self._dense
 
     def add(self, nodes: Sequence[BaseNode], **_kwargs: Any) -> list[str]:
-        """Store window nodes (or whole chunks with one embedding each); ids in their order.
+        """Store window nodes (or chunks with one embedding each); return ids in order.
 
         All windows of a chunk must come together: they replace what it had.
         """
@@ -110,7 +110,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: Any = None, **_delete_kwargs: Any
     ) -> None:
-        """As `delete`, by chunk id, by metadata filters, or by both, which must then both hold."""
+        """Delete by chunk id, metadata filters, or both combined, like `delete`."""
         if node_ids is None and filters is None:
             return
         with self._library.write() as connection:
@@ -119,7 +119,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
             self._library.delete_vectors(chosen or [])
 
     def query(self, query: VectorStoreQuery, **_kwargs: Any) -> VectorStoreQueryResult:
-        """The chunks nearest to the query embedding by their best window, best first."""
+        """Return the chunks nearest to the query embedding by their best window, best first."""
         if query.mode != VectorStoreQueryMode.DEFAULT:
             raise NotImplementedError(f"query mode {query.mode.value!r} is not offered: default is")
         if query.query_embedding is None:
@@ -152,7 +152,7 @@ class LibraryVectorStore(BasePydanticVectorStore):
         node_ids: Collection[str] | None = None,
         document_ids: Collection[str] | None = None,
     ) -> frozenset[str] | None:
-        """The chunks that all of these leave; None for all, where none of them says anything."""
+        """Return chunks admitted by all conditions; None for all."""
         judge = document_filter(filters)
         if judge is None and node_ids is None and document_ids is None:
             return None
@@ -196,7 +196,7 @@ class WindowedVectorIndex(VectorStoreIndex):
         )
 
     def windows(self, nodes: Sequence[BaseNode]) -> list[BaseNode]:
-        """The window nodes of chunks, with embeddings where the library has them already."""
+        """Return window nodes of chunks, with stored embeddings where available."""
         pieces = [piece for node in nodes for piece in self._pieces(node)]
         shas = {piece.node_id: input_sha(piece.get_content(MetadataMode.NONE)) for piece in pieces}
         known = self._library.vectors_by_input(shas.values(), model=self._model_identity)
@@ -222,7 +222,7 @@ class WindowedVectorIndex(VectorStoreIndex):
     def _pieces(self, node: BaseNode) -> list[BaseNode]:
         if CHUNK_KEY in node.metadata:
             return [node]
-        prefix = "".join(f"{clean(part)}. " for part in before(node.metadata) if part)
+        prefix = "".join(f"{clean(part)}. " for part in context_prefix(node.metadata) if part)
         text = clean(node.get_content(MetadataMode.NONE))
         pieces: list[BaseNode] = []
         for number, piece in enumerate(self._windows(prefix, text)):
@@ -242,7 +242,7 @@ class WindowedVectorIndex(VectorStoreIndex):
         show_progress: bool = False,
         **_insert_kwargs: Any,
     ) -> None:
-        """Embed, then store all at once: a batch must not tear the windows of a chunk apart."""
+        """Embed, then store all at once, so that a batch never splits a chunk's windows."""
         if not nodes:  # LlamaIndex's way to begin, also over a library that cannot be written
             return
         whole = [node for node in nodes if CHUNK_KEY not in node.metadata]
@@ -264,5 +264,5 @@ class WindowedVectorIndex(VectorStoreIndex):
 
 
 def input_sha(text: str) -> str:
-    """The hash of what is embedded, by which its vector is found again."""
+    """Return the hash of the embedded text."""
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()

@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import derived
-from .held_vectors import MARK_BYTES, HeldVectors, Key, mark_of
+from .held_vectors import MARK_BYTES, Key, VectorSegment, vector_hash
 
 KIND = "hnsw"
 FILE_NAME = "vectors.faiss"
 MARKS = "marks"
 NEIGHBOURS = 32
 BREADTH = 256
-"""How many candidates a search keeps in view, at least."""
+"""Minimum candidates a search keeps."""
 SLICE = 500
-"""So many vectors are added between two looks at whether the graph is still wanted."""
+"""Vectors added between two cancellation checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,11 @@ class VectorGraph:
     index: Any
 
     def near(
-        self, held: HeldVectors, query: NDArray[np.float32], *, count: int
+        self, held: VectorSegment, query: NDArray[np.float32], *, count: int
     ) -> NDArray[np.float32]:
-        """Cosine of each slot: of the nearest `count` of the base and all of the tail; else -inf.
+        """Return the cosine of each slot: nearest `count` of the base and the whole tail.
+
+        Else -inf.
 
         Among the nearest are more than `count` where vectors are gone, so that enough are left.
         """
@@ -60,7 +62,7 @@ class VectorGraph:
 
 
 def built(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
-    """The graph of a base block, on one thread, so that it is the same each time.
+    """Build the graph of a base block on one thread, deterministically.
 
     None as soon as it is no longer wanted: it takes minutes.
     """
@@ -75,23 +77,23 @@ def built(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> Vector
 
 
 def keep(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -> bool:
-    """Write the graph of these keys into `folder` (`derived/`); whether the disk took it."""
+    """Write the graph of these keys to `folder` (`derived/`); return success."""
     faiss: Any = importlib.import_module("faiss")
 
-    marks = b"".join(map(mark_of, keys))
+    marks = b"".join(map(vector_hash, keys))
 
     def write(place: Path) -> None:
         (place / MARKS).write_bytes(marks)
         faiss.write_index(graph.index, str(place / FILE_NAME), faiss.IO_FLAG_SKIP_STORAGE)
 
     name = f"{KIND}-{_recipe(model)}-{hashlib.sha256(marks).hexdigest()[:16]}"
-    return derived.opened(folder / name, write=write, load=lambda _: True) is not None
+    return derived.load_artifact(folder / name, write=write, load=lambda _: True) is not None
 
 
 def kept(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
-    """Where a graph of this model lies in `folder` (`derived/`), and the marks of its block."""
+    """Return the stored graph of this model in `folder` (`derived/`) and its block's hashes."""
     for place in sorted(folder.glob(f"{KIND}-{_recipe(model)}-*")):
-        if place.suffix == ".part" or not derived.is_sound(place):
+        if place.suffix == ".part" or not derived.is_valid_artifact(place):
             continue
         try:
             marks = (place / MARKS).read_bytes()
@@ -102,8 +104,8 @@ def kept(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
     return None
 
 
-def filled(place: Path, held: HeldVectors) -> VectorGraph | None:
-    """The graph that lies there with the vectors of the picture's base block in it.
+def filled(place: Path, held: VectorSegment) -> VectorGraph | None:
+    """Load the stored graph with vectors of the present base block.
 
     None where it went away, or is of another size.
     """
@@ -126,7 +128,7 @@ def filled(place: Path, held: HeldVectors) -> VectorGraph | None:
 def _with_stand_ins(
     hnsw: Any, base: NDArray[np.float32], gone: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The base block with each gone row the mean of those linked from it on the lowest level."""
+    """Return the base block with each deleted row replaced by its neighbours' mean."""
     faiss: Any = importlib.import_module("faiss")
     neighbours = faiss.vector_to_array(hnsw.neighbors)
     offsets = faiss.vector_to_array(hnsw.offsets).astype(np.int64)
@@ -139,7 +141,7 @@ def _with_stand_ins(
 
 
 def _recipe(model: str) -> str:
-    """What decides, besides the vectors, which graph is made, in few letters."""
+    """Return the settings, besides vectors, that determine the graph."""
     faiss: Any = importlib.import_module("faiss")
     made_of = f"{faiss.__version__} {NEIGHBOURS} {SLICE} {model}"
     return hashlib.sha256(made_of.encode("utf8", "surrogatepass")).hexdigest()[:12]

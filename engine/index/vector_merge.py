@@ -1,4 +1,4 @@
-"""One block and one graph of very many vectors, made anew in the background when they are worn.
+"""Background compaction of large vector segments into one block and graph.
 
 A thread copies what is held into a new block, builds its graph, keeps it in a file and swaps both
 in; what came meanwhile is the new block's tail. Questions go on with what there is. A thread that
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .held_vectors import HeldVectors, merged, rebased
+from .held_vectors import VectorSegment, compacted, merge_segments
 from .vector_graph import VectorGraph, built, filled, keep, kept
 
 _STOPPING = threading.Event()
@@ -24,7 +24,7 @@ _running: set[threading.Thread] = set()
 logger = logging.getLogger("loregraph.index")
 
 
-class VectorMerge:
+class BackgroundCompactor:
     """The graph that goes with the pictures of one model's vectors in one library.
 
     Args:
@@ -39,7 +39,7 @@ class VectorMerge:
         folder: Path,
         *,
         model: str,
-        swap: Callable[[HeldVectors, HeldVectors], HeldVectors],
+        swap: Callable[[VectorSegment, VectorSegment], VectorSegment],
     ) -> None:
         self._folder = folder
         self._model = model
@@ -50,8 +50,8 @@ class VectorMerge:
         self._failed: NDArray[np.float32] | None = None
         self._closed = False
 
-    def opened(self, read: Callable[[Sequence[bytes]], HeldVectors]) -> HeldVectors:
-        """What is held, read in the order of a kept graph, which is taken unless it is worn."""
+    def opened(self, read: Callable[[Sequence[bytes]], VectorSegment]) -> VectorSegment:
+        """Load vectors in the order of a stored graph, used unless it needs compaction."""
         found = kept(self._folder, model=self._model)
         held = read(found[1] if found is not None else ())
         if found is not None:
@@ -59,18 +59,18 @@ class VectorMerge:
         return held
 
     def near(
-        self, held: HeldVectors, query: NDArray[np.float32], *, count: int
+        self, held: VectorSegment, query: NDArray[np.float32], *, count: int
     ) -> NDArray[np.float32] | None:
-        """As `VectorGraph.near`; None where no graph goes with this picture (yet)."""
+        """Search like `VectorGraph.near`; None without a graph for this state."""
         graph = self._graph
         if graph is None or graph.base is not held.base:
             return None
         return graph.near(held, query, count=count)
 
-    def tend(self, held: HeldVectors) -> None:
+    def tend(self, held: VectorSegment) -> None:
         """Begin to make a new block and graph where this picture needs them; never waits."""
         graph = self._graph
-        if graph is not None and graph.base is held.base and not held.is_worn:
+        if graph is not None and graph.base is held.base and not held.needs_compaction:
             return
         with self._guard:
             if self._thread is not None or self._failed is held.base or not self._is_wanted():
@@ -96,7 +96,7 @@ class VectorMerge:
     def _is_wanted(self) -> bool:
         return not (self._closed or _STOPPING.is_set())
 
-    def _run(self, held: HeldVectors) -> None:
+    def _run(self, held: VectorSegment) -> None:
         try:
             self._make(held)
         except (RuntimeError, MemoryError) as error:  # of the graph's library
@@ -107,8 +107,8 @@ class VectorMerge:
                 _running.discard(threading.current_thread())
                 self._thread = None
 
-    def _make(self, held: HeldVectors) -> None:
-        whole = merged(held)
+    def _make(self, held: VectorSegment) -> None:
+        whole = merge_segments(held)
         graph = built(whole.base, is_wanted=self._is_wanted)
         if graph is None:
             return
@@ -116,7 +116,7 @@ class VectorMerge:
         self._graph = graph  # goes with no picture before the swap
         current = held
         while True:
-            moved = rebased(current, whole)
+            moved = compacted(current, whole)
             after = self._swap(current, moved)
             if after is moved:
                 return
@@ -124,7 +124,7 @@ class VectorMerge:
 
 
 def _stop() -> None:
-    """End what runs before the interpreter goes: its libraries must not be torn from under it."""
+    """Stop running work before interpreter shutdown."""
     _STOPPING.set()
     for thread in sorted(_running, key=lambda thread: thread.name):
         thread.join()

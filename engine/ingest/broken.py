@@ -1,7 +1,7 @@
-"""What an exception that no reader foresaw says of the file that it was reading.
+"""Error reasons for unforeseen reader exceptions.
 
 A reader is many parsers of other people, fed with files of yet others; what one raises unforeseen
-is a fact about the file, and named as its reason. Knows nothing of who catches it.
+is a fact about the file, and named as its reason.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _OUT_OF_MEMORY = (
 
 
 def shown(error: BaseException) -> str:
-    """The exception's type and the start of its message, on one line."""
+    """Format the exception's type and the start of its message, on one line."""
     message = " ".join(str(error)[:_MESSAGE_LIMIT].split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def broken_reason(said: str) -> str:
-    """The reason of a source whose reader raised what is `shown`; it can follow the name."""
+    """Return the failure reason for an unforeseen exception."""
     return (
         f"broke its reader ({said}): it is damaged or unusual; "
         "save it again, or convert it to another format"
     )
 
 
-def speaks_of_memory(words: str) -> bool:
-    """Whether an error that is not Python's own says that there was not enough memory."""
+def is_memory_error(words: str) -> bool:
+    """Check whether a foreign error means lack of memory."""
     words = words.casefold()
     return any(sign in words for sign in _OUT_OF_MEMORY)

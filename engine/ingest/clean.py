@@ -1,4 +1,4 @@
-"""Cleaning for tokens, embedding input and keys, never for stored text: offsets would lie."""
+"""Text normalisation for tokens, embedding input and keys; never for stored text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def clean(text: str) -> str:
-    """`text` in NFKC, without control and zero-width characters, white space folded to one space.
+    """Return `text` in NFKC without control and zero-width characters, spaces folded.
 
     Applying it twice changes nothing. Joiners (U+200C, U+200D) stay: they carry meaning.
     """

@@ -1,4 +1,4 @@
-"""What a reader makes of a file's bytes, and what every stored text must be.
+"""Reader results, and the sanitising of every stored text.
 
 Knows no format and no file system.
 """
@@ -18,9 +18,11 @@ _WORD_GAP = re.compile(r"(?<!\d)[-_\s]+|[-_\s]+(?!\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A file inside a file: an archive's entry, a message's attachment. `name` is its path there,
-    with forward slashes. Where it could not be taken out, `failure` is the reason, which can
-    follow its name, and `data` is empty."""
+    """Member file: an archive entry or attachment.
+
+    `name` is its path with forward slashes. If extraction failed, `failure` is the reason
+    and `data` is empty.
+    """
 
     name: str
     data: bytes
@@ -47,7 +49,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Limits on what one source may unfold to, and which engines may be asked for help.
+    """Reader limits, and optional engines such as OCR.
 
     `max_unpacked_bytes` and `max_members` are for everything inside one source together, nested
     archives included; `max_ratio` is unpacked to packed bytes of any one entry.
@@ -62,17 +64,23 @@ class ReadOptions:
     transcription_model: str = "base"
 
 
-def storable(text: str) -> str:
-    """The text with what no database stores (lone surrogates, NUL) as U+FFFD: the same length."""
+def sanitise_text(text: str) -> str:
+    """Replace unstorable characters (lone surrogates, NUL) by U+FFFD.
+
+    The length is unchanged.
+    """
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
 def one_line(text: str, *, limit: int = 200) -> str:
-    """A title on one line: white space folded, cut with an ellipsis past `limit` characters."""
+    """Fold a title to one line, truncated past `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def readable_stem(stem: str) -> str:
-    """A file's stem as a title: dashes and underscores become spaces, but not inside a date."""
+def title_from_filename(stem: str) -> str:
+    """Return a file's stem as a title.
+
+    Dashes and underscores become spaces, except in dates.
+    """
     return one_line(_WORD_GAP.sub(" ", stem)) or stem

@@ -1,4 +1,4 @@
-"""A date in any usual spelling to ISO 8601: what documents say of themselves, made comparable.
+"""Date parsing: any usual spelling to ISO 8601.
 
 Pure; knows no format. A spelling that leaves the order of day and month open is no date.
 """
@@ -19,7 +19,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def iso_date(value: object) -> str | None:
-    """`YYYY-MM-DD`, or `YYYY-MM-DDThh:mm:ssZ` where a time is given (without a zone: as UTC).
+    """Return `YYYY-MM-DD`, or `YYYY-MM-DDThh:mm:ssZ` with a time (UTC without a zone).
 
     A month alone is its first day. None for what is no date.
     """

@@ -1,4 +1,4 @@
-"""Which reader a file's suffix or name asks for. A further format is one more line here.
+"""Registry of readers by file suffix or name. A new format is one line here.
 
 Readers are named by their place and imported when they first read: to know what can be read costs
 none of them.
@@ -53,29 +53,29 @@ class LazyReader:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, data: bytes, options: ReadOptions) -> Content:
-        """What the function makes of the bytes."""
+        """Call the function on the bytes."""
         given = (data, options) if self.takes_options else (data,)
         return self.function()(*given, **self.arguments)
 
     def function(self) -> Callable[..., Content]:
-        """The function itself."""
+        """Import and return the function."""
         module, _, name = self.place.partition(":")
         found: Callable[..., Content] = getattr(import_module(f".{module}", __package__), name)
         return found
 
 
 def _format(type_: str, place: str) -> Format:
-    """A format whose size says nothing of how much text is in it."""
+    """Declare a format whose file size does not bound its text."""
     return Format(type_, LazyReader(place))
 
 
 def _textual(type_: str, place: str) -> Format:
-    """A format that is text, and whose reader has limits of its own."""
+    """Declare a text format whose reader has limits of its own."""
     return Format(type_, LazyReader(place), _UTF8_BYTES)
 
 
 def _simple(type_: str, place: str, **arguments: str) -> Format:
-    """A format that is text, and whose reader needs no options."""
+    """Declare a text format whose reader needs no options."""
     return Format(type_, LazyReader(place, False, arguments), _UTF8_BYTES)
 
 
@@ -84,7 +84,7 @@ def _code(language: str) -> Format:
 
 
 def _packed(type_: str, place: str) -> Format:
-    """A format whose reader needs no options, and which may hold far more bytes than text."""
+    """Declare a format without options whose files may far exceed their text."""
     return Format(type_, LazyReader(place, takes_options=False))
 
 
@@ -172,7 +172,9 @@ NAMES: dict[str, Format] = {
 
 
 def format_of_name(file_name: str) -> Format:
-    """The document type and reader of a file by its name; what is unknown is tried as plain text.
+    """Return the document type and reader by file name.
+
+    Unknown ones are tried as plain text.
 
     Folders before the name do not matter.
     """
@@ -181,6 +183,6 @@ def format_of_name(file_name: str) -> Format:
 
 
 def is_known(file_name: str) -> bool:
-    """Whether a reader takes a file of this name: by its suffix or, without one, by the name."""
+    """Check whether a reader is registered for this suffix or name."""
     path = PurePosixPath(file_name)
     return path.suffix.lower() in FORMATS or path.name.lower() in NAMES

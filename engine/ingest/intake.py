@@ -1,4 +1,4 @@
-"""Which sources are really new: reads those, passes over what the library holds unchanged.
+"""Change detection: read new and changed sources, skip unchanged ones.
 
 One source that cannot be read is a failure noted, never the end of the others. Knows the library
 only by what it is told that it holds.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SourceError
-from ..namespaces import check_name, id_in
+from ..namespaces import check_name, source_id
 from ..settings import IngestSettings
 from ..types import MetaValue, SourceFailure, SourceText, is_empty
 from .database.reader import DatabaseNote, DatabaseOptions, database_source, read_database
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _SECRET = re.compile(r"(?<=:)//.*@", re.S)
 Look = tuple[int, int, int, int]
-"""How a file looks without opening it; only equality counts."""
+"""Stat signature of a file; compared for equality only."""
 
 
-class Hints(Protocol):
-    """What spares a second look at a source (see `engine.index.seen`)."""
+class FileHints(Protocol):
+    """Cache protocol that avoids re-reading sources (see `engine.index.seen`)."""
 
     def sha256_of(self, source: str, look: Look | None) -> str | None:
-        """The hash of a file that looks as it did; None where it must be read."""
+        """Return the hash of an unchanged file; None if it must be read."""
         ...
 
     def note_file(self, source: str, look: Look | None, sha256: str) -> None:
@@ -53,8 +53,8 @@ class Hints(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What the library knows of a document: enough to tell whether it is still the same."""
+class StoredDocument:
+    """Stored state of a document, for change detection."""
 
     sha256: str
     recipe: str
@@ -65,8 +65,8 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the owner says of the documents to come.
+class IngestTarget:
+    """User options for the documents to add.
 
     `given` is metadata of theirs: None leaves what a document has, anything else replaces it.
     """
@@ -75,12 +75,12 @@ class Wish:
     given: Mapping[str, MetaValue] | None = None
 
     def id_of(self, name: str) -> str:
-        """The document id of a name within the namespace."""
-        return id_in(self.namespace, name)
+        """Return the document id of a name within the namespace."""
+        return source_id(self.namespace, name)
 
 
 @dataclass(kw_only=True)
-class Intake:
+class ChangeDetector:
     """Reads sources; what came of them stands in its lists.
 
     Args:
@@ -102,10 +102,10 @@ class Intake:
     """
 
     settings: IngestSettings
-    held: Mapping[str, Held]
+    held: Mapping[str, StoredDocument]
     recipe: str
-    wish: Wish
-    hints: Hints
+    wish: IngestTarget
+    hints: FileHints
     look: Callable[[Path], Look | None]
     pool: ReaderPool
     unchanged: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Intake:
         progress: Callable[[int], None],
         passing: bool = False,
     ) -> Iterator[SourceText]:
-        """The documents of files that are new or changed; an unchanged file costs a look.
+        """Yield documents of new and changed files; an unchanged file costs a stat.
 
         Of files that are only `passing` through a folder, their place is not kept.
         """
@@ -140,7 +140,7 @@ class Intake:
             )
 
     def is_unchanged(self, source: FileSource) -> bool:
-        """Whether a file is what the library holds already: by a look, else by its hash.
+        """Check whether a file is unchanged, by stat, else by hash.
 
         Raises:
             SourceError: it cannot be read.
@@ -157,7 +157,7 @@ class Intake:
         return all(self._is_current(name, source_sha256=sha256) for name in known)
 
     def addresses(self, urls: Iterable[str]) -> Iterator[SourceText]:
-        """The documents behind web addresses that are new or changed."""
+        """Yield documents of new and changed web addresses."""
         for (url, fetched), outcome in self.pool.read(self._fetched(urls)):
             source = self.wish.id_of(url)
             yield from self._read(outcome, source=source, path=None, file_name=fetched.file_name)
@@ -166,7 +166,7 @@ class Intake:
                 self.hints.note_address(source, etag=marks.etag, last_modified=marks.last_modified)
 
     def databases(self, urls: Iterable[str], *, options: DatabaseOptions) -> Iterator[SourceText]:
-        """The rows of databases that are new or changed; a row that is gone is noted."""
+        """Yield new and changed rows of databases; missing ones are recorded as deleted."""
         for url in urls:
             try:
                 name = database_source(url)
@@ -359,7 +359,7 @@ class Intake:
         if given is None:
             given = held.given if held is not None else {}
         document = replace(document, given=given, namespace=self.wish.namespace)
-        now = Held(
+        now = StoredDocument(
             sha256=document.sha256,
             recipe=self.recipe,
             title=document.title,
@@ -376,5 +376,5 @@ class Intake:
 
 
 def _without_secret(address: str) -> str:
-    """An address that could not be read as one: what may be a password in it is left out."""
+    """Return an unparsable address without anything that may be a password."""
     return _SECRET.sub("//…@", address).partition("?")[0]

@@ -1,6 +1,6 @@
-"""Blocks of a document written out as Markdown: paragraphs, list items, code, pipe tables.
+"""Markdown blocks: paragraphs, list items, code, pipe tables.
 
-Pure; knows nothing of the formats that blocks come from.
+Pure.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ class Block(NamedTuple):
 
 
 def joined(blocks: Iterable[Block]) -> str:
-    """The blocks one under another: a blank line between them, none between items of a list or
-    lines of code."""
+    """Join blocks with blank lines, except between list items and code lines."""
     parts: list[str] = []
     before = ""
     for text, kind in blocks:
@@ -46,29 +45,32 @@ def joined(blocks: Iterable[Block]) -> str:
 
 
 def heading(text: str, *, level: int) -> Block:
-    """A heading on one line; levels past the sixth are the sixth."""
+    """Return a heading on one line; at most level six."""
     line = " ".join(text.split())
     return Block(f"{'#' * min(max(level, 1), 6)} {line}" if line else "")
 
 
 def paragraph(text: str) -> Block:
-    """A paragraph as it stands; what would be taken for a heading's mark is escaped."""
+    """Return a paragraph, escaping accidental heading marks."""
     return Block(_LOOKS_LIKE_HEADING.sub("\\\\", text.strip()))
 
 
 def item(text: str, *, level: int = 0, mark: str = "-") -> Block:
-    """An item of a list, `level` 0 the outermost."""
+    """Return a list item; `level` 0 is outermost."""
     line = _LINE_BREAKS.sub(" ", text.strip())
     return Block(f"{_ITEM_INDENT * min(level, 8)}{mark} {line}" if line else "", "item")
 
 
 def code(line: str) -> Block:
-    """A line of code; neighbouring ones become one fenced block."""
+    """Return a code line; adjacent ones form a fenced block."""
     return Block(line.replace("```", "'''"), "code")
 
 
 def pipe_table(rows: Sequence[Sequence[str]]) -> Block:
-    """A table, its first row the header. Rows and columns that hold nothing are left out."""
+    """Return a pipe table with the first row as header.
+
+    Empty rows and columns are dropped.
+    """
     kept = [[_cell(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)]
     if not kept:
         return Block("")
@@ -80,7 +82,7 @@ def pipe_table(rows: Sequence[Sequence[str]]) -> Block:
 
 
 def inline(blocks: Iterable[Block]) -> str:
-    """The blocks on one line, as a table's cell holds them: of a table inside, the bare cells."""
+    """Return blocks on one line for a table cell; nested tables as bare cells."""
     return " ".join(_bare(text) if kind == "table" else text for text, kind in blocks if text)
 
 

@@ -1,4 +1,4 @@
-"""What a user named as sources, by kind: paths, web addresses, databases, documents in hand."""
+"""Classification of named sources: paths, web addresses, databases, documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class ClassifiedSources:
     """Sources by kind, each in the order given."""
 
     paths: list[str | Path]
@@ -21,8 +21,8 @@ class Named:
     documents: list[Document]
 
     @classmethod
-    def of(cls, sources: Sequence[str | Path | Document]) -> Named:
-        """The sources sorted by how they look; what is nothing else is a path."""
+    def of(cls, sources: Sequence[str | Path | Document]) -> ClassifiedSources:
+        """Classify sources by form; anything else is a path."""
         from .database.reader import is_database_url
 
         named = cls(paths=[], addresses=[], databases=[], documents=[])

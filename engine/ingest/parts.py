@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ..errors import SourceError
-from .broken import broken_reason, shown, speaks_of_memory
-from .content import Content, Member, ReadOptions, readable_stem, storable
+from .broken import broken_reason, is_memory_error, shown
+from .content import Content, Member, ReadOptions, sanitise_text, title_from_filename
 from .formats import Format, format_of_name, is_known
 
 SEPARATOR = "!/"
@@ -40,7 +40,7 @@ class Part:
 
 
 def read_parts(data: bytes, *, name: str, options: ReadOptions) -> list[Part]:
-    """Everything in the source, in its own order; its suffix (of `name`) says what it is.
+    """Read everything in the source, in order; the suffix of `name` is its format.
 
     What a reader raises unforeseen on the source itself is raised here too; on a member, it is
     that member's failure, with its traceback in the log.
@@ -131,15 +131,14 @@ def _member(
 
 
 def _ends_the_reading(error: BaseException) -> bool:
-    """Whether it is not about this file alone: the user's wish, or want of memory (as a library
-    may have wrapped it), after which a process is not to be trusted."""
+    """Check for errors beyond this file: interruption, or lack of memory."""
     if isinstance(error, KeyboardInterrupt | MemoryError):
         return True
-    return speaks_of_memory("".join(traceback.format_exception(error)))
+    return is_memory_error("".join(traceback.format_exception(error)))
 
 
 def _check_size(data: bytes, *, format_: Format, options: ReadOptions) -> None:
-    """Refuse before it is read what cannot be a document: parsing it may take a minute."""
+    """Refuse implausibly large input before parsing."""
     limit = format_.bytes_a_character * options.max_characters
     if limit and len(data) > limit:
         raise SourceError(
@@ -160,6 +159,6 @@ def _check(content: Content, options: ReadOptions) -> None:
 
 
 def title_of(part: Part, *, file_name: str) -> str:
-    """The content's own title, else the file's or the member's name as one."""
+    """Return the content's title, else one from the file's or member's name."""
     own = part.content.title if part.content else None
-    return storable(own or readable_stem(PurePosixPath(part.name or file_name).stem))
+    return sanitise_text(own or title_from_filename(PurePosixPath(part.name or file_name).stem))

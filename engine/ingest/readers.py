@@ -1,7 +1,7 @@
-"""What was read to `SourceText`: a part of a file, a text in hand, or a LlamaIndex `Document`.
+"""Conversion to `SourceText`: file parts, texts, LlamaIndex documents.
 
 A `SourceError` raised here gives its reason alone ("is empty"): who reports it puts the source's
-name in front. Knows nothing of chunks or the database.
+name in front.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..types import MetaValue, SourceText
-from .content import Content, one_line, readable_stem, storable
+from .content import Content, one_line, sanitise_text, title_from_filename
 from .parts import Part, title_of
 from .text.markdown import described
 from .text.plain import plain_title
@@ -33,7 +33,7 @@ def document_of(
     path: Path | None,
     file_name: str,
 ) -> SourceText:
-    """A part that was read as the document it will be.
+    """Build the document of a part.
 
     Its metadata: what the content says of itself, `path` (the id) and `type`.
     """
@@ -44,7 +44,7 @@ def document_of(
         type=part.type,
         shape=content.shape,
         sha256=part.sha256,
-        path=storable(path.as_posix()) if path is not None else None,
+        path=sanitise_text(path.as_posix()) if path is not None else None,
         source=source,
         pages=content.pages,
         metadata={**content.metadata, "path": document_id, "type": part.type},
@@ -59,23 +59,23 @@ def read_text(
     metadata: Mapping[str, MetaValue] | None = None,
     max_characters: int | None = None,
 ) -> SourceText:
-    """A text in hand as a document; `sha256` is of the text in UTF-8. No maximum is no limit.
+    """Build a document from a text; `sha256` is of its UTF-8. No maximum means no limit.
 
     Raises:
         SourceError: nothing but white space, too large, or no id that can be stored.
     """
     if not document_id.strip():
         raise SourceError("has no id: give it a document_id")
-    if storable(document_id) != document_id:
+    if sanitise_text(document_id) != document_id:
         raise SourceError(
             f"{document_id!r} holds what is no character: give it another document_id"
         )
-    text = storable(text)
+    text = sanitise_text(text)
     _check_text(text, max_characters=max_characters)
     return SourceText(
         id=document_id,
         source=document_id,
-        title=one_line(storable(title)) or plain_title(text) or document_id,
+        title=one_line(sanitise_text(title)) or plain_title(text) or document_id,
         text=text,
         type="text",
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
@@ -84,7 +84,7 @@ def read_text(
 
 
 def read_llama_document(document: Document, *, max_characters: int | None = None) -> SourceText:
-    """A LlamaIndex document; its metadata are kept as `described`, numbers and lists among them.
+    """Build a document from LlamaIndex's; its metadata become `described`.
 
     `title` or `file_name` names it. `sha256` is of text and metadata: other metadata make it
     another document. A random id that LlamaIndex gave (a UUID) is kept: who adds documents twice
@@ -94,7 +94,7 @@ def read_llama_document(document: Document, *, max_characters: int | None = None
         SourceError: nothing but white space, or too large.
     """
     metadata = described(document.metadata)
-    stem = readable_stem(Path(str(metadata.get("file_name", ""))).stem)
+    stem = title_from_filename(Path(str(metadata.get("file_name", ""))).stem)
     source = read_text(
         document.text,
         document_id=document.id_,

@@ -1,8 +1,8 @@
-"""What there is to read: the files behind the paths a user names, and their document ids.
+"""Source discovery: files behind paths, and their document ids.
 
 A document's id does not depend on the machine: it is the POSIX path in NFC, relative to the current
 folder where the path that was named lies inside it, else to the parent of that path. So `docs`,
-`./docs/` and its absolute path all give `docs/sub/a.md`. Knows nothing of what the formats hold.
+`./docs/` and its absolute path all give `docs/sub/a.md`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..errors import SourceError
 from ..types import SourceFailure
-from .content import storable
+from .content import sanitise_text
 from .formats import is_known
 
 _NAMES_IN_A_NOTE = 3
@@ -35,9 +35,12 @@ class FileSource:
     path: Path
 
 
-class Found(NamedTuple):
-    """All sorted. `notes` says, a line each, what was passed over on purpose, and `passed_over`
-    which files were. `folders` are the named folders that were walked: id and real path."""
+class DiscoveredSources(NamedTuple):
+    """Discovered sources, sorted.
+
+    `notes` and `passed_over` list skipped ones. `folders` are the walked folders: id and
+    real path.
+    """
 
     sources: list[FileSource]
     failures: list[SourceFailure]
@@ -52,8 +55,8 @@ def find_sources(
     not_in: Sequence[str | Path] = (),
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
-) -> Found:
-    """The files behind `paths`; their order does not matter.
+) -> DiscoveredSources:
+    """Find the files behind `paths`, in any order.
 
     Folders are walked whole. Hidden names, `node_modules`, `__pycache__` and the folders in
     `not_in` are passed over; so is, of what lies in a folder, what no pattern of `include` or any
@@ -73,7 +76,7 @@ def find_sources(
 
 
 def sha256_of(path: Path, *, max_bytes: int) -> str:
-    """The SHA-256 of a file's bytes in hex, read piece by piece.
+    """Return a file's SHA-256 in hex, read in blocks.
 
     Raises:
         SourceError: it is larger than `max_bytes`, gone, or may not be read.
@@ -92,7 +95,7 @@ def sha256_of(path: Path, *, max_bytes: int) -> str:
 
 
 def check_size(size: int, *, max_bytes: int) -> None:
-    """Raises `SourceError` where `size` is over the limit; the message names the setting."""
+    """Raise `SourceError` if `size` exceeds the limit; names the setting."""
     if size > max_bytes:
         raise SourceError(
             f"is too large: {size:,} bytes, the limit is {max_bytes:,}; "
@@ -101,7 +104,7 @@ def check_size(size: int, *, max_bytes: int) -> None:
 
 
 def why_unreadable(error: OSError) -> str:
-    """What the operating system says, as a reason that can follow the source's name."""
+    """Return an operating system error as a reason."""
     match error:
         case FileNotFoundError():
             return "vanished before it could be read: add it again once it is back"
@@ -112,7 +115,7 @@ def why_unreadable(error: OSError) -> str:
 
 
 class _Entry(NamedTuple):
-    """`real` is the path without links, known from the parent: asking for it costs by depth."""
+    """Directory entry; `real` is the link-free path, inherited from the parent."""
 
     id: str
     path: Path
@@ -123,7 +126,7 @@ class _Entry(NamedTuple):
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of one search. Results are sorted, so the order of discovery does not show."""
+    """State of one search. Sorted results hide the order of discovery."""
 
     excluded: set[str]
     patterns: _Patterns
@@ -182,7 +185,7 @@ class _Walk:
                 self.fail(entry.id or str(entry.path), why_unreadable(error))
 
     def entries(self, folder: _Entry) -> list[_Entry]:
-        """What lies in a folder that was not seen before, links put aside."""
+        """Return entries of an unseen folder, links separated."""
         if folder.real in self.excluded:
             self.notes.append(f"passed over {_shown(folder)}, which is excluded")
             return []
@@ -224,22 +227,22 @@ class _Walk:
         return is_known(entry.path.name)
 
     def fail(self, source: str, reason: str) -> None:
-        self.failures.append(SourceFailure(source=storable(source), reason=reason))
+        self.failures.append(SourceFailure(source=sanitise_text(source), reason=reason))
 
-    def found(self) -> Found:
+    def found(self) -> DiscoveredSources:
         sources = []
         for id_, paths in sorted(self.files.items()):
             if len(paths) == 1:
                 sources.append(FileSource(id=id_, path=paths[0]))
             elif paths:
-                both = " and ".join(repr(storable(str(path))) for path in sorted(paths))
+                both = " and ".join(repr(sanitise_text(str(path))) for path in sorted(paths))
                 reason = f"would be the id of {both}: start from a folder that holds all of them"
                 self.fail(id_, reason)
         for given, root in self.roots.items():
             if not any(Path(file).is_relative_to(root.real) for file in self.real_files):
                 self.fail(given, self.why_nothing())
         failures = sorted(set(self.failures), key=lambda failure: (failure.source, failure.reason))
-        return Found(
+        return DiscoveredSources(
             sources,
             failures,
             sorted({*self.notes, *self.notes_on_others()}),
@@ -278,7 +281,7 @@ class _Walk:
 
 
 class _Patterns:
-    """Which files of a folder are wanted; all where nothing is said."""
+    """Include and exclude patterns; everything by default."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         from pathspec import GitIgnoreSpec
@@ -298,7 +301,7 @@ def _is_beside_the_point(name: str) -> bool:
 
 
 def _root_id(path: Path) -> str:
-    """The id of a path as named; empty for the current folder itself."""
+    """Return the id of a named path; empty for the current folder."""
     here = Path.cwd()
     for place, base in ((path, here), (path.resolve(), here.resolve())):
         if place.is_relative_to(base):
@@ -311,7 +314,7 @@ def _joined(folder_id: str, name: str) -> str:
 
 
 def _normal(path: str) -> str:
-    return unicodedata.normalize("NFC", storable(path))
+    return unicodedata.normalize("NFC", sanitise_text(path))
 
 
 def _shown(entry: _Entry) -> str:

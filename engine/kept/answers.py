@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from ..answer.overviews.plan import Effort
 from ..index.filters import DocumentFilter
 from ..index.library import Library
-from ..index.stamps import answers_stamp, contents_fingerprint
+from ..index.stamps import answer_cache_stamp, contents_fingerprint
 from ..types import Answer, TraceStep, Turn, Usage
 from .reading import read, written
-from .shelf import Shelf
+from .shelf import CacheBackend
 
 _LOGGER = logging.getLogger("loregraph")
 VERSION = "3"
-NOT_KEPT = ("failed", "unusable", "outside")
+UNCACHEABLE = ("failed", "unusable", "outside")
 """Figures of a step, above nil, of an answer that is not to be given again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question with all that its asker says: the turns before it, the way, what may be seen.
+class CacheRequest:
+    """Cache request: the question, its history, mode, effort and document filter.
 
     `effort` is that of an overview; None leaves it to the settings.
     """
@@ -43,15 +43,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the answer to a question lies that is asked of the library in one state."""
+class CacheKey:
+    """Cache key of a question in one state of the library."""
 
     question: str
     key: str
     stamp: str
 
 
-class KeptAnswers:
+class AnswerCache:
     """Of one library. Safe to share by threads.
 
     Args:
@@ -60,7 +60,7 @@ class KeptAnswers:
         made_by: the settings and models that made them, as one text.
     """
 
-    def __init__(self, library: Library, shelf: Shelf, *, made_by: str) -> None:
+    def __init__(self, library: Library, shelf: CacheBackend, *, made_by: str) -> None:
         self._library = library
         self._shelf = shelf
         self._made_by = made_by
@@ -68,8 +68,8 @@ class KeptAnswers:
         self._stamp = ""
         self._contents = ""
 
-    def place_of(self, asked: Asked) -> Place:
-        """The question's place among kept answers, as the library is now."""
+    def key_of(self, asked: CacheRequest) -> CacheKey:
+        """Return the cache key of a question for the library's present state."""
         stamp = self._current()
         parts = [
             VERSION,
@@ -83,10 +83,10 @@ class KeptAnswers:
             [[turn.question, turn.answer] for turn in asked.turns],
         ]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        return Place(asked.question, key, stamp)
+        return CacheKey(asked.question, key, stamp)
 
-    def find(self, place: Place) -> Answer | None:
-        """The answer as it was given before, for nothing, which its trace says."""
+    def find(self, place: CacheKey) -> Answer | None:
+        """Return the cached answer, at no cost; its trace says so."""
         data = self._shelf.get(place.key)
         if data is None:
             return None
@@ -97,17 +97,17 @@ class KeptAnswers:
             return None
         return _for_nothing(answer)
 
-    def keep(self, place: Place, answer: Answer) -> None:
+    def keep(self, place: CacheKey, answer: Answer) -> None:
         """Keep an answer, unless the library changed while it was given or a stage failed."""
-        failed = any(step.figures.get(name) for step in answer.trace for name in NOT_KEPT)
+        failed = any(step.figures.get(name) for step in answer.trace for name in UNCACHEABLE)
         if failed or self._current() != place.stamp:
             return
         data = written(answer)
         if data is not None:
             self._shelf.put(place.key, data)
 
-    def let_go(self) -> None:
-        """The library has changed: let go of what was answered before."""
+    def clear(self) -> None:
+        """Clear the cache after the library changed."""
         self._shelf.clear()
 
     def close(self) -> None:
@@ -115,9 +115,9 @@ class KeptAnswers:
         self._shelf.close()
 
     def _current(self) -> str:
-        """The library's state; where it is a new one, answers of the one before go."""
+        """Return the library's state; a new state evicts the answers of the previous one."""
         with self._library.read() as connection:
-            stamp = answers_stamp(connection)
+            stamp = answer_cache_stamp(connection)
             with self._lock:
                 if stamp == self._stamp:
                     return stamp
@@ -131,7 +131,7 @@ class KeptAnswers:
 
 
 def _for_nothing(answer: Answer) -> Answer:
-    """The answer with what it cost then as kept, and no time."""
+    """Return the answer with its usage counted as cached and without times."""
     said = "answered before; the steps are those of then"
     step = TraceStep(stage="cache", detail=said, seconds=0.0)
     then = (replace(each, seconds=0.0, usage=_kept(each.usage)) for each in answer.trace)

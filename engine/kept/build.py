@@ -12,9 +12,9 @@ from ..index.library import Library
 from ..models.naming import identity_of
 from ..models.stages import Models
 from ..settings import CacheSettings, Settings
-from .answers import KeptAnswers
-from .redis_shelf import RedisShelf
-from .shelf import MemoryShelf, Shelf
+from .answers import AnswerCache
+from .redis_shelf import RedisBackend
+from .shelf import CacheBackend, MemoryBackend
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -23,15 +23,15 @@ _OF_NO_ACCOUNT = {"library", "ingest", "budget", "cache", "telemetry", "serve"}
 """Sections that say nothing of what an answer is."""
 
 
-def build_kept(
+def build_answer_cache(
     library: Library,
     settings: Settings,
     *,
     models: Models,
     embed_model: BaseEmbedding | None,
     searches_web: bool = False,
-) -> KeptAnswers | None:
-    """Where a library's answers are kept; None where the settings say that they are not.
+) -> AnswerCache | None:
+    """Build the answer cache; None where it is disabled.
 
     `searches_web`: whether there is a tool that looks beyond the library, which others may lack.
 
@@ -43,18 +43,18 @@ def build_kept(
     if shelf is None:
         return None
     made_by = _makers(settings, models, embed_model, searches_web=searches_web)
-    return KeptAnswers(library, shelf, made_by=made_by)
+    return AnswerCache(library, shelf, made_by=made_by)
 
 
-def _shelf(settings: CacheSettings, *, place: str) -> Shelf | None:
+def _shelf(settings: CacheSettings, *, place: str) -> CacheBackend | None:
     match settings.answers:
         case "none":
             return None
         case "memory":
-            return MemoryShelf(max_entries=settings.max_entries, ttl_seconds=settings.ttl_seconds)
+            return MemoryBackend(max_entries=settings.max_entries, ttl_seconds=settings.ttl_seconds)
         case "redis":
             variable = settings.password_variable
-            return RedisShelf(
+            return RedisBackend(
                 settings.url,
                 password=os.environ.get(variable, "") if variable else "",
                 place=place,

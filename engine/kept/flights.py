@@ -1,4 +1,4 @@
-"""Questions that are being answered now, so that the same one is not answered twice at once."""
+"""Single-flight execution: identical concurrent questions are answered once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 
-from ..given_up import pause
+from ..given_up import wait_cancellable
 
 
-class Flights:
+class SingleFlight:
     """Of one process. Safe to share by threads."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Flights:
 
     @contextmanager
     def first(self, key: str) -> Iterator[bool]:
-        """Whether nobody else is at work on this; where somebody is, that work is waited for.
+        """Check whether this caller leads; otherwise wait for the leading one.
 
         However that work ends: who waited must see for himself whether there is an answer now.
 
@@ -30,7 +30,7 @@ class Flights:
             other = self._flying.get(key)
             mine = self._flying.setdefault(key, Future())
         if other is not None:
-            pause(None, until=other)
+            wait_cancellable(None, until=other)
             yield False
             return
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def written(answer: Answer) -> bytes | None:
-    """The answer as JSON; None where it is too long, or holds what JSON cannot."""
+    """Serialise an answer to JSON bytes; None if too large or not serialisable."""
     try:
         data = _adapter().dump_json(answer, warnings=False)
     except (PydanticSerializationError, ValueError):
@@ -30,7 +30,7 @@ def written(answer: Answer) -> bytes | None:
 
 
 def read(data: bytes, *, question: str, text_at: TextAt) -> Answer | None:
-    """The answer to this question that the bytes hold; None where they hold anything else."""
+    """Deserialise the cached answer to this question; None for anything else."""
     if len(data) > MAX_BYTES:
         return None
     try:

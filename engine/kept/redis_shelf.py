@@ -29,7 +29,7 @@ _AT_ONCE = 500
 Result = TypeVar("Result")
 
 
-class RedisShelf:
+class RedisBackend:
     """One library's answers in a Redis.
 
     Args:
@@ -104,14 +104,14 @@ class RedisShelf:
         self._client.close()
 
     def _take_away(self, count: int) -> int:
-        """How many are gone of those that are listed, at most so many."""
+        """Delete listed keys up to a limit; return how many were deleted."""
         keys: Any = self._client.spop(self._list, count)
         if keys:
             self._client.unlink(*(_PREFIX.encode() + key for key in keys))
         return len(keys)
 
     def _asked(self, call: Callable[[], Result]) -> Result | None:
-        """What Redis says; None where it is away, of which the log tells once."""
+        """Call Redis; return None while it is unreachable, logged once."""
         from redis.exceptions import RedisError
 
         with self._lock:
@@ -169,6 +169,6 @@ def _client(url: str, password: str) -> Redis:
 
 
 def _shown(url: str) -> str:
-    """Where it is, without a user's name or options."""
+    """Return the address without user name and options."""
     parts = urlsplit(url.strip())
     return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"

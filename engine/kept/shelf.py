@@ -1,7 +1,4 @@
-"""Where kept answers lie: bytes by key, for a while, so many at most. Here: in memory.
-
-Knows nothing of what the bytes mean.
-"""
+"""Cache backends: bytes by key with a lifetime and a maximum count. Here: in memory."""
 
 from __future__ import annotations
 
@@ -15,16 +12,16 @@ MAX_BYTES = 4_000_000
 """Of one answer; what is longer is neither kept nor read."""
 
 
-class Shelf(Protocol):
+class CacheBackend(Protocol):
     """Safe to share by threads. What it cannot do now it does without."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether others, and other libraries, keep their answers there too."""
+        """Check whether other processes and libraries share this backend."""
         ...
 
     def get(self, key: str) -> bytes | None:
-        """What lies under this key; None where nothing does, or nobody can tell."""
+        """Return the value of a key; None if absent or unreachable."""
         ...
 
     def put(self, key: str, value: bytes) -> None:
@@ -40,7 +37,7 @@ class Shelf(Protocol):
         ...
 
 
-class MemoryShelf:
+class MemoryBackend:
     """In this process; what was used longest ago goes first.
 
     Args:

@@ -1,4 +1,4 @@
-"""Settings to model objects: embeddings, tokenisers, language models and the way to them.
+"""Model objects from settings: embeddings, tokenisers, language models, LLM client.
 
 `build` is the only place that branches on a provider; `encoder` runs the bundled MiniLM,
 `tokeniser` counts sizes, `gateway` asks a language model. Importing this package loads no model
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from .budget import Budget
 from .build import build_embedding, build_llm
-from .gateway import Gateway, Reply
+from .gateway import LLMClient, LLMReply
 from .gateways import build_budget, build_gateways, build_llms
 from .naming import identity_of
 from .tokeniser import Tokeniser, load_tokeniser, windows
 
 __all__ = [
     "Budget",
-    "Gateway",
-    "Reply",
+    "LLMClient",
+    "LLMReply",
     "Tokeniser",
     "build_budget",
     "build_embedding",

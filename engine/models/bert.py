@@ -2,7 +2,7 @@
 
 Both graphs take `ids` (int32, texts × tokens, without padding) and give `vectors` (float32,
 texts × 384): the mean over the tokens, L2-normalised. There is no mask, because texts of unlike
-length are never run together. Knows nothing of files, caches or sessions.
+length are never run together.
 
 The architecture is BERT (Devlin et al. 2019, section 3) with post-layer-norm and exact GELU; the
 fused operators of `com.microsoft` are part of every onnxruntime build for CPUs.
@@ -31,7 +31,7 @@ _IR_VERSION = 9
 
 
 class _GraphBuilder:
-    """Collects nodes and constants; an operator's output is named by its place in the order."""
+    """Builder of ONNX nodes and constants; outputs are named by operator order."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
@@ -67,7 +67,7 @@ class _GraphBuilder:
 
 
 def graph_from_tensors(tensors: Tensors) -> ModelProto:
-    """The whole encoder from the tensors of `model.safetensors`."""
+    """Build the whole encoder from the tensors of `model.safetensors`."""
     from onnx import TensorProto, helper
 
     builder = _GraphBuilder(tensors)
@@ -162,7 +162,7 @@ def _pooled(builder: _GraphBuilder, hidden: str) -> None:
 
 
 def graph_from_export(model: ModelProto) -> ModelProto:
-    """The model hub's export, changed to take `ids` alone and to pool and normalise.
+    """Adapt the hub's export to take `ids` alone, pool and normalise.
 
     Args:
         model: inputs `input_ids`, `attention_mask`, `token_type_ids` (int64, texts × tokens),
@@ -202,7 +202,7 @@ def graph_from_export(model: ModelProto) -> ModelProto:
 
 
 def _export_mean(builder: _GraphBuilder, hidden: str, *, opset: int) -> str:
-    """The mean over tokens; its axes are an attribute before operator set 18, then an input."""
+    """Add the mean over tokens; axes are an attribute before opset 18, an input after."""
     from onnx import helper
 
     if opset >= _OPSET:

@@ -1,7 +1,7 @@
-"""What one model's calls cost: counted, held back before the call, and booked after it.
+"""Cost accounting of one model: count, reserve before the call, book after it.
 
 Token counts are the server's where it gives them, else our tokeniser's (an estimate: every model
-has its own). Knows nothing of prompts, or of how a call is made.
+has its own).
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Protocol
 from ..errors import ModelError
 from ..types import Usage
 from .budget import Budget, Reservation, utc_day
-from .learned import Learned
+from .learned import ServerCapabilities
 from .prices import Price
-from .response import Reported
-from .retrying import nature_of
-from .spending import note
+from .response import ProviderUsage
+from .retrying import classify_failure
+from .spending import record_usage
 
 if TYPE_CHECKING:
-    from ..index.ledger import Ledger
+    from ..index.ledger import UsageLog
 
 
 class Counter(Protocol):
     """Counts tokens; `Tokeniser` is one."""
 
     def count(self, text: str) -> int:
-        """How many tokens `text` has."""
+        """Return the number of tokens of `text`."""
         ...
 
 
-class Bill:
+class CostAccount:
     """Of one model. Safe to share by threads.
 
     Args:
@@ -50,11 +50,11 @@ class Bill:
         model: str,
         *,
         budget: Budget,
-        ledger: Ledger | None,
+        ledger: UsageLog | None,
         tokeniser: Counter | None,
         price: Price | None,
-        learned: Learned,
-        whole: Bill | None = None,
+        learned: ServerCapabilities,
+        whole: CostAccount | None = None,
     ) -> None:
         budget.check(price, model=model)
         self._model = model
@@ -72,9 +72,9 @@ class Bill:
         """All calls so far; those that were refused cost nothing and are left out."""
         return self._total
 
-    def apart(self) -> Bill:
-        """A bill with a total of its own, which counts for this one too."""
-        return Bill(
+    def apart(self) -> CostAccount:
+        """Return a scoped account with a total of its own that also counts here."""
+        return CostAccount(
             self._model,
             budget=self._budget,
             ledger=self._ledger,
@@ -85,7 +85,7 @@ class Bill:
         )
 
     def count(self, text: str) -> int:
-        """How many tokens a text has, by our own count."""
+        """Return the number of tokens of a text by our own tokeniser."""
         if self._tokeniser is None:
             from .tokeniser import load_tokeniser
 
@@ -114,14 +114,14 @@ class Bill:
     def worst_on_failure(
         self, reservation: Reservation, *, stage: str, counted: int, max_output_tokens: int
     ) -> Iterator[None]:
-        """A call inside that fails, and may have reached the model, is booked at its worst.
+        """Book the worst case if a call fails that may have reached the model.
 
         So is one that is interrupted, or fails in a way that is not known here.
         """
         try:
             yield
         except BaseException as error:
-            if not isinstance(error, ModelError) or nature_of(error).may_cost:
+            if not isinstance(error, ModelError) or classify_failure(error).may_cost:
                 usage = self.usage(self._learned.tokens(counted), max_output_tokens)
                 self.settle(reservation, usage, stage=stage, failed=1)
             raise
@@ -140,8 +140,8 @@ class Bill:
             currency=price.currency,
         )
 
-    def usage_of_answer(self, text: str, *, counted: int, reported: Reported | None) -> Usage:
-        """What a call cost that was answered by this text, in the server's count if there is one.
+    def usage_of_answer(self, text: str, *, counted: int, reported: ProviderUsage | None) -> Usage:
+        """Return the usage of an answered call, by the server's count if available.
 
         The model learns nothing of this, but the next reservation does.
         """
@@ -158,7 +158,7 @@ class Bill:
     def settle(
         self, reservation: Reservation, usage: Usage, *, stage: str, failed: int = 0
     ) -> None:
-        """The call is over: count and book it."""
+        """Count and book a finished call."""
         reservation.settle(usage)
         self.add(usage)
         self.book(stage, usage, failed=failed)
@@ -170,7 +170,7 @@ class Bill:
         if self._whole is not None:
             self._whole.add(usage)
         else:
-            note(usage)
+            record_usage(usage)
 
     def book(self, stage: str, usage: Usage, *, failed: int = 0) -> None:
         """Write it down for good."""

@@ -1,4 +1,4 @@
-"""How long and how large the body of a response may be, before anybody makes sense of it.
+"""Time and size limits for response bodies, enforced before decoding.
 
 HTTP clients bound the wait for each piece, and nothing bounds how many pieces there are. Knows
 nothing of models.
@@ -16,14 +16,14 @@ from .connections import note_connection
 
 _MAX_BYTES = 32_000_000
 _MAX_PACKED_BYTES = 256_000
-"""Unpacked, a thousand times as many are possible; a model's answer becomes ten times as long."""
+"""Maximum compressed bytes; unpacked bytes are limited to ten answers' length."""
 
 _STREAM_TIMES = 10
 _STREAM_TYPES = ("text/event-stream", "application/x-ndjson")
 
 
 def sync_hooks(timeout_seconds: float) -> dict[str, list[Any]]:
-    """`event_hooks` for an `httpx.Client`: bodies come within this time and a fixed size.
+    """Return `event_hooks` for an `httpx.Client` that limit body time and size.
 
     Streams may take ten times as long. Whoever reads on gets an `httpx.ReadTimeout` or an
     `httpx.DecodingError`. The connection is noted (see `connections`).
@@ -39,7 +39,7 @@ def sync_hooks(timeout_seconds: float) -> dict[str, list[Any]]:
 
 
 def async_hooks(timeout_seconds: float) -> dict[str, list[Any]]:
-    """As `sync_hooks`, for an `httpx.AsyncClient`."""
+    """Return the hooks of `sync_hooks` for an `httpx.AsyncClient`."""
 
     async def limit(response: httpx.Response) -> None:
         if isinstance(response.stream, httpx.AsyncByteStream):
@@ -50,7 +50,7 @@ def async_hooks(timeout_seconds: float) -> dict[str, list[Any]]:
 
 
 class _Allowance:
-    """What is left of one response's time and size."""
+    """Remaining time and size of one response."""
 
     def __init__(self, response: httpx.Response, timeout_seconds: float) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

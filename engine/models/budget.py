@@ -1,8 +1,7 @@
-"""What calls to language models may cost at most, together and in tokens or money.
+"""Budget of LLM calls, in tokens or money, for each run or day.
 
 Every call in flight holds its worst case back: what the prompt costs and the longest answer that it
-may get. So no order in which answers arrive can lead beyond the limit. Knows nothing of models, and
-of past days only what it is told.
+may get. So no order in which answers arrive can lead beyond the limit.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def utc_day() -> str:
 
 
 class _Run:
-    """What was settled of one piece of work."""
+    """Settled cost of one run."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -38,7 +37,7 @@ _current: ContextVar[_Run | None] = ContextVar("loregraph_budget_run", default=N
 
 
 class Reservation:
-    """What one call may cost at most, held back until it is known what it did cost."""
+    """Worst-case cost of one call, reserved until its true cost is known."""
 
     def __init__(self, budget: Budget, run: _Run, *, tokens: int, cost: float, waits: bool) -> None:
         self._budget = budget
@@ -49,7 +48,7 @@ class Reservation:
         self._open = True
 
     def settle(self, actual: Usage) -> None:
-        """The call is over and cost this; a second time changes nothing."""
+        """Settle a finished call; a second call changes nothing."""
         if self._open:
             self._open = False
             self._budget._settle(self, actual)
@@ -67,7 +66,7 @@ class Reservation:
 
 
 class Budget:
-    """Shared by everything in an engine that calls a language model. Safe to share by threads.
+    """LLM budget shared by an engine; thread-safe.
 
     Args:
         max_tokens: of prompts and answers together; None is no limit.
@@ -102,18 +101,18 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is any limit."""
+        """Check whether any limit is set."""
         return self.max_tokens is not None or self.max_cost is not None
 
     @property
     def spent(self) -> Usage:
-        """What was settled in this run or on this day."""
+        """Return what was settled in this run or on this day."""
         with self._changed:
             self._look_up()
             return self._spent_in(self._here)
 
     def check(self, price: Price | None, *, model: str) -> None:
-        """Whether what this model costs can be limited at all.
+        """Check whether the cost of this model can be limited at all.
 
         Raises:
             SettingsError: `max_cost` is set and the model's price is not known.
@@ -126,7 +125,7 @@ class Budget:
             )
 
     def start_run(self) -> None:
-        """What was spent before no longer counts, where limits are for a run."""
+        """Start a new run; limits per run count from here."""
         with self._changed:
             if self.per == "run":
                 self._run = _Run(self)

@@ -1,4 +1,4 @@
-"""Settings to model objects: the only place that branches on which provider serves a model.
+"""Model factories: the only place that branches on the provider.
 
 Building is cheap and silent: nothing is loaded, and nothing is sent before the first call.
 """
@@ -24,7 +24,7 @@ _EMBEDDING_RETRIES = 2
 def build_embedding(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
 ) -> BaseEmbedding | None:
-    """The embedding that the settings ask for, with its prefixes and at its length.
+    """Build the configured embedding with its prefixes and dimensions.
 
     `None` where they ask for none.
 
@@ -47,7 +47,7 @@ def build_embedding(
 def build_chain(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
 ) -> list[BaseEmbedding]:
-    """The embedding that the settings ask for and those that may stand in for it, in order.
+    """Build the configured embedding and its fallbacks, in order.
 
     Raises:
         SettingsError: as `build_embedding`.
@@ -65,7 +65,7 @@ def build_chain(
 def _bare_embedding(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
 ) -> BaseEmbedding | None:
-    """The embedding of the settings' kind as it is.
+    """Build the configured kind of embedding without wrappers.
 
     Raises:
         SettingsError: a setting that the kind needs is missing or unusable; the message names it.
@@ -103,7 +103,7 @@ def _bare_embedding(
 
 
 def build_llm(settings: LlmSettings, environment: Mapping[str, str] | None = None) -> LLM | None:
-    """The language model that the settings ask for; `None` where they ask for none.
+    """Build the configured language model; `None` if there is none.
 
     Raises:
         SettingsError: a setting that the kind needs is missing or unusable; the message names it.

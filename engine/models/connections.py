@@ -1,4 +1,4 @@
-"""The connection of a call, so that it can be ended from outside while somebody waits for it.
+"""HTTP connections of an LLM call, so that it can be aborted from another thread.
 
 A client that is left in the middle of a stream lets its connection go when its objects are
 collected, and a thread that waits for the next piece cannot be interrupted. Ending the connection
@@ -28,7 +28,7 @@ class Connections:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Connections that are opened inside the block, or in its context, are this call's."""
+        """Attribute connections opened inside the block, or in its context, to this call."""
         token = _call.set(self)
         try:
             yield
@@ -44,7 +44,7 @@ class Connections:
             self.end()
 
     def forget(self) -> None:
-        """The call is over: its connections may serve others."""
+        """Release the connections of a finished call."""
         with self._lock:
             self._sockets.clear()
 
@@ -62,7 +62,7 @@ _call: ContextVar[Connections | None] = ContextVar("loregraph_connections", defa
 
 
 def note_connection(response: httpx.Response) -> None:
-    """A response came: its connection is that of the call in whose context this is."""
+    """Attribute the connection of a response to the call of this context."""
     call = _call.get()
     stream = response.extensions.get("network_stream")
     if call is None or stream is None:

@@ -1,4 +1,4 @@
-"""MiniLM on onnxruntime: texts in, unit vectors out. Knows nothing of LlamaIndex.
+"""MiniLM on onnxruntime: texts in, unit vectors out.
 
 Each text is run by itself, unpadded. On two cores that costs less CPU than padded batches of 16
 or 32, and a vector then depends on its text alone: not on its batch-mates, nor on their order, nor
@@ -35,7 +35,7 @@ _VOCABULARY = 30_522
 
 
 class MiniLmEncoder:
-    """all-MiniLM-L6-v2. Cheap to construct, loads at the first use, safe to share by threads.
+    """all-MiniLM-L6-v2 on onnxruntime; loaded on first use, thread-safe.
 
     Args:
         quantise: int8 weights: a quarter of the size, about 2.5 times as fast, cosine about .994
@@ -76,7 +76,7 @@ class MiniLmEncoder:
         return "int8" if self._quantise else "fp32"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, float32, (len(texts), 384), in the order given.
+        """Return unit vectors, float32, (len(texts), 384), in input order.
 
         Only the first 254 tokens of a text are read: cut longer ones with `tokeniser.windows`.
 

@@ -1,9 +1,9 @@
-"""OpenAI-compatible endpoints as LlamaIndex objects, with one place for keys and retries.
+"""OpenAI-compatible endpoints as LlamaIndex objects, with keys and retries.
 
 An embedding is tried again by the OpenAI client alone (it honours Retry-After): LlamaIndex would
 wrap its own loop around it, so that "2 retries" became six requests. A language model is tried
 again by the gateway, which switches the client's loop off. The key lives in the client only, never
-in a field that LlamaIndex prints or serialises. Knows nothing of the rest of the settings.
+in a field that LlamaIndex prints or serialises.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 NO_KEY = "none"
-"""What the client is given where no key is needed; it refuses an empty one."""
+"""Placeholder key for servers without one; the client refuses an empty key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a model is served and how to ask. The key is left out of `repr`.
+    """Address and access of a model endpoint. `repr` omits the key.
 
     A server on this machine (`loopback`) needs no key and is never reached through a proxy.
     """
@@ -40,7 +40,7 @@ class Endpoint:
 
     @property
     def has_key(self) -> bool:
-        """Whether a key was given."""
+        """Check whether a key was given."""
         return self.key != NO_KEY
 
 
@@ -54,7 +54,7 @@ def read_endpoint(
     timeout_seconds: float,
     retries: int,
 ) -> Endpoint:
-    """An endpoint checked before anything is sent.
+    """Validate an endpoint before anything is sent.
 
     `section` is the settings section, for messages; the key is `environment[api_key_variable]`.
 
@@ -98,7 +98,7 @@ def _host_of(url: str, *, setting: str) -> str:
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether this is the address of a server on this machine."""
+    """Check whether the URL is a server on this machine."""
     try:
         return _is_loopback(urlsplit(url.strip()).hostname or "")
     except ValueError:
@@ -115,7 +115,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_tokens: int) -> LLM:
-    """A chat model at temperature 0. Nothing is sent before the first call."""
+    """Open a chat model at temperature 0; sends nothing before the first call."""
     from llama_index.llms.openai_like import OpenAILike
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
@@ -151,7 +151,7 @@ def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_token
 
 
 def open_embedding(endpoint: Endpoint, *, batch_size: int) -> BaseEmbedding:
-    """An embedding model. Nothing is sent before the first call; errors are `ModelError`s."""
+    """Open an embedding model; sends nothing before the first call; raises `ModelError`s."""
     from openai import DefaultHttpxClient, OpenAI
 
     from .remote_embedding import RemoteEmbedding

@@ -1,4 +1,4 @@
-"""What a foreign client raises, translated into our tree at one place, in one clear line.
+"""Translation of client errors into the engine's exception tree.
 
 Knows the exceptions of `openai` and `httpx`, those of other vendors' clients where these are
 loaded, and what servers say of a request that is too long. Server messages are quoted except where
@@ -99,7 +99,7 @@ def vendor_errors() -> tuple[type[Exception], ...]:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries; None where it carries none."""
+    """Return the HTTP status that an exception carries, or None."""
     for name in ("status_code", "code"):
         status = getattr(error, name, None)
         if isinstance(status, int) and 400 <= status < 600:
@@ -108,7 +108,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def _from_vendor(model: str, error: Exception) -> ModelError:
-    """By what these have in common: a status code, or a name that tells of time or connection."""
+    """Translate vendor errors by status code or by a name that means timeout or connection."""
     status = status_of(error)
     if status is not None:
         return _from_status(model, error, status=status)
@@ -179,7 +179,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _message_of(error: BaseException) -> str:
-    """What a server says in words, without the JSON around it; empty where it is not of that form.
+    """Extract a server's error message from JSON; empty for another format.
 
     Both `{"error": {"message": …}}` and its inside are met.
     """

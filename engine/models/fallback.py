@@ -1,11 +1,11 @@
-"""Which embedding a library is searched and filled with, where several may stand in for another.
+"""Choice of the embedding model for a library, with fallbacks.
 
     endpoint → bundled MiniLM → TF-IDF hashing
 
 Vectors of two models must never be compared, so the choice is made once, when a library is opened:
 its vectors' model, whoever answers; only a library without vectors takes the first that answers.
 Where the model of a library does not answer, questions go on without vectors and adding stops:
-nothing else can embed for it. Knows nothing of how models are built or libraries stored.
+nothing else can embed for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .naming import identity_of
 from .wrapped_embedding import WrappedEmbedding
 
 REST_SECONDS = 30.0
-"""After a question could not be embedded, the next ones do not even try for so long."""
+"""Seconds without embedding attempts after a failed one."""
 _PROBE = "loregraph"
 
 Clock = Callable[[], float]
@@ -38,7 +38,7 @@ class ChosenEmbedding:
     """The one model of an open library.
 
     `notes` say, a line each, what a reader of a report should know of the choice; `held` is what
-    the library held when it was made (see `refuse_mixture`).
+    the library held when it was made (see `check_same_model`).
     """
 
     model: BaseEmbedding
@@ -53,7 +53,7 @@ def choose_embedding(
     held: Collection[str],
     reason_against: Callable[[BaseEmbedding], str | None] | None = None,
 ) -> ChosenEmbedding:
-    """The model for a library, decided once.
+    """Choose the embedding model of a library, once.
 
     Args:
         chain: the models in the order of preference, at least one; the first is the one wanted.
@@ -79,7 +79,7 @@ def choose_embedding(
         model = _guarded(chain[0], holds_vectors=bool(kept))
         return ChosenEmbedding(model=model, identity=names[0], held=kept)
     reasons: list[str] = []
-    judge = reason_against or why_unusable
+    judge = reason_against or probe_error
     for model, name in zip(chain, names, strict=True):
         reason = judge(model)
         if reason is None:
@@ -106,7 +106,7 @@ def _took(name: str, reasons: Sequence[str]) -> str:
     )
 
 
-def why_unusable(model: BaseEmbedding) -> str | None:
+def probe_error(model: BaseEmbedding) -> str | None:
     """Why a model cannot embed one word, or None where it can: it costs one call."""
     try:
         model.get_text_embedding(_PROBE)
@@ -115,11 +115,11 @@ def why_unusable(model: BaseEmbedding) -> str | None:
     return None
 
 
-def not_tried(_model: BaseEmbedding) -> None:
+def skip_probe(_model: BaseEmbedding) -> None:
     """No reason against a model, since nothing is going to be embedded."""
 
 
-def refuse_mixture(chosen: ChosenEmbedding, *, held_now: Collection[str]) -> None:
+def check_same_model(chosen: ChosenEmbedding, *, held_now: Collection[str]) -> None:
     """To be asked under the writer's lock, before the first vector is stored.
 
     Another process may have begun the same new library with another model of the chain.

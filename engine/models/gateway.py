@@ -2,8 +2,7 @@
 limit → call.
 
 Whoever asks gets an answer without thoughts and never empty, what it cost, or one `ModelError`;
-every call is booked by day, stage and model, also when its caller fails later. Knows nothing of
-what prompts say, or of who asks.
+every call is booked by day, stage and model, also when its caller fails later.
 """
 
 from __future__ import annotations
@@ -18,29 +17,29 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..types import Usage
-from .bill import Bill, Counter
+from .bill import CostAccount, Counter
 from .budget import Budget
 from .control_tokens import broken, restored
-from .learned import Learned
-from .line import Line, Reply, Request
+from .learned import ServerCapabilities
+from .line import LLMReply, LLMRequest, LLMTransport
 from .naming import answering_identity, model_name_of
 from .prices import Price
-from .structured import Level, holds_to_schema
+from .structured import Level, supports_json_schema
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, TextBlock
     from llama_index.core.llms import LLM
 
     from ..index.door import Prompt
-    from ..index.ledger import Ledger
+    from ..index.ledger import UsageLog
 
-__all__ = ["Gateway", "Reply"]
+__all__ = ["LLMClient", "LLMReply"]
 
 _MESSAGE_TOKENS = 8
-"""What a chat template puts around a message, at most."""
+"""Maximum tokens that a chat template adds to a message."""
 
 
-class Gateway:
+class LLMClient:
     """One per engine and model. Safe to share by threads.
 
     Args:
@@ -66,7 +65,7 @@ class Gateway:
         llm: LLM,
         *,
         budget: Budget,
-        ledger: Ledger | None = None,
+        ledger: UsageLog | None = None,
         tokeniser: Counter | None = None,
         price: Price | None = None,
         retries: int = 4,
@@ -84,9 +83,11 @@ class Gateway:
         self._ledger = ledger
         self._max_output_tokens = max_output_tokens
         level: Level = "schema" if structured == "auto" else structured
-        learned = Learned(level if holds_to_schema(llm) else "none", goes_down=structured == "auto")
+        learned = ServerCapabilities(
+            level if supports_json_schema(llm) else "none", goes_down=structured == "auto"
+        )
         self._learned = learned
-        self._line = Line(
+        self._line = LLMTransport(
             llm,
             learned=learned,
             retries=retries,
@@ -95,7 +96,7 @@ class Gateway:
             timeout_seconds=timeout_seconds,
             seed=seed,
         )
-        self._bill = Bill(
+        self._bill = CostAccount(
             self.model,
             budget=budget,
             ledger=ledger,
@@ -108,7 +109,7 @@ class Gateway:
 
     @property
     def context_window(self) -> int:
-        """How many tokens the model reads at a time, by its own account.
+        """Context window in tokens, as the model reports it.
 
         Raises:
             ModelUnavailable: it has to ask its server for that, which does not answer.
@@ -130,8 +131,8 @@ class Gateway:
         """All calls so far; those that were refused cost nothing and are left out."""
         return self._bill.total
 
-    def apart(self) -> Gateway:
-        """The same gateway with a total of its own, for whoever wants to know what one thing cost.
+    def apart(self) -> LLMClient:
+        """Return the same client with a scoped usage total.
 
         What it spends counts for this one too.
         """
@@ -147,15 +148,15 @@ class Gateway:
         *,
         stage: str,
         keep: bool = False,
-        tell: Callable[[str], None] | None = None,
-    ) -> Reply:
-        """The answer to a prompt.
+        on_event: Callable[[str], None] | None = None,
+    ) -> LLMReply:
+        """Answer a prompt.
 
         Args:
             prompt: what is asked, the longest answer, and the schema that it is held to.
             stage: what it is booked under.
             keep: whether the answer is kept in the library for the next time, and taken from there.
-            tell: hears the answer's pieces as the model speaks; what it raises ends the call.
+            on_event: hears the answer's pieces as the model speaks; what it raises ends the call.
 
         Raises:
             BudgetExceeded: before the call, which could have exceeded the budget.
@@ -174,7 +175,7 @@ class Gateway:
             max_output_tokens=prompt.max_output_tokens,
             schema=prompt.schema,
         )
-        return self._answer(request, keep=keep, tell=tell)
+        return self._answer(request, keep=keep, on_event=on_event)
 
     def chat(
         self,
@@ -182,15 +183,15 @@ class Gateway:
         *,
         stage: str,
         keep: bool = False,
-        tell: Callable[[str], None] | None = None,
-    ) -> Reply:
-        """The answer to LlamaIndex's messages; otherwise as `ask`."""
-        return self._answer(self._request(messages, stage=stage), keep=keep, tell=tell)
+        on_event: Callable[[str], None] | None = None,
+    ) -> LLMReply:
+        """Answer LlamaIndex chat messages; otherwise like `ask`."""
+        return self._answer(self._request(messages, stage=stage), keep=keep, on_event=on_event)
 
     def stream(
         self, messages: Sequence[ChatMessage], *, stage: str, keep: bool = False
-    ) -> Generator[str, None, Reply]:
-        """The answer piece by piece; counted when it ends, also when it is abandoned.
+    ) -> Generator[str, None, LLMReply]:
+        """Stream an answer; it is booked at its end, also when abandoned.
 
         Tried again only before anything came. A kept answer comes as one piece. What the generator
         returns is what `chat` would.
@@ -211,13 +212,13 @@ class Gateway:
         stage: str,
         max_output_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
-    ) -> Request:
+    ) -> LLMRequest:
         quoted: dict[str, str] = {}
         messages = [_without_control_tokens(message, quoted) for message in messages]
         counted = sum(self._counted(message) for message in messages)
         if schema is not None:
             counted += self._count_again(json.dumps(schema, ensure_ascii=False)) + _MESSAGE_TOKENS
-        return Request(
+        return LLMRequest(
             messages=tuple(messages),
             stage=stage,
             max_output_tokens=max_output_tokens or self._max_output_tokens,
@@ -232,40 +233,42 @@ class Gateway:
 
     # --- kept answers -----------------------------------------------------------------------
 
-    def _answer(self, request: Request, *, keep: bool, tell: Callable[[str], None] | None) -> Reply:
-        pieces = self._streamed(request, keep=keep, whole=tell is None)
+    def _answer(
+        self, request: LLMRequest, *, keep: bool, on_event: Callable[[str], None] | None
+    ) -> LLMReply:
+        pieces = self._streamed(request, keep=keep, whole=on_event is None)
         with closing(pieces):
             while True:
                 try:
                     piece = next(pieces)
                 except StopIteration as end:
-                    reply: Reply = end.value
+                    reply: LLMReply = end.value
                     return replace(reply, text=restored(reply.text, request.quoted))
-                if tell is not None:
-                    tell(piece)
+                if on_event is not None:
+                    on_event(piece)
 
     def _streamed(
-        self, request: Request, *, keep: bool, whole: bool = False
-    ) -> Generator[str, None, Reply]:
-        """The answer in pieces, or with `whole` in one, which may be asked for more than once."""
+        self, request: LLMRequest, *, keep: bool, whole: bool = False
+    ) -> Generator[str, None, LLMReply]:
+        """Stream an answer in pieces, or in one with `whole`, which may be retried."""
         ledger = self._ledger if keep else None
         key, asked_in = "", 0
         if ledger is not None:
             key, asked_in = self._key(request), ledger.generation()
-            kept = ledger.kept_reply(key)
+            kept = ledger.cached_reply(key)
             if kept is not None:
                 self._bill.add(Usage(kept=1))
                 yield kept
-                return Reply(text=kept, usage=Usage(kept=1), kept=True)
+                return LLMReply(text=kept, usage=Usage(kept=1), kept=True)
         if whole:
             reply = self._line.whole(request, bill=self._bill)
         else:
             reply = yield from self._line.stream(request, bill=self._bill)
         if ledger is not None and not reply.cut_short:
-            ledger.keep_reply(key, reply.text, usage=reply.usage, asked_in=asked_in)
+            ledger.cache_reply(key, reply.text, usage=reply.usage, asked_in=asked_in)
         return reply
 
-    def _key(self, request: Request) -> str:
+    def _key(self, request: LLMRequest) -> str:
         said = [[str(message.role), message.content or ""] for message in request.messages]
         parts = [self.identity, request.max_output_tokens, request.schema, said]
         text = json.dumps(parts, ensure_ascii=False, sort_keys=True)

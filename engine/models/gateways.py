@@ -1,6 +1,6 @@
-"""Settings to gateways: which model does which stage, and what all of them may cost together.
+"""LLM clients from settings: one for each stage, under a shared budget.
 
-Stages: `extraction`, `reports`, `map` and `answers`. Knows nothing of what they ask.
+Stages: `extraction`, `reports`, `map` and `answers`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from ..settings import BudgetSettings, LlmSettings
 from .bill import Counter
 from .budget import Budget
 from .build import build_llm
-from .gateway import Gateway
+from .gateway import LLMClient
 from .prices import PriceTable, load_prices, price_of
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from ..index.ledger import Ledger
+    from ..index.ledger import UsageLog
 
 Stage = Literal["extraction", "reports", "map", "answers"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _OF_A_KIND = ("kind", "model", "path", "base_url", "api_key_variable")
-"""What is not taken over from another kind of model."""
+"""Settings that are not inherited by another kind of model."""
 
 _OF_A_MODEL = (*_OF_A_KIND, "context_window_tokens", "max_output_tokens", "timeout_seconds")
-"""What makes it another object."""
+"""Settings that make a model a different object."""
 
 
 def stage_settings(settings: LlmSettings) -> dict[Stage, LlmSettings]:
@@ -62,7 +62,7 @@ def stage_settings(settings: LlmSettings) -> dict[Stage, LlmSettings]:
 def build_llms(
     settings: LlmSettings, environment: Mapping[str, str] | None = None
 ) -> dict[Stage, LLM]:
-    """Each stage's model; one object where nothing differs, and none for a stage without one.
+    """Build each stage's model; equal settings share one object.
 
     Raises:
         SettingsError: as `build_llm`, and where `stages` cannot be used.
@@ -80,8 +80,8 @@ def build_llms(
     return llms
 
 
-def build_budget(settings: BudgetSettings, *, ledger: Ledger | None) -> Budget:
-    """The budget that all gateways of an engine share."""
+def build_budget(settings: BudgetSettings, *, ledger: UsageLog | None) -> Budget:
+    """Build the budget that all clients of an engine share."""
     return Budget(
         max_tokens=settings.max_tokens,
         max_cost=settings.max_cost,
@@ -98,11 +98,11 @@ def build_gateways(
     currency: str = "USD",
     llm: LLM | None = None,
     llms: Mapping[Stage, LLM] | None = None,
-    ledger: Ledger | None = None,
+    ledger: UsageLog | None = None,
     tokeniser: Counter | None = None,
     environment: Mapping[str, str] | None = None,
-) -> dict[Stage, Gateway]:
-    """Each stage's gateway; one object where nothing differs, and none for a stage without a model.
+) -> dict[Stage, LLMClient]:
+    """Build each stage's client; equal settings share one object; None without a model.
 
     Args:
         settings: of the models, and of how they are asked.
@@ -133,8 +133,8 @@ def build_gateways(
         )
         return dict.fromkeys(STAGES, gateway)
     own = stage_settings(settings)
-    built: dict[str, Gateway] = {}
-    gateways: dict[Stage, Gateway] = {}
+    built: dict[str, LLMClient] = {}
+    gateways: dict[Stage, LLMClient] = {}
     for stage, model in (build_llms(settings, environment) if llms is None else llms).items():
         key = own[stage].model_dump_json()
         if key not in built:
@@ -157,11 +157,11 @@ def _gateway(
     table: PriceTable,
     *,
     budget: Budget,
-    ledger: Ledger | None,
+    ledger: UsageLog | None,
     tokeniser: Counter | None,
     timeout_seconds: float | None,
-) -> Gateway:
-    return Gateway(
+) -> LLMClient:
+    return LLMClient(
         llm,
         budget=budget,
         ledger=ledger,
@@ -177,7 +177,7 @@ def _gateway(
 
 
 def _own_timeout(llm: LLM) -> float | None:
-    """How long a model that was given waits by its own account; None where it does not say."""
+    """Return the timeout of a given model; None if unknown."""
     for name in ("timeout", "request_timeout"):
         seconds = getattr(llm, name, None)
         if isinstance(seconds, int | float) and seconds > 0:

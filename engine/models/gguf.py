@@ -36,7 +36,7 @@ class _Weights:
         self._model: Any = None
 
     def loaded(self) -> Any:
-        """The model; to be used within `turn`.
+        """Loaded model; use it within `turn`.
 
         Raises:
             ModelUnavailable: the file is no model that llama.cpp can run.
@@ -69,7 +69,7 @@ class GgufModel(CustomLLM):
 
     @classmethod
     def class_name(cls) -> str:
-        """How LlamaIndex names this class."""
+        """Return LlamaIndex's name of this class."""
         return "GgufModel"
 
     @property
@@ -84,7 +84,7 @@ class GgufModel(CustomLLM):
 
     @llm_chat_callback()
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        """The whole answer."""
+        """Return the whole answer."""
         with self._weights.turn:
             raw = self._weights.loaded().create_chat_completion(**self._arguments(messages, kwargs))
         text = raw["choices"][0]["message"].get("content") or ""
@@ -92,7 +92,7 @@ class GgufModel(CustomLLM):
 
     @llm_chat_callback()
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
-        """The answer piece by piece."""
+        """Stream the answer."""
         arguments = self._arguments(messages, kwargs)
 
         def pieces() -> Generator[ChatResponse]:
@@ -108,7 +108,7 @@ class GgufModel(CustomLLM):
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """The answer to one message."""
+        """Return the answer to one message."""
         response = self.chat([ChatMessage(content=prompt)], **kwargs)
         return CompletionResponse(text=response.message.content or "", raw=response.raw)
 
@@ -116,7 +116,7 @@ class GgufModel(CustomLLM):
     def stream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponseGen:
-        """The answer to one message piece by piece."""
+        """Stream the answer to one message."""
 
         def pieces() -> Generator[CompletionResponse]:
             for response in self.stream_chat([ChatMessage(content=prompt)], **kwargs):
@@ -141,7 +141,7 @@ class GgufModel(CustomLLM):
 def open_model(
     path: Path, *, name: str, context_window_tokens: int, max_output_tokens: int
 ) -> GgufModel:
-    """The model of this file; it is loaded when it is first asked."""
+    """Open the model of this file; it is loaded on first use."""
     return GgufModel(
         weights=_Weights(path, context_window_tokens=context_window_tokens),
         model_name=name,

@@ -1,6 +1,6 @@
-"""What a gateway learns of its model's server while it asks: what is refused, how it counts.
+"""Capabilities learned from a model server: refused options and token counts.
 
-Safe to share by threads. Knows nothing of calls.
+Safe to share by threads.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ _HIGHEST_RATIO = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How a server wants to be asked.
+class RequestDialect:
+    """Request dialect that a server accepts.
 
-    `level`: how answers are held to a schema. `newer_limit`: the longest answer is called
-    `max_completion_tokens`. `own_temperature`: the model takes no temperature but its own.
-    `marks_instructions`: where a vendor keeps what is marked for that, instructions are.
+    `level`: how answers are held to a schema. `uses_max_completion_tokens`: the longest answer is called
+    `max_completion_tokens`. `rejects_temperature`: the model takes no temperature but its own.
+    `uses_cache_control`: where a vendor keeps what is marked for that, instructions are.
     """
 
     level: Level
-    newer_limit: bool = False
-    own_temperature: bool = False
-    marks_instructions: bool = True
+    uses_max_completion_tokens: bool = False
+    rejects_temperature: bool = False
+    uses_cache_control: bool = True
 
 
-class Learned:
+class ServerCapabilities:
     """Of one model's server.
 
     Args:
@@ -37,38 +37,40 @@ class Learned:
     """
 
     def __init__(self, level: Level, *, goes_down: bool) -> None:
-        self._manner = Manner(level=level)
+        self._manner = RequestDialect(level=level)
         self._goes_down = goes_down
         self._ratio = 1.0
         self._lock = threading.Lock()
 
     @property
-    def manner(self) -> Manner:
-        """How the server is asked now."""
+    def manner(self) -> RequestDialect:
+        """Return the present request dialect."""
         return self._manner
 
-    def refused(self, manner: Manner, message: str, *, with_schema: bool) -> bool:
-        """The server refused to be asked so; whether there is another manner to try."""
+    def refused(self, manner: RequestDialect, message: str, *, with_schema: bool) -> bool:
+        """Record a refusal; return whether another dialect is left to try."""
         other = self._other(manner, message.lower(), with_schema=with_schema)
         with self._lock:
             if self._manner == manner and other is not None:
                 self._manner = other
         return other is not None
 
-    def _other(self, manner: Manner, said: str, *, with_schema: bool) -> Manner | None:
-        if "max_completion_tokens" in said and not manner.newer_limit:
-            return replace(manner, newer_limit=True)
-        if "temperature" in said and not manner.own_temperature:
-            return replace(manner, own_temperature=True)
-        if "cache_control" in said and manner.marks_instructions:
-            return replace(manner, marks_instructions=False)
+    def _other(
+        self, manner: RequestDialect, said: str, *, with_schema: bool
+    ) -> RequestDialect | None:
+        if "max_completion_tokens" in said and not manner.uses_max_completion_tokens:
+            return replace(manner, uses_max_completion_tokens=True)
+        if "temperature" in said and not manner.rejects_temperature:
+            return replace(manner, rejects_temperature=True)
+        if "cache_control" in said and manner.uses_cache_control:
+            return replace(manner, uses_cache_control=False)
         below = NEXT_LEVEL.get(manner.level)
         if with_schema and self._goes_down and below is not None and refuses_format(said):
             return replace(manner, level=below)
         return None
 
     def tokens(self, counted: int) -> int:
-        """How many of the model's tokens a text has at most, by our own count of it.
+        """Return an upper bound of the model's tokens from our own count.
 
         Every model has a tokeniser of its own; the highest ratio that was reported so far counts,
         and before the first answer our own count does.
@@ -76,7 +78,7 @@ class Learned:
         return -int(-counted * self._ratio // 1)
 
     def reported(self, tokens: int, *, counted: int) -> None:
-        """The server counted so many tokens where we counted `counted`."""
+        """Record the server's token count where we counted `counted`."""
         if counted > 0:
             with self._lock:
                 self._ratio = max(self._ratio, min(tokens / counted, _HIGHEST_RATIO))

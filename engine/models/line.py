@@ -1,8 +1,7 @@
-"""One language model on the line: budget → retry → rate limit → call, whole or in a stream.
+"""LLM transport: budget → retry → rate limit → call, whole or streamed.
 
 A call that may have reached the model and brought nothing (cut off, too slow) is booked at its
-worst, since nobody knows what was computed; one that was refused costs nothing. Knows nothing of
-prompts, kept answers, or of who asks.
+worst, since nobody knows what was computed; one that was refused costs nothing.
 """
 
 from __future__ import annotations
@@ -14,25 +13,25 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..deadline import within
+from ..deadline import run_with_timeout
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError, ModelUnavailable
-from ..given_up import when_given_up
+from ..given_up import on_cancel
 from ..types import Usage
-from .bill import Bill
+from .bill import CostAccount
 from .budget import Reservation
 from .connections import Connections
 from .failures import status_of, translated
-from .learned import Learned, Manner
-from .rate import Pace
-from .response import CUT_SHORT, UNFINISHED, Reported, finish_of, name_of, reported_usage
-from .retrying import patience
+from .learned import RequestDialect, ServerCapabilities
+from .rate import RateLimiter
+from .response import CUT_SHORT, UNFINISHED, ProviderUsage, finish_of, name_of, usage_from_response
+from .retrying import backoff_seconds
 from .structured import (
+    default_context_window,
     format_arguments,
     marked_instructions,
-    silent_window,
     with_longest_answer,
 )
-from .thinking import stream_without_thoughts, without_thoughts
+from .thinking import stream_without_thoughts, strip_reasoning
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -51,7 +50,7 @@ _FORMAT_STATUSES = (400, 415, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class LLMReply:
     """A whole answer. `kept`: it had been given before, and cost nothing now.
 
     `cut_short`: it ended where the longest answer that was allowed does.
@@ -64,7 +63,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class LLMRequest:
     """What is asked, what it is booked under, and how many tokens it has by our own count.
 
     `quoted`: control tokens that stood in it, by the form in which it has them.
@@ -88,7 +87,7 @@ class _Opened:
     place: ExitStack
 
     def close(self, *, done: bool) -> None:
-        """Hang up, unless the answer came to its end; either way others may have the place."""
+        """Close the connection unless the answer ended; release the slot."""
         if done:
             self.connections.forget()
         self.connections.end()
@@ -99,14 +98,14 @@ class _Opened:
 
 @dataclass(slots=True)
 class _Ending:
-    """What is known of a stream when it is over; `text` has the thoughts, too."""
+    """State of a finished stream; `text` includes reasoning."""
 
     text: str = ""
     finish: str | None = None
     usage: Usage = field(default_factory=Usage)
 
 
-class Line:
+class LLMTransport:
     """To one model. Safe to share by threads.
 
     Args:
@@ -123,7 +122,7 @@ class Line:
         self,
         llm: LLM,
         *,
-        learned: Learned,
+        learned: ServerCapabilities,
         retries: int,
         concurrency: int,
         requests_per_minute: float | None,
@@ -133,8 +132,8 @@ class Line:
         self._llm = llm
         self._name = name_of(llm)
         self._timeout = timeout_seconds
-        self._pace = Pace(concurrency=concurrency, requests_per_minute=requests_per_minute)
-        self._patience = patience(
+        self._pace = RateLimiter(concurrency=concurrency, requests_per_minute=requests_per_minute)
+        self._patience = backoff_seconds(
             retries=retries,
             longest_wait_seconds=timeout_seconds,
             hold=self._pace.hold,
@@ -146,7 +145,7 @@ class Line:
         self._lock = threading.Lock()
 
     def context_window(self) -> int:
-        """How many tokens the model reads at a time, by its own account.
+        """Context window in tokens, as the model reports it.
 
         Raises:
             ModelUnavailable: it has to ask its server for that, which does not answer.
@@ -154,16 +153,16 @@ class Line:
         with translated(self._name):
             return self._llm.metadata.context_window
 
-    def whole(self, request: Request, *, bill: Bill) -> Reply:
-        """The whole answer, without thoughts and never empty.
+    def whole(self, request: LLMRequest, *, bill: CostAccount) -> LLMReply:
+        """Return the whole answer without reasoning, never empty.
 
         Raises:
-            ModelError: see `Gateway.ask`.
+            ModelError: see `LLMClient.ask`.
         """
-        reply: Reply = self._patience.copy()(self._attempt, request, bill)
+        reply: LLMReply = self._patience.copy()(self._attempt, request, bill)
         return reply
 
-    def _attempt(self, request: Request, bill: Bill) -> Reply:
+    def _attempt(self, request: LLMRequest, bill: CostAccount) -> LLMReply:
         """One call; more where the server refuses the form that was asked for."""
         while True:
             manner = self._learned.manner
@@ -173,52 +172,56 @@ class Line:
                 if not self._asks_differently(request, manner, error):
                     raise
 
-    def _asks_differently(self, request: Request, manner: Manner, error: ModelError) -> bool:
+    def _asks_differently(
+        self, request: LLMRequest, manner: RequestDialect, error: ModelError
+    ) -> bool:
         cause = error.__cause__
         if cause is None or status_of(cause) not in _FORMAT_STATUSES:
             return False
         return self._learned.refused(manner, str(cause), with_schema=request.schema is not None)
 
-    def _call(self, request: Request, manner: Manner, *, bill: Bill) -> Reply:
+    def _call(self, request: LLMRequest, manner: RequestDialect, *, bill: CostAccount) -> LLMReply:
         llm = self._in_manner(request.max_output_tokens, manner)
         self._refuse_too_long(request)
         arguments = format_arguments(llm, request.schema, level=manner.level)
-        arguments |= {"temperature": 1.0} if manner.own_temperature else {}
-        if manner.marks_instructions:
+        arguments |= {"temperature": 1.0} if manner.rejects_temperature else {}
+        if manner.uses_cache_control:
             arguments |= marked_instructions(llm, request.messages)
         with self._pace.slot(), _reserve(request, bill, waits=True) as reservation:
             self._pace.wait()
             with self._billed(request, reservation, bill):
-                response = within(
+                response = run_with_timeout(
                     self._timeout, lambda: llm.chat(list(request.messages), **arguments)
                 )
                 text = response.message.content or ""
             finish = finish_of(response)
-            answer = without_thoughts(text)
+            answer = strip_reasoning(text)
             problem = self._problem(answer, request, finish=finish)
             usage = bill.usage_of_answer(
-                text, counted=request.counted, reported=reported_usage(response)
+                text, counted=request.counted, reported=usage_from_response(response)
             )
             failed = int(problem is not None)
             bill.settle(reservation, usage, stage=request.stage, failed=failed)
         if problem is not None:
             raise problem
-        return Reply(text=answer, usage=usage, cut_short=finish in CUT_SHORT)
+        return LLMReply(text=answer, usage=usage, cut_short=finish in CUT_SHORT)
 
-    def _in_manner(self, max_output_tokens: int, manner: Manner) -> LLM:
-        key = (max_output_tokens, manner.newer_limit)
+    def _in_manner(self, max_output_tokens: int, manner: RequestDialect) -> LLM:
+        key = (max_output_tokens, manner.uses_max_completion_tokens)
         with self._lock:
             if len(self._sized) > _MOST_SIZES:
                 self._sized.clear()
             if key not in self._sized:
                 self._sized[key] = with_longest_answer(
-                    self._llm, max_output_tokens, newer_limit=manner.newer_limit
+                    self._llm,
+                    max_output_tokens,
+                    uses_max_completion_tokens=manner.uses_max_completion_tokens,
                 )
             return self._sized[key]
 
-    def _refuse_too_long(self, request: Request) -> None:
+    def _refuse_too_long(self, request: LLMRequest) -> None:
         """Ollama cuts what does not fit and says nothing, so it is not asked."""
-        window = silent_window(self._llm)
+        window = default_context_window(self._llm)
         tokens = self._learned.tokens(request.counted)
         if window is not None and tokens >= window:
             raise ModelInputTooLong(
@@ -227,7 +230,9 @@ class Line:
             )
 
     @contextmanager
-    def _billed(self, request: Request, reservation: Reservation, bill: Bill) -> Iterator[None]:
+    def _billed(
+        self, request: LLMRequest, reservation: Reservation, bill: CostAccount
+    ) -> Iterator[None]:
         """Errors of the call inside become our own; what may have cost is booked."""
         with (
             bill.worst_on_failure(
@@ -241,13 +246,13 @@ class Line:
             yield
 
     def _problem(
-        self, answer: str, request: Request, *, finish: str | None
+        self, answer: str, request: LLMRequest, *, finish: str | None
     ) -> ModelOutputError | None:
         if not answer:
             return self._empty(finish)
         return self._without_limits(request) if len(answer) > _most_characters(request) else None
 
-    def _without_limits(self, request: Request) -> ModelOutputError:
+    def _without_limits(self, request: LLMRequest) -> ModelOutputError:
         return ModelOutputError(
             f"{self._name} sent more than {_most_characters(request):,} characters where"
             f" {request.max_output_tokens:,} tokens were asked for: it does not keep to limits"
@@ -259,8 +264,8 @@ class Line:
             advice = "raise max_output_tokens"
         return ModelOutputError(f"{self._name} gave an empty answer: {advice}")
 
-    def stream(self, request: Request, *, bill: Bill) -> Generator[str, None, Reply]:
-        """The answer piece by piece; counted when it ends, also when it is abandoned.
+    def stream(self, request: LLMRequest, *, bill: CostAccount) -> Generator[str, None, LLMReply]:
+        """Stream the answer; it is booked at its end, also when abandoned.
 
         It takes one of the places for calls while it goes on. Tried again only before anything
         came. What it returns is the whole answer, in which a
@@ -272,24 +277,24 @@ class Line:
         ending = _Ending()
         with closing(self._pieces(request, ending, bill)) as pieces:
             yield from stream_without_thoughts(pieces)
-        answer = without_thoughts(ending.text)
+        answer = strip_reasoning(ending.text)
         if not answer:
             bill.book(request.stage, Usage(), failed=1)
             raise self._empty(ending.finish)
         if ending.finish == UNFINISHED:
             bill.book(request.stage, Usage(), failed=1)
             raise ModelOutputError(f"{self._name} broke off in the middle of its answer: ask again")
-        return Reply(text=answer, usage=ending.usage, cut_short=ending.finish in CUT_SHORT)
+        return LLMReply(text=answer, usage=ending.usage, cut_short=ending.finish in CUT_SHORT)
 
-    def _pieces(self, request: Request, ending: _Ending, bill: Bill) -> Generator[str]:
+    def _pieces(self, request: LLMRequest, ending: _Ending, bill: CostAccount) -> Generator[str]:
         opened: _Opened = self._patience.copy()(self._open, request, bill)
         pieces: list[str] = []
-        reported: Reported | None = None
+        reported: ProviderUsage | None = None
         finish: str | None = None
         size, response, began, done = 0, opened.first, time.monotonic(), False
         try:
             while response is not None:
-                reported = reported_usage(response) or reported
+                reported = usage_from_response(response) or reported
                 finish = finish_of(response) or finish
                 if response.delta:
                     pieces.append(response.delta)
@@ -314,7 +319,7 @@ class Line:
                 " a stream of nothing"
             )
 
-    def _open(self, request: Request, bill: Bill) -> _Opened:
+    def _open(self, request: LLMRequest, bill: CostAccount) -> _Opened:
         while True:
             manner = self._learned.manner
             try:
@@ -323,20 +328,22 @@ class Line:
                 if not self._asks_differently(request, manner, error):
                     raise
 
-    def _open_once(self, request: Request, manner: Manner, *, bill: Bill) -> _Opened:
+    def _open_once(
+        self, request: LLMRequest, manner: RequestDialect, *, bill: CostAccount
+    ) -> _Opened:
         llm = self._in_manner(request.max_output_tokens, manner)
         self._refuse_too_long(request)
-        arguments = {"temperature": 1.0} if manner.own_temperature else {}
+        arguments = {"temperature": 1.0} if manner.rejects_temperature else {}
         connections, place = Connections(), ExitStack()
         with ExitStack() as failing:
             failing.enter_context(place)
             place.enter_context(self._pace.slot())
             self._pace.wait()
-            when_given_up(connections.end)
+            on_cancel(connections.end)
             reservation = failing.enter_context(_reserve(request, bill, waits=False))
             failing.callback(connections.end)
             with self._billed(request, reservation, bill), connections.noted():
-                first, rest = within(
+                first, rest = run_with_timeout(
                     self._timeout,
                     lambda: _begun(llm.stream_chat(list(request.messages), **arguments)),
                 )
@@ -353,14 +360,14 @@ class Line:
 def _begun(
     replies: Iterator[ChatResponse],
 ) -> tuple[ChatResponse | None, Iterator[ChatResponse]]:
-    """The first piece of a stream, and those to come."""
+    """Split a stream into its first piece and the rest."""
     rest = iter(replies)
     return next(rest, None), rest
 
 
-def _most_characters(request: Request) -> int:
+def _most_characters(request: LLMRequest) -> int:
     return (request.max_output_tokens + 32) * _CHARACTERS_PER_TOKEN
 
 
-def _reserve(request: Request, bill: Bill, *, waits: bool) -> Reservation:
+def _reserve(request: LLMRequest, bill: CostAccount, *, waits: bool) -> Reservation:
     return bill.reserve(request.counted, max_output_tokens=request.max_output_tokens, waits=waits)

@@ -39,7 +39,7 @@ class BundledEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises it."""
         return "BundledEmbedding"
 
     @property
@@ -58,7 +58,7 @@ class BundledEmbedding(BaseEmbedding):
         return self._encoder.identity
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, float32, (len(texts), 384), in the order given.
+        """Return unit vectors, float32, (len(texts), 384), in input order.
 
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.

@@ -3,7 +3,7 @@
 A file is written beside its place and moved there whole. Its stamp (size, time of change, SHA-256)
 lies next to it: while size and time agree nothing is read; when only the time differs the content
 is hashed; anything else is built anew. Where the folder cannot be written the bytes are handed
-over in memory. Knows nothing of what the bytes mean.
+over in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE_VARIABLE = "LOREGRAPH_CACHE"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """The folder named by `LOREGRAPH_CACHE`, else the user's cache folder for this product."""
+    """Return the folder of `LOREGRAPH_CACHE`, or the user's cache folder for this product."""
     import platformdirs
 
     environment = os.environ if environment is None else environment
@@ -32,7 +32,7 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def cached_file(name: str, build: Callable[[], bytes], *, folder: Path) -> Path | bytes:
-    """The file `name` of `folder`, built where it is missing or damaged; bytes if not writable."""
+    """Return a cached file, rebuilt if missing or damaged; bytes if not writable."""
     path = folder / name
     if _is_sound(path):
         return path

@@ -26,13 +26,13 @@ _DECISIVE = (
     "generate_kwargs",
     "model_kwargs",
 )
-"""Fields that decide what is answered, beside the model; longest answers are part of a request."""
+"""Fields besides the model name that decide its answers."""
 
 _NO_MATTER = frozenset({"stream_options", "max_tokens", "num_predict", "extra_headers", "timeout"})
 
 
 def identity_of(model: BaseEmbedding | LLM) -> str:
-    """Names a model: what two of other names made must never be compared or taken for the same.
+    """Return a model identity; different identities must never share vectors or answers.
 
     The model's own `identity` where it has one, else its class and the model's name.
     """
@@ -44,7 +44,7 @@ def identity_of(model: BaseEmbedding | LLM) -> str:
 
 
 def model_name_of(llm: LLM) -> str:
-    """What a model is called.
+    """Return the name of a model.
 
     Its own field, since `metadata` of some models asks their server for the window.
     """
@@ -56,7 +56,7 @@ def model_name_of(llm: LLM) -> str:
 
 
 def answering_identity(llm: LLM) -> str:
-    """`identity_of`, and a mark of the parameters that decide its answers where they are not usual.
+    """Return `identity_of` plus a digest of unusual generation parameters.
 
     Usual is a temperature of 0 and nothing else. Where it is served does not count. The mark is a
     hash: parameters may hold what is nobody's business.

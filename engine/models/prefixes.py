@@ -1,8 +1,7 @@
-"""What an embedding model expects before a question and a passage, known by the model's name.
+"""Query and passage prefixes of embedding models, by model name.
 
 Models trained on pairs tell questions from passages by a few words in front; without them their
-vectors are worse by several points. The texts are those of the models' own cards. Knows nothing
-of settings.
+vectors are worse by several points. The texts are those of the models' own cards.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .wrapped_embedding import WrappedEmbedding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefixes:
-    """What is put before a question and before a passage; empty for nothing."""
+    """Prefixes of queries and passages; empty for none."""
 
     question: str = ""
     passage: str = ""
@@ -49,12 +48,12 @@ _KNOWN: tuple[tuple[str, Prefixes], ...] = (
     ),
     (r"qwen3-embedding", Prefixes(question=_WEB_TASK)),
 )
-"""The first pattern that fits the model's name, below, decides; a name that none fits has none."""
+"""Model name patterns with their prefixes; the first match decides."""
 _NAME_BEGINS = r"(?:^|[/_:\s-])"
 
 
 def prefixes_for(model_name: str) -> Prefixes:
-    """The prefixes of a model by its name, whatever folder or owner stands before it.
+    """Return the prefixes of a model by its name, without folder or owner.
 
     `bge-m3`, `gte-…`, MiniLM, OpenAI's and Cohere's want none, nor does a name that is not known.
     """
@@ -94,7 +93,7 @@ class PrefixedEmbedding(WrappedEmbedding):
 def with_prefixes(
     model: BaseEmbedding, *, question: str | None = None, passage: str | None = None
 ) -> BaseEmbedding:
-    """The model with the prefixes given, or where one is None, those that its name asks for.
+    """Wrap the model with these prefixes; None means those of its name.
 
     The model itself where there is nothing to put before.
     """

@@ -1,7 +1,6 @@
-"""What models cost: a table of prices a million tokens, and the row that is meant for a model.
+"""Price table: cost per million tokens, by model.
 
-The table that ships is `configs/prices.yaml`; `budget.prices` names another. Knows nothing of
-calls, or of what has been spent.
+The table that ships is `configs/prices.yaml`; `budget.prices` names another.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _VERSION_WORDS = ("latest", "preview", "exp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a million tokens cost, in `currency`; that is empty where they cost nothing.
+    """Cost per million tokens in `currency`; empty where it is free.
 
     `cached` is for those of a prompt that the provider had kept, `written` for those that it keeps
     from now on; None is the price of any other.
@@ -44,7 +43,7 @@ class Price:
     def of(
         self, prompt_tokens: int, completion_tokens: int, *, cached: int = 0, written: int = 0
     ) -> float:
-        """What a call of so many tokens costs; `cached` and `written` are among the prompt's."""
+        """Return the cost of a call; `cached` and `written` are part of the prompt tokens."""
         at_cached = self.prompt if self.cached is None else self.cached
         at_written = self.prompt if self.written is None else self.written
         prompt = (prompt_tokens - cached - written) * self.prompt
@@ -52,7 +51,7 @@ class Price:
         return (prompt + kept + completion_tokens * self.completion) / 1_000_000
 
     def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What it costs if the provider keeps the whole prompt, where it takes more for that."""
+        """Return the worst-case cost, cache writes included."""
         written = prompt_tokens if self.written is not None and self.written > self.prompt else 0
         return self.of(prompt_tokens, completion_tokens, written=written)
 
@@ -104,7 +103,7 @@ class PriceTable:
     own: bool = False
 
     def of_name(self, model: str) -> Price | None:
-        """The price of a model by its name; None where the table does not know it.
+        """Return the price of a model by name; None if unknown.
 
         A row is meant for its own name and for dated or numbered versions of it, but not for other
         members of the family, which may cost many times as much. A vendor before a slash does not
@@ -130,7 +129,7 @@ def _is_meant(row: str, name: str) -> bool:
 
 
 def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
-    """The table of this file, or the one that ships where none is named.
+    """Load this price table, or the bundled one.
 
     Raises:
         SettingsError: no such file, not a table of prices, or in another currency than `currency`
@@ -164,7 +163,7 @@ def _shipped_file() -> Path:
 
 
 def price_of(llm: LLM, table: PriceTable) -> Price | None:
-    """What this model costs; None where that is not known.
+    """Return the price of this model; None if unknown.
 
     Models that run on this machine cost nothing, unless a table of the user's own names them.
     """
@@ -175,7 +174,7 @@ def price_of(llm: LLM, table: PriceTable) -> Price | None:
 
 
 def is_local(llm: LLM) -> bool:
-    """Whether the model runs on this machine: in this process, or behind a loopback address."""
+    """Check whether the model runs on this machine: in process or on a loopback address."""
     if _LOCAL_CLASSES & {base.__name__ for base in type(llm).__mro__}:
         return True
     url: Any = getattr(llm, "api_base", None) or getattr(llm, "base_url", None)

@@ -1,7 +1,6 @@
-"""How many calls go out at a time, and how closely they follow each other.
+"""Rate limiter: concurrent calls and minimum interval.
 
-A server that asks to be left alone for a while is left alone by everybody. Knows nothing of what
-is called.
+A server that asks to be left alone for a while is left alone by everybody.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..given_up import go_on, pause
+from ..given_up import raise_if_cancelled, wait_cancellable
 
 _LOOK_UP_SECONDS = 0.2
-"""How often who waits for a place looks whether the work is given up."""
+"""Seconds between cancellation checks while waiting for a slot."""
 
 
-class Pace:
+class RateLimiter:
     """Safe to share by threads.
 
     Args:
@@ -33,7 +32,7 @@ class Pace:
         concurrency: int,
         requests_per_minute: float | None = None,
         now: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] = pause,
+        pause: Callable[[float], object] = wait_cancellable,
     ) -> None:
         self._slots = threading.BoundedSemaphore(concurrency)
         self._spacing = 60.0 / requests_per_minute if requests_per_minute else 0.0
@@ -58,9 +57,9 @@ class Pace:
         Raises:
             WorkGivenUp: nobody waits for the call any more.
         """
-        go_on()
+        raise_if_cancelled()
         while not self._slots.acquire(timeout=_LOOK_UP_SECONDS):
-            go_on()
+            raise_if_cancelled()
         try:
             yield
         finally:
@@ -72,7 +71,7 @@ class Pace:
         Raises:
             WorkGivenUp: nobody waits for the call any more.
         """
-        go_on()
+        raise_if_cancelled()
         with self._lock:
             begin = max(self._now(), self._next)
             self._next = begin + self._spacing

@@ -1,7 +1,7 @@
-"""How much of a text an embedding model can make sense of: what its scores are worth, 0–1.
+"""Weight of dense retrieval for a text: the share an embedding model can read, 0–1.
 
 Where a model reads nothing its cosines are noise, and words and links must carry the search. Known
-by the model's kind and name. Knows nothing of settings or of fusion.
+by the model's kind and name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from .minilm import BundledEmbedding
 from .tfidf import TfidfEmbedding
-from .wrapped_embedding import innermost
+from .wrapped_embedding import unwrap_embedding
 
 TFIDF_WORTH = 0.5
-"""Measured: with this weight beside BM25 hashed words find more, with 1 less, than BM25 alone."""
+"""Weight of hashed words beside BM25; measured: more helps, 1 hurts."""
 _ENGLISH_ONLY = re.compile(
     r"minilm|mpnet|(?:^|[/_:-])(?:e5-(?:small|base|large)|gte-(?:small|base|large))(?!.*-zh)"
     r"|bge-(?:small|base|large)(?!-zh)|nomic-embed-text(?!-v2)|mxbai-embed|uae-large"
@@ -29,8 +29,8 @@ class _Reads(Protocol):
     def readable(self, text: str) -> float: ...
 
 
-def readability(model: BaseEmbedding | None, *, tokeniser: _Reads) -> Callable[[str], float]:
-    """A function from text to how much of it the model reads.
+def tokeniser_coverage(model: BaseEmbedding | None, *, tokeniser: _Reads) -> Callable[[str], float]:
+    """Return a function from text to the share that the model reads.
 
     Without a model nothing; hashed words half of everything (see `TFIDF_WORTH`); the bundled model
     and others that learned English alone what is Latin in it (`tokeniser.readable`); any other
@@ -38,7 +38,7 @@ def readability(model: BaseEmbedding | None, *, tokeniser: _Reads) -> Callable[[
     """
     if model is None:
         return lambda _text: 0.0
-    inner = innermost(model)
+    inner = unwrap_embedding(model)
     if isinstance(inner, TfidfEmbedding):
         return lambda _text: TFIDF_WORTH
     if isinstance(inner, BundledEmbedding) or is_english_only(inner.model_name):
@@ -47,6 +47,6 @@ def readability(model: BaseEmbedding | None, *, tokeniser: _Reads) -> Callable[[
 
 
 def is_english_only(model_name: str) -> bool:
-    """Whether a model of this name is known to read English alone; an unknown one is not."""
+    """Check whether a model is known to read English only; False if unknown."""
     name = model_name.strip().casefold()
     return "multilingual" not in name and _ENGLISH_ONLY.search(name) is not None

@@ -1,7 +1,7 @@
 """Embeddings from an OpenAI-compatible endpoint, held to their contract.
 
 One layer of retries (the client's), errors of our tree, and a check that every text got a vector,
-in order and all of one length. Knows nothing of settings or keys.
+in order and all of one length.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RemoteEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises it."""
         return "RemoteEmbedding"
 
     def _get_query_embedding(self, query: str) -> list[float]:

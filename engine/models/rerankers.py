@@ -1,4 +1,4 @@
-"""Settings to rerankers: the only place that branches on which kind judges passages again.
+"""Reranker factory: the only place that branches on the kind.
 
 Building is cheap and silent: nothing is loaded, and nothing is sent before the first question.
 """
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 RerankKind = Literal["none", "flag", "endpoint", "llm"]
 DEFAULT_FLAG_MODEL = "BAAI/bge-reranker-v2-m3"
-"""English and Chinese; 568 million parameters, about 2.3 GB, fetched from the hub when first used
-unless `model` names a folder."""
+"""Default cross-encoder.
+
+English and Chinese, 568 M parameters, 2.3 GB, fetched on first use.
+"""
 
 
 def build_reranker(
@@ -36,7 +38,7 @@ def build_reranker(
     complete: Callable[[str], str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Reranker | None:
-    """The reranker that the settings ask for; None where they ask for none.
+    """Build the configured reranker; None if there is none.
 
     Args:
         kind: `flag`, a cross-encoder on this machine (extra `rerank`); `endpoint`, a server with
@@ -104,7 +106,7 @@ def _flag(model: str, candidates: int, *, half_precision: bool) -> Reranker:
 
 @contextmanager
 def _without_progress_bars() -> Iterator[None]:
-    """Loading weights draws a bar on stderr; this library prints nothing."""
+    """Suppress progress bars while weights are loaded."""
     from transformers.utils import (  # type: ignore[import-not-found, unused-ignore]  # extra
         logging as bars,
     )

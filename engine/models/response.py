@@ -1,6 +1,6 @@
-"""What a LlamaIndex chat response holds beside its text: token counts, and why it ended.
+"""Fields of LlamaIndex chat responses: token usage and finish reason.
 
-Each vendor puts these elsewhere. Knows nothing of how a response came about.
+Each vendor puts these elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
-    """A server's own count of one call; `cached` and `written` are among the prompt's tokens.
+class ProviderUsage:
+    """Token usage reported by a server; `cached` and `written` are part of the prompt.
 
     They are those that it had kept from calls before, and those that it keeps from now on.
     """
@@ -36,22 +36,22 @@ _COUNTS = (
     ("input_tokens", "output_tokens"),
     ("prompt_eval_count", "eval_count"),
 )
-"""How OpenAI-like servers, Anthropic and Ollama name them."""
+"""Usage fields of OpenAI-like servers, Anthropic and Ollama."""
 _CACHED = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
-"""How Anthropic and DeepSeek name what they had kept; others have it among details."""
+"""Cache-hit fields of Anthropic and DeepSeek; others report it in details."""
 _WRITTEN = "cache_creation_input_tokens"
 
 
 def name_of(llm: LLM) -> str:
-    """How messages name a model: what it is called, and where it is served."""
+    """Return a model's name and address for messages."""
     name = f"language model {model_name_of(llm)!r}"
     url = getattr(llm, "api_base", None) or getattr(llm, "base_url", None)
     # A URL of the user's own making might carry a secret in front of an @ or behind a ?.
     return f"{name} at {url}" if isinstance(url, str) and not {"@", "?"} & set(url) else name
 
 
-def reported_usage(response: ChatResponse) -> Reported | None:
-    """The server's own count of one call, where the reply carries one."""
+def usage_from_response(response: ChatResponse) -> ProviderUsage | None:
+    """Return the usage that the reply reports, if any."""
     raw = response.raw
     usage = _get(raw, "usage")
     places = (response.additional_kwargs, raw, usage)
@@ -63,8 +63,8 @@ def reported_usage(response: ChatResponse) -> Reported | None:
     return None
 
 
-def _with_kept(prompt: int, completion: int, usage: object) -> Reported:
-    """With what the server kept of prompts: Anthropic counts that beside the prompt, others in it.
+def _with_kept(prompt: int, completion: int, usage: object) -> ProviderUsage:
+    """Add cache hits: Anthropic counts them outside the prompt, others inside.
 
     More than the prompt itself is no count of it.
     """
@@ -77,13 +77,13 @@ def _with_kept(prompt: int, completion: int, usage: object) -> Reported:
         prompt += cached + written
     else:
         cached, written = min(cached, prompt), 0
-    return Reported(
+    return ProviderUsage(
         prompt_tokens=prompt, completion_tokens=completion, cached=cached, written=written
     )
 
 
 def finish_of(response: ChatResponse) -> str | None:
-    """Why a reply ended, `UNFINISHED` while it goes on; None where the vendor does not say."""
+    """Return the finish reason; `UNFINISHED` while streaming, None if not reported."""
     raw = response.raw
     choices = _get(raw, "choices")
     if choices:

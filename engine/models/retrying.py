@@ -1,8 +1,7 @@
-"""Which failures of a call pass by themselves, how long to wait for that, and what they cost.
+"""Retry policy: which failures are transient, how long to wait, what they cost.
 
 There is this one loop: clients' own are switched off. Waits grow from half a second, doubled and
 jittered ("equal jitter": Brooker, AWS Architecture Blog 2015), unless the server says how long.
-Knows nothing of models, budgets or prompts.
 """
 
 from __future__ import annotations
@@ -29,32 +28,31 @@ _BROKEN = frozenset({"APIConnectionError", "HTTPError", "TimeoutError", "Connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nature:
-    """Of a failure: whether it may pass, whether the call may be on the bill all the same, and how
-    long the server asks to be left alone (None: it does not say)."""
+class RetryDecision:
+    """Kind of a failure: transient, possibly billed, and the requested wait in seconds."""
 
     passes: bool
     may_cost: bool
     retry_after_seconds: float | None = None
 
 
-def nature_of(error: ModelError) -> Nature:
-    """What kind of failure this is, by what the client raised."""
+def classify_failure(error: ModelError) -> RetryDecision:
+    """Classify a failure by the client's exception."""
     cause = error.__cause__
     if cause is None:
-        return Nature(passes=False, may_cost=False)
+        return RetryDecision(passes=False, may_cost=False)
     if isinstance(error, ModelInputTooLong):
-        return Nature(passes=False, may_cost=False)
+        return RetryDecision(passes=False, may_cost=False)
     status = status_of(cause)
     if status is not None:
         passes = (status in _PASSING_STATUSES or status >= 500) and not _is_final(cause)
         after = _retry_after(_headers(cause))
-        return Nature(passes=passes, may_cost=False, retry_after_seconds=after)
+        return RetryDecision(passes=passes, may_cost=False, retry_after_seconds=after)
     kinds = _kinds(cause) | (_kinds(cause.__cause__) if cause.__cause__ is not None else set())
     if kinds & _NEVER_SENT or type(cause) is ConnectionError:  # the latter is Ollama's
-        return Nature(passes=True, may_cost=False)
+        return RetryDecision(passes=True, may_cost=False)
     passes = isinstance(error, ModelUnavailable) and bool(kinds & _BROKEN)
-    return Nature(passes=passes, may_cost=True)
+    return RetryDecision(passes=passes, may_cost=True)
 
 
 def _kinds(error: BaseException) -> set[str]:
@@ -62,7 +60,7 @@ def _kinds(error: BaseException) -> set[str]:
 
 
 def _is_final(cause: BaseException) -> bool:
-    """A 429 for a quota that is used up does not pass."""
+    """Check whether a 429 means an exhausted quota."""
     return "insufficient_quota" in str(cause)
 
 
@@ -72,7 +70,7 @@ def _headers(cause: BaseException) -> Mapping[str, str]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from milliseconds, seconds or a date; None where there is no sense in it."""
+    """Parse a Retry-After in milliseconds, seconds or as a date; None if invalid."""
     for name, unit in (("retry-after-ms", 1_000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name, "")) / unit
@@ -88,7 +86,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, seconds)
 
 
-def patience(
+def backoff_seconds(
     *,
     retries: int,
     longest_wait_seconds: float | None,
@@ -96,7 +94,7 @@ def patience(
     seed: int = 0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Retrying:
-    """The loop that runs a call until it succeeds, fails for good, or has failed too often.
+    """Build the retry loop of a call.
 
     Args:
         retries: how often a call is tried again.
@@ -112,7 +110,9 @@ def patience(
 
     def pause(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
-        asked = nature_of(error).retry_after_seconds if isinstance(error, ModelError) else None
+        asked = (
+            classify_failure(error).retry_after_seconds if isinstance(error, ModelError) else None
+        )
         if asked is not None:
             seconds = min(asked, longest)
             hold(seconds)
@@ -124,7 +124,9 @@ def patience(
     return Retrying(
         stop=stop_after_attempt(retries + 1),
         wait=pause,
-        retry=retry_if_exception(lambda e: isinstance(e, ModelError) and nature_of(e).passes),
+        retry=retry_if_exception(
+            lambda e: isinstance(e, ModelError) and classify_failure(e).passes
+        ),
         sleep=sleep,
         reraise=True,
     )

@@ -1,4 +1,4 @@
-"""Shorter vectors from models that were trained for it: the first dimensions, at length 1 again.
+"""Truncated embeddings (Matryoshka): the first dimensions, normalised again.
 
 After Kusupati et al., "Matryoshka Representation Learning" (NeurIPS 2022): such a model puts what
 matters most first, so that 256 of 1,024 dimensions keep most of the quality for a quarter of the
@@ -30,11 +30,13 @@ _SMALLEST: tuple[tuple[str, int], ...] = (
 )
 """By name, the smallest size that the model's card speaks of."""
 _CENTRED = re.compile(r"nomic-embed-text-v1\.5")
-"""Whose card subtracts the mean of all dimensions (a layer norm) before it cuts."""
+"""Models whose card applies a layer norm before truncation."""
 
 
-class ShortenedEmbedding(WrappedEmbedding):
-    """The first `dimensions` of a model's vectors, at unit length; the number is in the identity.
+class TruncatedEmbedding(WrappedEmbedding):
+    """Embedding truncated to `dimensions` at unit length.
+
+    The number is part of the identity.
 
     Raises `ModelOutputError` where the model's own vectors are shorter than that.
     """
@@ -54,7 +56,7 @@ class ShortenedEmbedding(WrappedEmbedding):
 
     @property
     def dimension(self) -> int:
-        """How many dimensions are kept."""
+        """Number of dimensions."""
         return self._dimensions
 
     def _vector(self, vector: list[float]) -> list[float]:
@@ -70,13 +72,16 @@ class ShortenedEmbedding(WrappedEmbedding):
 
 
 def smallest_size(model_name: str) -> int | None:
-    """How short a model's vectors may be cut, by its name; None where they may not be at all."""
+    """Return the smallest supported size of a model by name.
+
+    None if truncation is unsupported.
+    """
     name = model_name.strip().casefold()
     return next((size for pattern, size in _SMALLEST if re.search(pattern, name)), None)
 
 
 def shortened(model: BaseEmbedding, *, dimensions: int, force: bool = False) -> BaseEmbedding:
-    """The model with vectors of `dimensions`.
+    """Wrap the model with vectors of `dimensions`.
 
     Args:
         model: gives longer ones.
@@ -96,4 +101,4 @@ def shortened(model: BaseEmbedding, *, dimensions: int, force: bool = False) -> 
             f" ({may}); leave it out, or set embedding.force_dimensions if you have measured it"
         )
     centred = _CENTRED.search(model.model_name.casefold()) is not None
-    return ShortenedEmbedding(model, dimensions=dimensions, centred=centred)
+    return TruncatedEmbedding(model, dimensions=dimensions, centred=centred)

@@ -1,4 +1,4 @@
-"""What the calls of one piece of work cost, whoever makes them and in however many threads.
+"""Usage tracking of one piece of work across threads.
 
 with spending() as spent:
     …
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from ..types import Usage
 
 
-class Spending:
+class UsageScope:
     """Adds up; safe to share by threads."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Spending:
 
     @property
     def total(self) -> Usage:
-        """What was spent so far."""
+        """Usage so far."""
         return self._total
 
     def add(self, usage: Usage) -> None:
@@ -33,13 +33,13 @@ class Spending:
             self._total = self._total + usage
 
 
-_open: ContextVar[tuple[Spending, ...]] = ContextVar("loregraph_spending", default=())
+_open: ContextVar[tuple[UsageScope, ...]] = ContextVar("loregraph_spending", default=())
 
 
 @contextmanager
-def spending() -> Iterator[Spending]:
-    """Counts what is noted inside the block, in this thread and in those that take its context."""
-    mine = Spending()
+def track_usage() -> Iterator[UsageScope]:
+    """Track usage recorded inside the block, in this thread and in those with its context."""
+    mine = UsageScope()
     token = _open.set((*_open.get(), mine))
     try:
         yield mine
@@ -47,13 +47,13 @@ def spending() -> Iterator[Spending]:
         _open.reset(token)
 
 
-def spent_so_far() -> Usage:
-    """What the innermost piece of work has spent; nothing where nobody counts."""
+def current_usage() -> Usage:
+    """Return the usage of the innermost scope; zero without one."""
     counting = _open.get()
     return counting[-1].total if counting else Usage()
 
 
-def note(usage: Usage) -> None:
-    """A call cost this: whoever counts in this context hears of it."""
+def record_usage(usage: Usage) -> None:
+    """Record the usage of a call in the current scopes."""
     for one in _open.get():
         one.add(usage)

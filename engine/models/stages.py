@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..settings import Settings
 from .budget import Budget
-from .gateway import Gateway
+from .gateway import LLMClient
 from .gateways import Stage, build_budget, build_gateways
 from .prices import void_cap
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from ..index.ledger import Ledger
+    from ..index.ledger import UsageLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Models:
     """
 
     budget: Budget
-    gateways: Mapping[Stage, Gateway] = field(default_factory=dict)
+    gateways: Mapping[Stage, LLMClient] = field(default_factory=dict)
     currency: str = "USD"
 
     def void_caps(self) -> tuple[str, ...]:
@@ -40,30 +40,34 @@ class Models:
         return tuple(dict.fromkeys(filter(None, lines)))
 
     @property
-    def extraction(self) -> Gateway | None:
+    def extraction(self) -> LLMClient | None:
         """Reads chunks."""
         return self.gateways.get("extraction")
 
     @property
-    def reports(self) -> Gateway | None:
+    def reports(self) -> LLMClient | None:
         """Writes reports of communities."""
         return self.gateways.get("reports")
 
     @property
-    def map(self) -> Gateway | None:
+    def map(self) -> LLMClient | None:
         """Rates and maps reports for a question."""
         return self.gateways.get("map")
 
     @property
-    def answers(self) -> Gateway | None:
+    def answers(self) -> LLMClient | None:
         """Writes answers."""
         return self.gateways.get("answers")
 
 
 def build_models(
-    settings: Settings, *, llm: LLM | None, llms: Mapping[Stage, LLM], ledger: Ledger | None = None
+    settings: Settings,
+    *,
+    llm: LLM | None,
+    llms: Mapping[Stage, LLM],
+    ledger: UsageLog | None = None,
 ) -> Models:
-    """Gateways to one model for all stages, or to each stage's, booked in a library's ledger.
+    """Build LLM clients, one model for all stages or one each, with the usage log.
 
     Raises:
         SettingsError: a price table that cannot be used, or a cost that is limited and not known.

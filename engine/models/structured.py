@@ -1,4 +1,4 @@
-"""How a request is put to each vendor's model: the longest answer, and the schema it is held to.
+"""Vendor dialects of structured output and answer limits.
 
 The schema is also said in words, by whoever made the prompt: a model that cannot be held to one
 still reads it. Knows LlamaIndex's classes by their names alone, so that none must be installed.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Level = Literal["schema", "json", "none"]
 NEXT_LEVEL: Mapping[Level, Level] = {"schema": "json", "json": "none"}
-"""What is tried where a server refuses."""
+"""Fallback level after a server refuses one."""
 
 _REFUSED_WORDS = (
     "response_format",
@@ -34,7 +34,7 @@ _REFUSED_WORDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class StructuredDialect:
     """A model as it is to be asked, and the further arguments of the call."""
 
     llm: LLM
@@ -42,7 +42,7 @@ class Spoken:
 
 
 def refuses_format(message: str) -> bool:
-    """Whether a server's refusal speaks of the form that was asked for."""
+    """Check whether a refusal is about the response format."""
     said = message.lower()
     return any(word in said for word in _REFUSED_WORDS)
 
@@ -52,13 +52,13 @@ def families(llm: LLM) -> frozenset[str]:
     return frozenset(base.__name__ for base in type(llm).__mro__)
 
 
-def holds_to_schema(llm: LLM) -> bool:
-    """Whether requests to this kind of model can carry a schema."""
+def supports_json_schema(llm: LLM) -> bool:
+    """Check whether this kind of model supports a JSON schema."""
     return bool(families(llm) & {"OpenAI", "Ollama", "GgufModel"})
 
 
 def format_arguments(llm: LLM, schema: Mapping[str, Any] | None, *, level: Level) -> dict[str, Any]:
-    """The arguments that hold an answer to a schema, at this level; none where that is no use."""
+    """Return the arguments that enforce a schema at this level; empty if unsupported."""
     if schema is None or level == "none":
         return {}
     kinds = families(llm)
@@ -78,7 +78,7 @@ def format_arguments(llm: LLM, schema: Mapping[str, Any] | None, *, level: Level
 
 
 def marked_instructions(llm: LLM, messages: Sequence[ChatMessage]) -> dict[str, Any]:
-    """The arguments by which Anthropic keeps the instructions for the calls after this one.
+    """Return the arguments that make Anthropic cache the instructions.
 
     They are the same in every call of a stage; what it kept costs a tenth. LlamaIndex says nothing
     of instructions to be kept, so they are put in place of its own. What is too short to be kept
@@ -103,7 +103,7 @@ def _parsed(text: str) -> Any:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether every object of the schema closes itself and requires all that it names.
+    """Check whether every object of the schema is closed and requires all its fields.
 
     OpenAI refuses a schema that is sent as strict and is not.
     """
@@ -120,8 +120,8 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(value) for value in schema.values())
 
 
-def silent_window(llm: LLM) -> int | None:
-    """The tokens that a server reads of a prompt before it cuts it and says nothing.
+def default_context_window(llm: LLM) -> int | None:
+    """Return the prompt tokens a server reads before it truncates silently.
 
     None where it does say something, or where the window is not known.
     """
@@ -131,15 +131,17 @@ def silent_window(llm: LLM) -> int | None:
     return window
 
 
-def with_longest_answer(llm: LLM, max_output_tokens: int, *, newer_limit: bool = False) -> LLM:
-    """The same model, never trying again by itself and giving answers of at most so many tokens.
+def with_longest_answer(
+    llm: LLM, max_output_tokens: int, *, uses_max_completion_tokens: bool = False
+) -> LLM:
+    """Return the same model without retries of its own and with an answer limit.
 
     A copy that shares the connection; the model that was given is left as it is. Models that have
-    no such field are returned unchanged. `newer_limit` is OpenAI's newer name of that field.
+    no such field are returned unchanged. `uses_max_completion_tokens` is OpenAI's newer name of that field.
     """
     fields = type(llm).model_fields
     changes: dict[str, Any] = {}
-    if newer_limit and "OpenAI" in families(llm):
+    if uses_max_completion_tokens and "OpenAI" in families(llm):
         own = dict(getattr(llm, "additional_kwargs", {}))
         limit = {"max_completion_tokens": max_output_tokens}
         changes |= {"max_tokens": None, "additional_kwargs": own | limit}

@@ -1,11 +1,11 @@
-"""Vectors with no weights at all: words and pieces of words, hashed into a fixed number of places.
+"""Hashed bag-of-words vectors without weights: words and character n-grams.
 
 What is left when no model is there. A passage's vector depends on its text alone, so that nothing
 has to be embedded anew when other documents come; how rare a word is weighs on the question's side
 (the scheme `lnc.ltc` of Salton and Buckley, 1988: the cosine is the same sum as if it weighed on
 one side of every passage). Hashing is that of Weinberger et al., "Feature Hashing for Large Scale
 Multitask Learning" (ICML 2009), with a sign, so that words which fall together cancel on average.
-Reads every script that the tokens do. Knows nothing of libraries: tokens and rarity are arguments.
+Reads every script that the tokens do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = 1
 """Part of the identity: raise it whenever the same text would give another vector."""
 DIMENSION = 1024
 PIECE_SIZES = (3, 4)
-"""Lengths of the pieces of words, in characters; they find misspelt and inflected words."""
+"""Lengths of character n-grams; they match misspelt and inflected words."""
 PIECE_WEIGHT = 1.0
 """Of one word's pieces together, beside the word itself."""
 
@@ -64,7 +64,7 @@ class TfidfEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises it."""
         return "TfidfEmbedding"
 
     @property
@@ -100,7 +100,7 @@ class TfidfEmbedding(BaseEmbedding):
 def hashed(
     words: Sequence[str], *, size: int, idf: Callable[[str], float] | None = None
 ) -> NDArray[np.float32]:
-    """The unit vector (size) of a text's tokens: 1 + ln(count), times `idf` of each.
+    """Return the unit vector (size) of tokens: 1 + ln(count), times `idf` of each.
 
     The same on every machine and in every process; the order of the tokens means nothing.
     """
@@ -115,14 +115,14 @@ def hashed(
 
 @lru_cache(maxsize=65_536)
 def _places(word: str, size: int) -> tuple[tuple[int, float], ...]:
-    """Where a word and its pieces are counted, and how much each counts."""
+    """Return hash positions and weights of a word and its n-grams."""
     pieces = sorted(set(_pieces(word)))
     share = PIECE_WEIGHT / np.sqrt(len(pieces)) if pieces else 0.0
     return (_place(f"w{word}", size, 1.0), *(_place(f"p{p}", size, float(share)) for p in pieces))
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """Short runs of a word's characters with its ends marked; none of words as short as a run."""
+    """Return a word's character n-grams with end marks; empty for short words."""
     marked = f"<{word}>"
     if len(word) <= min(PIECE_SIZES):
         return

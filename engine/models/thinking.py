@@ -1,4 +1,4 @@
-"""What a model thought aloud before it answered, taken out of the answer.
+"""Removal of reasoning text from LLM answers.
 
 Knows the tags that models of open weights use; nothing of any vendor's own field for thoughts.
 """
@@ -15,8 +15,8 @@ _LONGEST_TAG = len("</reasoning>")
 _BEGINNINGS = tuple(f"<{name}>" for name in _NAMES.split("|"))
 
 
-def without_thoughts(text: str) -> str:
-    """The answer alone, stripped; empty where a thought has no end.
+def strip_reasoning(text: str) -> str:
+    """Return the answer without reasoning, stripped; empty if reasoning has no end.
 
     A thought stands before the answer. Its opening tag may be missing (the prompt of some models
     ends with it), so everything before a closing tag without an opening one is a thought too.
@@ -37,7 +37,7 @@ def _opening_before(text: str, end: int) -> re.Match[str] | None:
 
 
 def stream_without_thoughts(pieces: Iterator[str]) -> Iterator[str]:
-    """The pieces of an answer without the thoughts before it, none of them empty.
+    """Stream an answer without its reasoning; no piece is empty.
 
     What has been given cannot be taken back: a closing tag without an opening one is left.
     """

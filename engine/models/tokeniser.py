@@ -1,7 +1,7 @@
-"""The tokeniser that all sizes are counted with, and how much of a text the encoder can read.
+"""Tokeniser for all sizes, and the share of a text the encoder can read.
 
 MiniLM's own word pieces where its files are installed, else a simple rule under the same protocol.
-Long texts go through in blocks cut where the tokeniser would cut anyway. Knows nothing of models.
+Long texts go through in blocks cut where the tokeniser would cut anyway.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNREADABLE_SHARE = 0.2
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
 _CJK = f"{_IDEOGRAPHS}\u2e80-\u33ff\uac00-\ud7af\uff00-\uffef"
 _WORD_BREAK = re.compile(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
-"""Before each of these MiniLM's tokeniser starts a new word, so a cut there changes no token."""
+"""Word boundaries of MiniLM's tokeniser; a cut there changes no token."""
 _SIMPLE_PIECE = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
 
 _Piece = tuple[int, int, bool]
@@ -38,7 +38,7 @@ _Piece = tuple[int, int, bool]
 
 
 class Tokeniser(Protocol):
-    """What sizes, windows and the weight of dense retrieval are computed with."""
+    """Tokeniser protocol for sizes, windows and the weight of dense retrieval."""
 
     @property
     def identity(self) -> str:
@@ -46,11 +46,11 @@ class Tokeniser(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens `text` has, without [CLS] and [SEP]."""
+        """Return the number of tokens of `text`, without [CLS] and [SEP]."""
         ...
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The characters `[start, end)` of each token, in order; `len(spans(t)) == count(t)`.
+        """Return the span `[start, end)` of each token, in order; `len(spans(t)) == count(t)`.
 
         Starts never go back. Several tokens may share the span of one character (a Hangul
         syllable is several pieces). White space and control characters belong to no token.
@@ -58,14 +58,14 @@ class Tokeniser(Protocol):
         ...
 
     def coverage(self, text: str) -> float:
-        """The share, 0–1, of the tokens with letters or digits that the vocabulary knows.
+        """Return the share, 0–1, of tokens with letters or digits known to the vocabulary.
 
         1.0 where there are none. Knowing is not reading: see `readable`.
         """
         ...
 
     def readable(self, text: str) -> float:
-        """How much of `text` MiniLM can make sense of, 0–1; 1.0 where there are no letters.
+        """Return the share of `text` that MiniLM reads, 0–1; 1.0 without letters.
 
         It learned English. Of other scripts its vocabulary holds single characters, so that
         Russian is all "known" and two in five Chinese characters are, and neither is understood.
@@ -134,7 +134,7 @@ class WordPieceTokeniser(_PieceTokeniser):
 
 
 class SimpleTokeniser(_PieceTokeniser):
-    """The stand-in without a vocabulary: four letters, one CJK character or one mark a token.
+    """Fallback without a vocabulary: four letters, one CJK character or one mark a token.
 
     It counts as known what it takes for readable: tokens whose letters are all Latin.
     """
@@ -147,7 +147,7 @@ class SimpleTokeniser(_PieceTokeniser):
 
 
 def load_tokeniser(environment: Mapping[str, str] | None = None) -> Tokeniser:
-    """MiniLM's tokeniser, or the simple one (said once in the log) where it is not installed."""
+    """Load MiniLM's tokeniser, or the simple one (logged once) if not installed."""
     try:
         return _word_pieces(find_model_files(environment).tokeniser)
     except ModelUnavailable as error:
@@ -166,7 +166,7 @@ def _simple(reason: str) -> Tokeniser:
 
 
 def read_tokeniser(path: Path) -> _HubTokeniser:
-    """The tokeniser of a `tokenizer.json`, with neither padding nor truncation.
+    """Read a `tokenizer.json`, without padding and truncation.
 
     A literal "[SEP]" in a text is text to it, not the special token.
 
@@ -192,7 +192,7 @@ def read_tokeniser(path: Path) -> _HubTokeniser:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges of at most 4,000 characters that end where a word ends, if any does."""
+    """Split into ranges of at most 4,000 characters, at word ends where possible."""
     begin = 0
     while len(text) - begin > _BLOCK_CHARACTERS:
         limit = begin + _BLOCK_CHARACTERS

@@ -1,4 +1,4 @@
-"""Models that are named and never asked, as an estimate or a look into a library needs them.
+"""Placeholder models for estimates and library inspection.
 
 Their names, windows and prices count; their keys need not be there, since nothing is sent.
 """
@@ -13,8 +13,8 @@ from .gateways import stage_settings
 from .vendors import ANTHROPIC_KEY_VARIABLE
 
 
-def with_stand_in_keys(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with something in the place of every key of these models that is not set.
+def with_placeholder_keys(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with placeholders for missing API keys.
 
     Raises:
         SettingsError: as `stage_settings`.
@@ -26,5 +26,5 @@ def with_stand_in_keys(settings: Settings, environment: Mapping[str, str]) -> di
 
 
 def without_reranker(settings: Settings) -> Settings:
-    """The settings of an engine that finds nothing for a question, so that nobody judges it."""
+    """Return the settings without a reranker, for engines that answer nothing."""
     return settings.model_copy(update={"rerank": RerankSettings()})

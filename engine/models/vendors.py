@@ -1,6 +1,6 @@
-"""Language models of other kinds than OpenAI-compatible endpoints, each behind an extra.
+"""LLM vendors besides OpenAI-compatible endpoints, each behind an extra.
 
-Nothing is sent, and no model is loaded, before the first call. Knows nothing of settings.
+Nothing is sent, and no model is loaded, before the first call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANTHROPIC_KEY_VARIABLE = "ANTHROPIC_API_KEY"
 
 
 def open_ollama(endpoint: Endpoint, *, context_window_tokens: int) -> LLM:
-    """A model that Ollama serves, at temperature 0 and with this window.
+    """Open a model served by Ollama, at temperature 0 and with this window.
 
     Ollama cuts a longer prompt silently, so the window is always said.
 
@@ -57,7 +57,7 @@ def open_ollama(endpoint: Endpoint, *, context_window_tokens: int) -> LLM:
 
 
 def open_anthropic(endpoint: Endpoint, *, max_output_tokens: int) -> LLM:
-    """A model behind Anthropic's own protocol, at temperature 0 where the model takes one.
+    """Open a model by Anthropic's protocol, at temperature 0 where supported.
 
     Raises:
         MissingExtra: the extra `anthropic` is not installed.

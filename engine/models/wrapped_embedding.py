@@ -1,6 +1,7 @@
-"""An embedding around another one: what is the same for all that change its texts or its vectors.
+"""An embedding around another one.
 
-Knows nothing of what is changed. Everything that the inner model says of itself (its window, its
+What is the same for all that change its texts or its vectors. Everything that the inner model
+says of itself (its window, its
 dimension) stays what it says, so that a wrapped model is cut and stored like a bare one.
 """
 
@@ -28,7 +29,7 @@ class WrappedEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises it."""
         return cls.__name__
 
     @property
@@ -43,7 +44,10 @@ class WrappedEmbedding(BaseEmbedding):
 
     @property
     def window_tokens(self) -> int:
-        """Tokens of a text that the inner model reads; no such attribute where it does not say."""
+        """Tokens of a text that the inner model reads.
+
+        No such attribute where it does not say.
+        """
         window: int = self._inner.window_tokens  # type: ignore[attr-defined]
         return window
 
@@ -85,7 +89,7 @@ class WrappedEmbedding(BaseEmbedding):
         return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
-def innermost(model: BaseEmbedding) -> BaseEmbedding:
+def unwrap_embedding(model: BaseEmbedding) -> BaseEmbedding:
     """The model that does the work, under whatever is wrapped around it."""
     while isinstance(model, WrappedEmbedding):
         model = model.inner

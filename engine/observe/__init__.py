@@ -1,1 +1,1 @@
-"""Seen from outside: LlamaIndex's instrumentation, and OpenTelemetry where it is asked for."""
+"""Observability: LlamaIndex instrumentation and OpenTelemetry."""

@@ -1,4 +1,4 @@
-"""Queries, retrievals and syntheses as LlamaIndex's instrumentation knows them: spans and events.
+"""LlamaIndex instrumentation: spans and events for queries, retrieval and synthesis.
 
 Whoever watches LlamaIndex (a handler at its root dispatcher) sees this engine too. Where nobody
 does, nothing is made. Models' own calls are told by their LlamaIndex classes, inside these spans.
@@ -34,7 +34,7 @@ _dispatcher = get_dispatcher("loregraph")
 
 @contextmanager
 def query(question: str) -> Iterator[Callable[[Answer], None]]:
-    """A question from its asking to its answer, which is handed to what this yields."""
+    """Open a query span; pass the answer to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -51,7 +51,7 @@ def query(question: str) -> Iterator[Callable[[Answer], None]]:
 
 @contextmanager
 def retrieval(question: str) -> Iterator[Callable[[Sequence[Passage]], None]]:
-    """A search, and the passages that it found."""
+    """Open a retrieval span; pass the passages to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -68,7 +68,7 @@ def retrieval(question: str) -> Iterator[Callable[[Sequence[Passage]], None]]:
 
 @contextmanager
 def synthesis(question: str) -> Iterator[Callable[[str], None]]:
-    """The writing, or extracting, of an answer, and its text."""
+    """Open a synthesis span; pass the text to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -84,7 +84,7 @@ def synthesis(question: str) -> Iterator[Callable[[str], None]]:
 
 
 def response_of(answer: Answer, metadata: dict[str, object] | None = None) -> Response:
-    """An answer as LlamaIndex's response, its passages as source nodes."""
+    """Convert an answer to a LlamaIndex response with its passages as source nodes."""
     return Response(
         response=answer.text,
         source_nodes=[node_of(passage) for passage in answer.passages],
@@ -93,7 +93,7 @@ def response_of(answer: Answer, metadata: dict[str, object] | None = None) -> Re
 
 
 def node_of(passage: Passage) -> NodeWithScore:
-    """A passage as a LlamaIndex node."""
+    """Convert a passage to a LlamaIndex node."""
     node = TextNode(
         id_=passage.chunk_id,
         text=passage.text,
@@ -119,7 +119,10 @@ def _is_watched() -> bool:
 
 @contextmanager
 def _span(name: str, question: str) -> Iterator[list[object]]:
-    """A span of the dispatcher, as its own decorator makes one; what is appended is its result."""
+    """Open a dispatcher span as LlamaIndex's decorator does.
+
+    Appended values are its result.
+    """
     bound = inspect.signature(lambda question: question).bind(question=question)
     id_ = f"{name}-{uuid.uuid4()}"
     token = active_span_id.set(id_)

@@ -1,4 +1,4 @@
-"""Questions as OpenTelemetry traces: a span a question, and in it one for each step of its trace.
+"""OpenTelemetry traces: a span for each question and one for each trace step.
 
 OpenTelemetry (extra `otel`) is imported where the settings or `OTEL_…` variables ask for it, never
 otherwise. An application's own tracer provider is used where it has set one. What documents and
@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtra, SettingsError
-from ..events import AnswerEvent, Event, Listener, RouteEvent, StepEvent, heard_as
+from ..events import AnswerEvent, Event, Listener, RouteEvent, StepEvent, compose_listeners
 from ..settings import TelemetrySettings
 from ..types import Answer, TraceStep
 
@@ -35,7 +35,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Telemetry:
-    """What questions are told to.
+    """OpenTelemetry exporter of questions.
 
     Args:
         tracer: makes spans.
@@ -51,8 +51,11 @@ class Telemetry:
         self._provider = provider
 
     @contextmanager
-    def watched(self, name: str, question: str, tell: Listener) -> Iterator[Listener]:
-        """A span around a question; what it yields hears its events and hands them on to `tell`."""
+    def watched(self, name: str, question: str, on_event: Listener) -> Iterator[Listener]:
+        """Open a span around a question.
+
+        The yielded listener records events and forwards them.
+        """
         attributes: dict[str, Any] = {"loregraph.question.characters": len(question)}
         if self._content:
             attributes["loregraph.question"] = question
@@ -68,9 +71,9 @@ class Telemetry:
                         self._end(span, answer)
                     case _:
                         pass
-                tell(event)
+                on_event(event)
 
-            yield heard_as(tell, heard, always=True)
+            yield compose_listeners(on_event, heard, always=True)
 
     def close(self) -> None:
         """Send what waits, within reason."""
@@ -118,16 +121,18 @@ class Telemetry:
 
 
 def watched(
-    telemetry: Telemetry | None, name: str, question: str, tell: Listener
+    telemetry: Telemetry | None, name: str, question: str, on_event: Listener
 ) -> AbstractContextManager[Listener]:
-    """See `Telemetry.watched`; without one nothing but `tell` hears."""
-    return nullcontext(tell) if telemetry is None else telemetry.watched(name, question, tell)
+    """See `Telemetry.watched`; without one nothing but `on_event` hears."""
+    return (
+        nullcontext(on_event) if telemetry is None else telemetry.watched(name, question, on_event)
+    )
 
 
 def build_telemetry(
     settings: TelemetrySettings, environment: Mapping[str, str] | None = None
 ) -> Telemetry | None:
-    """What the settings and `OTEL_…` variables ask for; None for nothing.
+    """Build telemetry from settings and `OTEL_…` variables; None if disabled.
 
     Raises:
         MissingExtra: traces are `on` and the extra `otel` is not installed.

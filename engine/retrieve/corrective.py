@@ -1,4 +1,4 @@
-"""What was found, judged before anything is written from it: right, doubtful, or wrong.
+"""Corrective retrieval (CRAG): grade passages as right, ambiguous or wrong.
 
 After CRAG (Yan et al., "Corrective Retrieval Augmented Generation", 2024): what is right is refined
 to its key sentences, what is doubtful is looked for more widely, also outside of the library where
@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from ..types import Passage
-from .relevance import Evidence, question_tokens, relevance
+from .relevance import RelevanceFeatures, question_tokens, relevance
 from .tokens import tokens
 
 Verdict = Literal["right", "doubtful", "wrong"]
@@ -27,12 +27,12 @@ MAX_WEB_CHARACTERS = 4_000
 _MAX_ADDRESS_CHARACTERS = 500
 
 KEY_SHARE = 0.5
-"""A sentence is kept when it carries this share of what the best of its passage carries."""
+"""Minimum share of the passage's best sentence score for a sentence to stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebResult:
-    """A page found outside of the library: plain text, of which only the beginning is used."""
+    """Web page: plain text, of which only the beginning is used."""
 
     address: str
     title: str
@@ -47,7 +47,7 @@ class WebSearch(Protocol):
     """
 
     def search(self, query: str, *, limit: int) -> Sequence[WebResult]:
-        """The best pages for a query, at most `limit`."""
+        """Return the best pages for a query, at most `limit`."""
         ...
 
 
@@ -58,7 +58,7 @@ def verdict_of(
     right_from: float,
     grades: Mapping[int, Grade] | None = None,
 ) -> Verdict:
-    """What the passages are for the question; `grades` are a model's, by number from 1."""
+    """Grade the passages; `grades` are a model's, by number from 1."""
     if grades:
         said = set(grades.values())
         if "yes" in said:
@@ -73,7 +73,7 @@ def verdict_of(
 def without_refused(
     passages: Sequence[Passage], grades: Mapping[int, Grade] | None
 ) -> list[Passage]:
-    """The passages without those that a model finds of no use, if any are left."""
+    """Drop passages that a model rejects, unless none would remain."""
     kept = [
         passage
         for number, passage in enumerate(passages, start=1)
@@ -89,7 +89,7 @@ def refined(
     idf: Callable[[str], float],
     sentence_spans: SentenceSpans,
 ) -> list[Passage]:
-    """Each passage cut to the run of sentences that bear on the question, and one on each side.
+    """Trim each passage to its relevant run of sentences plus one on each side.
 
     `document_text[start:end] == text` still holds. A passage in which nothing stands out stays.
     """
@@ -137,8 +137,10 @@ def web_passages(
     *,
     idf: Callable[[str], float],
 ) -> list[Passage]:
-    """What a web search found as passages of its own: the address is the document, offsets count in
-    the text that was used. Judged by words alone, with the library's sense of which are rare.
+    """Convert web results to passages.
+
+    The URL is the document, offsets count in the used text. Scored by words with the
+    library's idf.
 
     Results without a text, or whose address is not of the web, are left out.
     """
@@ -153,7 +155,7 @@ def web_passages(
     covered = [sum(wanted[token] for token in found) / total for found in held]
     judged = relevance(
         [
-            Evidence(covered=share, share=1.0 / place, readable=0.0)
+            RelevanceFeatures(covered=share, share=1.0 / place, readable=0.0)
             for place, share in enumerate(covered, start=1)
         ]
     )

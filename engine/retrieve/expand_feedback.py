@@ -1,4 +1,4 @@
-"""What the first passages found say of the question, with no language model.
+"""Pseudo-relevance feedback from the first passages, without a model.
 
 Pseudo-relevance feedback takes the first passages for good ones and asks again with their words
 (after Lavrenko and Croft's relevance models, mixed with the question as in RM3, Abdul-Jaleel et
@@ -28,7 +28,7 @@ def feedback_terms(
     idf: Callable[[str], float],
     count: int = 10,
 ) -> list[str]:
-    """The words that tell the first passages from others and that the question does not have.
+    """Return terms that distinguish the first passages and are absent from the question.
 
     Args:
         question: in words.
@@ -56,10 +56,10 @@ def _commonest(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
-def moved(
+def shift_query_vector(
     question: NDArray[np.float32], passages: NDArray[np.float32], *, share: float = 0.3
 ) -> NDArray[np.float32]:
-    """The question's unit vector (d) moved by `share` of the mean of the passages' (k, d)."""
+    """Shift the question's unit vector (d) by `share` of the passages' mean (k, d)."""
     if not len(passages):
         return question
     vector = question + share * passages.mean(axis=0)

@@ -1,7 +1,7 @@
 """Several score arrays of one question made into one, each with its say.
 
 What phrasings, sub-questions or hypothetical passages found is merged over the same rows. Pure
-arrays; knows nothing of where they came from.
+arrays.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _reciprocal_ranks(scores: Scores, pool: int) -> Scores:
 
 
 def _in_turns(heard: Sequence[tuple[Scores, float]], *, pool: int, size: int) -> Scores:
-    """Rows in the order in which they are taken; the first scores 1, each after it a step less."""
+    """Interleave rows; the first scores 1, each later one a step less."""
     waiting = [_best(array, pool)[::-1] for array, _ in heard]
     had = [0.0] * len(heard)
     taken: dict[int, None] = {}

@@ -1,8 +1,8 @@
-"""Questions that ask of two things, or through one, taken apart by their grammar alone.
+"""Rule-based decomposition of compound questions.
 
 "Who is older, A or B?" asks the same of A and of B; "the mother of the director of A" asks first
 for the director of A. The parts are searched for, not answered: they need be no good sentences.
-Pure text to texts; knows nothing of corpora or models.
+Pure text to texts.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _OF_CHAIN = re.compile(
 )
 _POSSESSIVE = re.compile(rf"(?P<inner>{_CAPITALISED}['’]s?\s+[a-z][\w-]+)")
 _ANCHOR = re.compile(r".\s[\"“'(]*[A-Z0-9]|[\u3400-\u9fff]")
-"""What a part must hold to be worth a search: a name after its first word, or Chinese."""
+"""Required content of a part: a name after its first word, or Chinese."""
 _HAN_CHAIN = re.compile(
     r"^(?P<inner>[^，。？?；：\s的]{1,24}的[^，。？?；：\s的]{1,12})的[^，。？?；：\s]+"
 )
 
 
 def question_parts(question: str) -> list[str]:
-    """The parts of a question that compares two things or asks through one; [] of any other.
+    """Split a comparison or nested question into parts; [] for others.
 
     At most `MAX_PARTS`, in the order in which they stand, none equal to the question.
     """
@@ -79,7 +79,7 @@ def _compared(question: str) -> list[str]:
 
 
 def _nested(question: str) -> Iterator[str]:
-    """What has to be known first, then what is asked of it."""
+    """Split a nested question: the inner fact first, then the outer question."""
     relative = _RELATIVE.search(question)
     if relative is not None:
         yield f"{relative['thing']} {relative['clause']}"

@@ -1,10 +1,10 @@
-"""A question through several facts, searched one step after the other with a language model.
+"""Step-wise retrieval for multi-hop questions with a language model.
 
 "Where was the mother of the director of A born?" cannot be found before it is known who directed A.
 The model names the steps; what a later step needs of an earlier one it reads in the passages found
 for that one (after Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", ACL
 2023). One call for the steps and one for each answer that a later step needs. Answers only go into
-searches: none is shown. Knows nothing of servers or of indexes.
+searches: none is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from .expand_with_model import Complete, lines_of, prompt, single_line
 
 FirstPassages = Callable[[str, int], Sequence[str]]
-"""A text to search for and how many are wanted → title and text of the first passages found."""
+"""Search function: query and count → title and text of the first passages."""
 PASSAGES_READ = 3
 MAX_PASSAGE_CHARACTERS = 2_000
 MAX_ANSWER_CHARACTERS = 120
@@ -28,7 +28,7 @@ _UNKNOWN = re.compile(
 def steps(
     question: str, *, complete: Complete, first_passages: FirstPassages, count: int = 4
 ) -> list[str]:
-    """The searches that lead to the answer, in order, each with what the ones before it found.
+    """Return the searches in order, each including earlier findings.
 
     [] of a question that needs one step. A step whose answer was not found is searched for as far
     as it is known.
@@ -57,7 +57,7 @@ def _filled(step: str, answers: dict[int, str]) -> str:
 
 
 def _answer(step: str, passages: Sequence[str], complete: Complete) -> str:
-    """A few words that the passages give for the step; "" where they give none."""
+    """Extract a short answer to the step from the passages; "" if absent."""
     shown = "\n\n".join(passage[:MAX_PASSAGE_CHARACTERS] for passage in passages)
     asked = prompt("step", step, fenced=f"{step}\x1f{shown}", passages=shown)
     said = single_line(complete(asked))

@@ -1,4 +1,4 @@
-"""A question in other words, as a passage that would answer it, or in parts: by a language model.
+"""Query expansion by a model: paraphrases, HyDE and sub-questions.
 
 Multi-query expansion; hypothetical documents (Gao et al., "Precise Zero-Shot Dense Retrieval
 without Relevance Labels", ACL 2023); decomposition. One call each. What a model writes is only
@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable
 
-from ..prompt_texts import leading_language
+from ..prompt_texts import detect_language
 from .prompts import prompt as filled_prompt
 
 Complete = Callable[[str], str]
@@ -32,8 +32,8 @@ _QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
 _PREAMBLE = re.compile(r"[:：]\s*$")
 
 
-def phrasings(question: str, *, complete: Complete, count: int = 3) -> list[str]:
-    """The question in up to `count` other wordings; [] where the model gives none that is usable.
+def multi_query(question: str, *, complete: Complete, count: int = 3) -> list[str]:
+    """Return up to `count` paraphrases; [] if none is usable.
 
     Raises what `complete` raises.
     """
@@ -41,7 +41,7 @@ def phrasings(question: str, *, complete: Complete, count: int = 3) -> list[str]
 
 
 def sub_questions(question: str, *, complete: Complete, count: int = 4) -> list[str]:
-    """What has to be found out to answer it, in up to `count` questions; [] where it is simple.
+    """Return up to `count` sub-questions; [] for simple questions.
 
     Raises what `complete` raises.
     """
@@ -50,7 +50,7 @@ def sub_questions(question: str, *, complete: Complete, count: int = 4) -> list[
 
 
 def hypothetical_passage(question: str, *, complete: Complete) -> str:
-    """A passage as a document might hold it that answers the question; "" where none came.
+    """Return a hypothetical answer passage (HyDE); "" on failure.
 
     Raises what `complete` raises.
     """
@@ -58,13 +58,13 @@ def hypothetical_passage(question: str, *, complete: Complete) -> str:
 
 
 def single_line(reply: str) -> str:
-    """A reply as one line, without fences, labels and quotes around it."""
+    """Reduce a reply to one line without fences, labels and quotes."""
     text = " ".join(_FENCE.sub("", reply).split())
     return _LABEL.sub("", text).strip(_QUOTES + " ")
 
 
 def lines_of(reply: str, question: str, *, count: int) -> list[str]:
-    """Up to `count` questions of a reply, which may be JSON, a numbered list, or bare lines.
+    """Parse up to `count` questions from JSON, a numbered list or bare lines.
 
     Each once; without what is too long to be one, and without the question itself.
     """
@@ -84,7 +84,7 @@ def lines_of(reply: str, question: str, *, count: int) -> list[str]:
 
 
 def _json_texts(text: str) -> list[str] | None:
-    """The texts of a JSON list, or of the first list in a JSON object; None where it is neither.
+    """Return the texts of a JSON list, or of an object's first list; None otherwise.
 
     Of one that broke off, or is not quite JSON, what stands in quotes and is no key.
     """
@@ -104,7 +104,7 @@ def prompt(stage: str, question: str, *, count: int = 1, fenced: str = "", **val
     """`transform_<stage>` in the question's language, its gaps filled."""
     return filled_prompt(
         f"transform_{stage}",
-        language=leading_language(question),
+        language=detect_language(question),
         fenced=fenced,
         question=question,
         count=str(count),

@@ -1,7 +1,4 @@
-"""Lists that others bring: any LlamaIndex retriever as one more list of scores.
-
-Knows nothing of how lists are fused.
-"""
+"""Lists that others bring: any LlamaIndex retriever as one more list of scores."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ OWN_NAMES = frozenset({"keyword", "dense", "fused", "walk", "expanded", "rerank"
 
 
 @dataclass(frozen=True, slots=True)
-class FurtherList:
+class ExtraRetriever:
     """A list by its name; `weight` counts where fusion is weighted.
 
     The retriever's nodes are chunks by their ids; what is no chunk that may be seen is passed over.
@@ -37,9 +34,9 @@ class FurtherList:
 
 
 def further_scores(
-    lists: Sequence[FurtherList], question: str, *, row_of: Mapping[str, int]
+    lists: Sequence[ExtraRetriever], question: str, *, row_of: Mapping[str, int]
 ) -> dict[str, Scores]:
-    """What each list gives every row, by its name, `(n,)`; what a retriever raises comes through.
+    """Return each extra retriever's scores `(n,)` by name; its errors propagate.
 
     `row_of` holds the row of each chunk that may be seen, by id.
     """

@@ -1,4 +1,4 @@
-"""Several score lists of one question made into one. Pure arrays; knows nothing of passages."""
+"""Score fusion of several lists; pure arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Weight = float | npt.ArrayLike
 
 
 def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
-    """Scores (n) → 0–1: the best is 1, that at `rank` (or the lowest) and all below it 0.
+    """Rescale scores (n) to 0–1: best is 1, the one at `rank` (or lowest) and below is 0.
 
     Where all are equal there is nothing to tell apart: all 1 where they found something, else 0.
     """
@@ -28,7 +28,7 @@ def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
 
 
 def _floor(values: Scores, rank: int) -> float:
-    """The score at `rank`, or the lowest.
+    """Return the score at `rank`, or the lowest.
 
     Mostly the lowest score is that of nearly all, and partitioning so many equals is slow.
     """
@@ -40,7 +40,7 @@ def _floor(values: Scores, rank: int) -> float:
 
 
 def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: int) -> Scores:
-    """A list that names only what it found, as scores of all `count` rows: those found above 0.
+    """Expand a partial list to scores of all `count` rows, found ones above 0.
 
     `rows` are best first. Scores keep their distances on a scale that ends at 1 and begins at one
     part in as many as were found; where any has no score, all are scored by their places alone.
@@ -64,7 +64,9 @@ def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: 
 def score_fusion(
     lists: Sequence[npt.ArrayLike], weights: Sequence[Weight], *, rank: int = 101
 ) -> Scores:
-    """The weighted mean of the rescaled lists, each (n); a weight is one number or one a passage.
+    """Return the weighted mean of rescaled lists, each (n).
+
+    Weights are scalars or per passage.
 
     Where all weights of a passage are nil its score is nil.
     """
@@ -83,7 +85,9 @@ def reciprocal_rank_fusion(
     k: int = 60,
     depth: int = 1000,
 ) -> Scores:
-    """Σ weight / (k + rank) over the lists (Cormack, Clarke and Büttcher, SIGIR 2009), each (n).
+    """Fuse by Σ weight / (k + rank) (RRF.
+
+    Cormack, Clarke and Büttcher, SIGIR 2009), each (n).
 
     A list holds its `depth` best scores above zero. Equal scores share the best of their ranks.
     The order of the lists means nothing, to the last bit. Without weights every list counts once.

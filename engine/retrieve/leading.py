@@ -1,4 +1,4 @@
-"""What leads a list, in words, for a trace."""
+"""Preview of a ranking for the trace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..types import Passage
 COUNT = 3
 
 
-def leading_rows(scores: npt.ArrayLike, name: Callable[[int], str]) -> str:
-    """The best rows of a list by name and score, those without a score left out."""
+def preview_top_rows(scores: npt.ArrayLike, name: Callable[[int], str]) -> str:
+    """Preview the best rows by name and score, without unscored ones."""
     values = np.asarray(scores)
     count = min(COUNT, values.size)
     if not count:
@@ -24,6 +24,6 @@ def leading_rows(scores: npt.ArrayLike, name: Callable[[int], str]) -> str:
     return "; ".join(f"{name(row)} {values[row]:.3g}" for row in best if values[row] > 0)
 
 
-def leading_passages(passages: Sequence[Passage], *, count: int = COUNT) -> str:
-    """The first passages by title and offset, with how relevant each is."""
+def preview_top_passages(passages: Sequence[Passage], *, count: int = COUNT) -> str:
+    """Preview the first passages by title, offset and relevance."""
     return "; ".join(f"{each.title}:{each.start} {each.relevance:.2f}" for each in passages[:count])

@@ -15,16 +15,16 @@ from ..index.door import QuestionNames
 from ..index.keyword import KeywordRetriever
 from ..index.store_dense import Dense
 from ..settings import RetrieveSettings
-from .further import FurtherList, further_scores
+from .further import ExtraRetriever, further_scores
 from .ranking import Ranking, Walk, rank_passages
-from .shown import Shown
-from .stopwatch import Stopwatch
+from .shown import FilteredView
+from .stopwatch import Tracer
 
 DENSE_DEPTH = 400
-"""How many nearest chunks get a dense score; the rescaling looks at the first hundred."""
+"""Number of nearest chunks with a dense score; rescaling uses the first hundred."""
 
 
-class Lists:
+class ScoreLists:
     """Keyword, vectors, and further ones.
 
     Args:
@@ -48,7 +48,7 @@ class Lists:
         self._dense = dense
         self._readable = readable
         self._settings = settings
-        self._further = [FurtherList(*each) for each in extra]
+        self._further = [ExtraRetriever(*each) for each in extra]
         self._weights = {
             "keyword": settings.keyword_weight,
             "dense": settings.dense_weight,
@@ -60,12 +60,12 @@ class Lists:
         text: str,
         vector: NDArray[np.float32] | None,
         *,
-        shown: Shown,
-        steps: Stopwatch,
+        shown: FilteredView,
+        steps: Tracer,
         walk: Walk | None,
         names: QuestionNames | None,
     ) -> Ranking:
-        """What one search finds: by `text` unless it is empty, by `vector` where there is one.
+        """Rank one search: by `text` unless empty, and by `vector` if given.
 
         `names` are those of `text`, where things shall be searched by all their names. Where there
         is no walk the step `fuse` is told here; else the walk ends it.
@@ -87,40 +87,40 @@ class Lists:
         )
         if walk is None:
             gave = shown.leading(ranking.scores)
-            steps.lap("fuse", f"{self._settings.fusion} fusion", gave, text)
+            steps.record("fuse", f"{self._settings.fusion} fusion", gave, text)
         return ranking
 
     def _by_words(
-        self, text: str, names: QuestionNames | None, shown: Shown, steps: Stopwatch
+        self, text: str, names: QuestionNames | None, shown: FilteredView, steps: Tracer
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """The scores of text and title of each row; None where no words are searched."""
+        """Score text and title of each row by BM25; None without a text query."""
         if not self._settings.keyword or not text:
-            steps.lap("keyword", "off")
+            steps.record("keyword", "off")
             return None
         fields = self._keyword.field_scores(text, names, counted=shown.counted)
         body, title = shown.of(fields["body"]), shown.of(fields["title"])
-        steps.lap("keyword", "BM25 of title and text", shown.leading(body), text)
+        steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
         return body, title
 
     def _by_vector(
-        self, vector: NDArray[np.float32] | None, shown: Shown, steps: Stopwatch
+        self, vector: NDArray[np.float32] | None, shown: FilteredView, steps: Tracer
     ) -> NDArray[np.float64] | None:
         if self._dense is None or vector is None:
-            steps.lap("dense", "off")
+            steps.record("dense", "off")
             return None
         cosines = self._dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
         if cosines is None:
-            steps.lap("dense", "no vectors")
+            steps.record("dense", "no vectors")
         else:
-            steps.lap("dense", "cosine", shown.leading(cosines))
+            steps.record("dense", "cosine", shown.leading(cosines))
         return cosines
 
     def _by_others(
-        self, text: str, shown: Shown, steps: Stopwatch
+        self, text: str, shown: FilteredView, steps: Tracer
     ) -> Mapping[str, NDArray[np.float64]]:
         if not self._further or not text:
             return {}
         found = further_scores(self._further, text, row_of=shown.row_of)
         leaders = (f"{name}: {shown.leading(scores)}" for name, scores in found.items())
-        steps.lap("further lists", ", ".join(found), " | ".join(leaders))
+        steps.record("further lists", ", ".join(found), " | ".join(leaders))
         return found

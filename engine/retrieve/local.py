@@ -1,4 +1,4 @@
-"""Local retrieval: keyword and vector lists fused, then a walk over titles and names.
+"""Local hybrid retrieval: fused BM25 and vector scores, then a graph walk.
 
 The recipe of hybrid retrieval here: lexical and dense scores rescaled and added, the dense ones
 weighted by how much of question and passage the encoder can read at all, then a short random walk
@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from ..errors import QuestionError
-from ..events import Listener, nobody
+from ..events import Listener, null_listener
 from ..index.door import (
     Chunk,
-    GraphView,
     NamedPlace,
     QuestionNames,
+    WalkSnapshot,
     node_of_chunk,
     read_chunks,
 )
@@ -39,21 +39,21 @@ from ..observe.llama_index import retrieval
 from ..settings import RetrieveSettings
 from ..types import Passage, TraceStep
 from .fuse import Scores
-from .leading import leading_passages
-from .lists import Lists
+from .leading import preview_top_passages
+from .lists import ScoreLists
 from .ranking import Ranking, WalkOutcome
-from .reading import Reading, readings
-from .relevance import Evidence, coverage, question_tokens, relevance
-from .rerank import ORDER_KEPT, Judge
-from .shown import Shown, Views
-from .stopwatch import Stopwatch
+from .reading import ReadSpan, expand_to_parents
+from .relevance import RelevanceFeatures, coverage, question_tokens, relevance
+from .rerank import ORDER_KEPT, PassageReranker
+from .shown import FilteredView, FilteredViewCache
+from .stopwatch import Tracer
 from .tokens import tokens
 from .transform import Expander, Expansion, rank_expanded
 
 
 @dataclass(slots=True)
-class Search:
-    """What one search found and how: passages best first, and a step for each stage."""
+class SearchResult:
+    """Search result: passages best first, and a step for each stage."""
 
     passages: list[Passage]
     trace: list[TraceStep] = field(default_factory=list)
@@ -97,7 +97,7 @@ class LocalRetriever(BaseRetriever):
         within: DocumentFilter | None = None,
         extra: Sequence[tuple[str, BaseRetriever, float]] = (),
         expander: Expander | None = None,
-        judge: Judge | None = None,
+        judge: PassageReranker | None = None,
     ) -> None:
         self._library = library
         self._keyword = keyword
@@ -107,16 +107,16 @@ class LocalRetriever(BaseRetriever):
         self._settings = settings
         self._within = within
         self._extra = tuple(extra)
-        self._lists = Lists(
+        self._lists = ScoreLists(
             keyword=keyword, dense=self._dense, readable=readable, settings=settings, extra=extra
         )
         self._expander = expander
         self._judge = judge
-        self._views = Views(library, half_life_days=settings.half_life_days)
+        self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
     def only(self, within: DocumentFilter | None) -> LocalRetriever:
-        """The same retriever over only those documents."""
+        """Return the same retriever restricted to some documents."""
         return LocalRetriever(
             self._library,
             keyword=self._keyword,
@@ -138,11 +138,11 @@ class LocalRetriever(BaseRetriever):
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
-        tell: Listener = nobody,
-    ) -> Search:
-        """The passages for a question, best first, each with its lists' scores and its path.
+        on_event: Listener = null_listener,
+    ) -> SearchResult:
+        """Search passages, best first, each with its list scores and walk path.
 
-        With `within`, every list and the walk see only the documents that it admits. `tell` hears
+        With `within`, every list and the walk see only the documents that it admits. `on_event` hears
         of each stage as it ends. `expander` makes the searches of this one instead of the
         retriever's own.
 
@@ -156,7 +156,7 @@ class LocalRetriever(BaseRetriever):
                 min_relevance=min_relevance,
                 within=within,
                 expander=expander,
-                tell=tell,
+                on_event=on_event,
             )
             found(search.passages)
         return search
@@ -169,41 +169,43 @@ class LocalRetriever(BaseRetriever):
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
-        tell: Listener = nobody,
-    ) -> Search:
+        on_event: Listener = null_listener,
+    ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
         if wanted < 1:
             raise QuestionError(f"top_k must be 1 or more, not {wanted}")
-        within, steps = within or self._within, Stopwatch(tell)
+        within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
         passages = self._found(question, searches, within=within, limit=pool, steps=steps)
         if self._judge is not None:
             told: list[str] = []
-            passages = self._judge.judged(passages, question, top_k=wanted, tell=told.append)
+            passages = self._judge.judged(passages, question, top_k=wanted, on_event=told.append)
             failed = sum(line.startswith(ORDER_KEPT) for line in told)
-            steps.lap("rerank", "; ".join(told), leading_passages(passages), failed=failed)
-        return Search([each for each in passages if each.relevance >= min_relevance], steps.steps)
+            steps.record("rerank", "; ".join(told), preview_top_passages(passages), failed=failed)
+        return SearchResult(
+            [each for each in passages if each.relevance >= min_relevance], steps.steps
+        )
 
     def _searches(
         self,
         question: str,
         within: DocumentFilter | None,
-        steps: Stopwatch,
+        steps: Tracer,
         expander: Expander | None,
     ) -> Sequence[Expansion]:
-        """The question as one search or several, itself first."""
+        """Expand the question into searches, itself first."""
         itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
         if expander is None:
             return (itself,)
 
         def first(text: str, count: int) -> list[str]:
             one = Expansion(keyword=text, dense=text, weight=1.0, kind="question")
-            found = self._found(text, (one,), within=within, limit=count, steps=Stopwatch())
+            found = self._found(text, (one,), within=within, limit=count, steps=Tracer())
             return [f"{passage.title}\n{passage.text}" for passage in found]
 
         made = expander(question, first)
-        steps.lap(
+        steps.record(
             "expand",
             "; ".join((f"{len(made.expansions)} searches", *made.failed)),
             "; ".join(each.keyword or each.dense for each in made.expansions[1:]),
@@ -220,50 +222,50 @@ class LocalRetriever(BaseRetriever):
         *,
         within: DocumentFilter | None,
         limit: int,
-        steps: Stopwatch,
+        steps: Tracer,
     ) -> list[Passage]:
         vectors = [self._embed(each.dense) if each.dense else None for each in searches]
         vector = vectors[0]
         said = f"{vector.size} dimensions" if vector is not None else "no embedding"
-        steps.lap("embed", said, "", "; ".join(each.dense for each in searches if each.dense))
+        steps.record("embed", said, "", "; ".join(each.dense for each in searches if each.dense))
         with self._library.read() as connection:  # one view of the library for all lists
             shown = self._views.current(connection, within)
             names = shown.view.names_in(connection, question)
             asked = _Asked(text=question, vector=vector, names=names)
             known = sorted(shown.view.display.get(label, label) for label in names.labels)
             chunks = len(shown.view.chunk_ids)
-            steps.lap("view", f"{chunks} chunks", "; ".join(known), names=len(known))
+            steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
             ranking = self._rank(asked, searches, vectors, shown, steps)
             found = self._read(connection, shown.view, ranking, limit=limit)
             passages = self._passages(asked, shown, ranking, found)
         best = max((passage.relevance for passage in passages), default=0.0)
-        gave = leading_passages(passages)
-        steps.lap("read", f"{len(passages)} passages", gave, relevance=best)
+        gave = preview_top_passages(passages)
+        steps.record("read", f"{len(passages)} passages", gave, relevance=best)
         return passages
 
     def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """How near these chunks are to a question, by id; empty where no encoder can read it."""
+        """Return cosines of chunks to a question by id; empty if unreadable by the encoder."""
         query = self._embed(question)
         if query is None or self._dense is None:
             return {}
         return self._dense.cosines(query, chunk_ids)
 
-    def places_of_names(
+    def find_entities(
         self, text: str, within: DocumentFilter | None = None
     ) -> tuple[NamedPlace, ...]:
-        """Where names of entities of the documents that may be seen stand in a text, in order."""
+        """Find entity names of visible documents in a text, in order."""
         with self._library.read() as connection:
             view = self._views.current(connection, within or self._within).view
-            return view.places_of_names(connection, text)
+            return view.find_entities(connection, text)
 
     def idf(self, within: DocumentFilter | None = None) -> Callable[[str], float]:
-        """How rare a token is where the question is at home (see `KeywordRetriever.idf`)."""
+        """Return the idf of tokens within the question's namespaces (see `KeywordRetriever.idf`)."""
         with self._library.read() as connection:
             counted = self._views.current(connection, within or self._within).counted
         return self._keyword.idf(counted)
 
     def documents(self, within: DocumentFilter) -> frozenset[str]:
-        """The documents that a filter admits and that hold any chunk."""
+        """Return ids of non-empty documents that a filter admits."""
         with self._library.read() as connection:
             return frozenset(self._views.current(connection, within).view.documents)
 
@@ -291,15 +293,15 @@ class LocalRetriever(BaseRetriever):
         asked: _Asked,
         searches: Sequence[Expansion],
         vectors: Sequence[NDArray[np.float32] | None],
-        shown: Shown,
-        steps: Stopwatch,
+        shown: FilteredView,
+        steps: Tracer,
     ) -> Ranking:
         before = ("fuse", f"{self._settings.fusion} fusion")
         if len(searches) > 1:
             before = ("merge", f"{len(searches)} searches")
 
         def walk(scores: Scores) -> WalkOutcome:
-            steps.lap(*before, shown.leading(scores))
+            steps.record(*before, shown.leading(scores))
             return shown.view.rank(scores, asked.names.labels)
 
         walks = self._settings.walk
@@ -317,23 +319,23 @@ class LocalRetriever(BaseRetriever):
             ranking = rank_expanded(found, walk=walk if walks else None, pool=pool)
         if walks:
             seeds = "; ".join(dict.fromkeys(map(shown.name, ranking.seeds.tolist())))
-            steps.lap("walk", "titles and names", shown.leading(ranking.scores), seeds)
+            steps.record("walk", "titles and names", shown.leading(ranking.scores), seeds)
         return ranking
 
     def _read(
-        self, connection: Connection, view: GraphView, ranking: Ranking, *, limit: int
-    ) -> list[Reading]:
+        self, connection: Connection, view: WalkSnapshot, ranking: Ranking, *, limit: int
+    ) -> list[ReadSpan]:
         def chunks(rows: Sequence[int]) -> dict[int, Chunk]:
             held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
             return {row: held[view.chunk_ids[row]] for row in rows if view.chunk_ids[row] in held}
 
         count = int(np.count_nonzero(ranking.scores > 0))
-        return readings(
+        return expand_to_parents(
             ranking.order[:count].tolist(), limit=limit, chunks=chunks, text=self._library.text_at
         )
 
     def _passages(
-        self, asked: _Asked, shown: Shown, ranking: Ranking, found: Sequence[Reading]
+        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
     ) -> list[Passage]:
         judged = self._relevances(asked, shown, ranking, found)
         seeds = ranking.seeds.tolist()
@@ -356,9 +358,9 @@ class LocalRetriever(BaseRetriever):
         ]
 
     def _relevances(
-        self, asked: _Asked, shown: Shown, ranking: Ranking, found: Sequence[Reading]
+        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
     ) -> list[float]:
-        """Calibrated relevance of each reading, judged over the whole list (see `relevance`)."""
+        """Return the calibrated relevance of each read span over the list (see `relevance`)."""
         if not found:
             return []
         covered = coverage(
@@ -376,7 +378,7 @@ class LocalRetriever(BaseRetriever):
         return list(
             relevance(
                 [
-                    Evidence(
+                    RelevanceFeatures(
                         covered=float(covered[place]),
                         share=float(ranking.scores[each.row]) / best,
                         cosine=cosines.get(each.chunk.id),
@@ -390,6 +392,6 @@ class LocalRetriever(BaseRetriever):
 
 
 def _share(asked: QuestionNames, present: set[str]) -> float | None:
-    """How many of the question's names a passage has; None where the question has none."""
+    """Return the share of the question's names a passage has; None without names."""
     count = len(asked.labels) + len(asked.unknown)
     return len(asked.labels & present) / count if count else None

@@ -23,11 +23,11 @@ TITLE_SHARE = 0.3
 
 
 class WalkOutcome(Protocol):
-    """What a walk gives back: the mass of each row (n), all rows, best first, and its seeds."""
+    """Walk result: mass of each row (n), all rows best first, and its seeds."""
 
     @property
     def mass(self) -> npt.NDArray[np.float32]:
-        """What the walk leaves at each row."""
+        """Return the walk's mass at each row."""
 
     @property
     def seeds(self) -> Rows:
@@ -45,7 +45,7 @@ Walk = Callable[[Scores], WalkOutcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """All rows, best first; the score that orders them; and each list's scores by its name.
+    """Ranking of all rows, best first, with its score and each list's scores by name.
 
     `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`, further
     lists by their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at,

@@ -1,4 +1,4 @@
-"""From ranked chunks to what is read: the chunk itself, or the wider span it stands for.
+"""Expansion of ranked chunks to the text that is read: the chunk or its parent.
 
 Small chunks are found best, large ones read best. Of chunks that lie in what is read already only
 the first counts. Pure: chunks and texts come by function.
@@ -14,8 +14,8 @@ from ..index.door import Chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What is read for one row: `text` is the document's `[start, end)`."""
+class ReadSpan:
+    """Text read for a row: the document's `[start, end)`."""
 
     row: int
     chunk: Chunk
@@ -24,13 +24,13 @@ class Reading:
     text: str
 
 
-def readings(
+def expand_to_parents(
     rows: Sequence[int],
     *,
     limit: int,
     chunks: Callable[[Sequence[int]], Mapping[int, Chunk]],
     text: Callable[[str, int, int], str],
-) -> list[Reading]:
+) -> list[ReadSpan]:
     """At most `limit` readings of `rows`, in their order.
 
     Args:
@@ -39,7 +39,7 @@ def readings(
         chunks: rows to the chunks that are there, by row.
         text: document id, start and end to the text there.
     """
-    found: list[Reading] = []
+    found: list[ReadSpan] = []
     read: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for first in range(0, len(rows), limit):
         held = chunks(rows[first : first + limit])
@@ -51,7 +51,7 @@ def readings(
             if chunk.read is not None:
                 read[chunk.document_id].append(chunk.read)
             words = chunk.text if chunk.read is None else text(chunk.document_id, start, end)
-            found.append(Reading(row=row, chunk=chunk, start=start, end=end, text=words))
+            found.append(ReadSpan(row=row, chunk=chunk, start=start, end=end, text=words))
             if len(found) == limit:
                 return found
     return found

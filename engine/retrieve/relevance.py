@@ -1,4 +1,4 @@
-"""How sure one may be that a retrieved passage bears on the question: calibrated, 0–1.
+"""Calibrated relevance of passages to a question, 0–1.
 
 What orders passages (fused scores, the mass of a walk) says nothing across questions: the best of
 a hopeless list scores as high as the best of a good one. Relevance is the estimated probability
@@ -31,12 +31,14 @@ _BINDING = re.compile(r"[的了是在被与]")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _IS_HAN = re.compile(rf"[{_HAN}]+")
 SCATTERED = 0.5
-"""What a Chinese word counts where its characters stand in a passage, but not as they do in the
-question: in another order (水位高 for 高水位), shortened (海大 for 海洋大学) or apart."""
+"""Credit of a Chinese word whose characters occur, but reordered (水位高 for 高水位).
+
+Abbreviated (海大 for 海洋大学) or apart.
+"""
 
 
 def question_tokens(question: str) -> list[str]:
-    """The tokens of a question without the words that only ask, each once, in order.
+    """Return a question's distinct tokens without question words, in order.
 
     Chinese is taken apart at characters that bind words; what single ones this leaves say little
     and are left out, if there is anything else.
@@ -57,7 +59,7 @@ def coverage(
     document_frequency: Callable[[str], int],
     passage_count: int,
 ) -> Scores:
-    """The share of the question's tokens that each passage holds, weighted by idf: (k), 0–1.
+    """Return the idf-weighted share of question tokens in each passage: (k), 0–1.
 
     `passages` are the tokens of title and text together. A token that no passage of the corpus
     has weighs most of all; a Chinese one whose characters stand scattered counts `SCATTERED`.
@@ -76,7 +78,7 @@ def _held(
     characters: Sequence[frozenset[str] | None],
     passage: frozenset[str],
 ) -> Scores:
-    """How far the passage holds each token of the question, 0–1; characters of Chinese ones."""
+    """Return how far a passage holds each question token, 0–1, by characters for Chinese."""
     some = any(characters)
     written = (
         frozenset("".join(t for t in passage if _IS_HAN.fullmatch(t))) if some else frozenset()
@@ -95,8 +97,8 @@ def _idf(frequency: int, count: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What speaks for one passage of a result list.
+class RelevanceFeatures:
+    """Relevance features of one passage in a result list.
 
     Args:
         covered: `coverage` of the question by title and text, 0–1.
@@ -127,11 +129,11 @@ FEATURES = (
     "best coverage",
     "best cosine",
 )
-"""What the logistic weighs. `blind`: how little the encoder reads; `best …`: over the list."""
+"""Logistic features. `blind`: unreadable share; `best …`: over the list."""
 
 
-def features(evidences: Sequence[Evidence]) -> npt.NDArray[np.float64]:
-    """The matrix (k, len(FEATURES)) of one result list."""
+def features(evidences: Sequence[RelevanceFeatures]) -> npt.NDArray[np.float64]:
+    """Return the feature matrix (k, len(FEATURES)) of one result list."""
     sees = [0.0 if e.cosine is None else e.readable for e in evidences]
     likeness = [
         s * min(max(e.cosine or 0.0, 0.0), 1.0) for s, e in zip(sees, evidences, strict=True)
@@ -160,8 +162,8 @@ COEFFICIENTS = (-7.58, 0.75, 1.67, 1.38, 2.8, 3.34, 2.45, -0.19, 1.15, 3.18)
 """Fitted; in the order of `FEATURES`."""
 
 
-def relevance(evidences: Sequence[Evidence]) -> list[float]:
-    """The probability, 0–1, that each passage of one result list is asked for, in its order.
+def relevance(evidences: Sequence[RelevanceFeatures]) -> list[float]:
+    """Return the probability, 0–1, that each passage is relevant, in list order.
 
     A list is judged as a whole: what its best passages show speaks for those that links led to.
     """

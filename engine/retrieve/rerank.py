@@ -1,4 +1,4 @@
-"""Found passages judged again, by something dearer than what found them, and put in its order.
+"""Reranking of the first passages by a more expensive model.
 
 The seam for rerankers, and the one place that decides how many passages are judged, when judging
 is skipped, and what becomes of a list whose reranker fails. Knows no model.
@@ -21,14 +21,14 @@ _LOGGER = logging.getLogger("loregraph.rerank")
 RERANK = "rerank"
 """The name in `Passage.scores` of what the reranker gave."""
 ORDER_KEPT = "order kept"
-"""How it is told that the judge failed."""
+"""Trace note of a failed reranker."""
 
 
 class Reranker(Protocol):
     """Puts the passages of one question in order."""
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
-        """The same passages, best first, `scores["rerank"]` and `score` set where judged.
+        """Return the passages reordered, best first, with `scores["rerank"]` and `score` set.
 
         Raises:
             ModelError: it could not do its part; the order before then stays.
@@ -44,9 +44,9 @@ def reranked(
     candidates: int,
     top_k: int,
     weight: float = 1.0,
-    tell: Callable[[str], None] | None = None,
+    on_event: Callable[[str], None] | None = None,
 ) -> list[Passage]:
-    """The `top_k` best of `passages` after the first `candidates` of them were judged.
+    """Return the `top_k` best of `passages` after reranking the first `candidates`.
 
     The others stay behind those, in their order. Judging is skipped where there are fewer than two
     candidates; not where all of them would be shown anyway, because packing, trace and reader
@@ -63,7 +63,7 @@ def reranked(
         candidates: how many are judged; 0 judges none.
         top_k: how many are returned.
         weight: how much the judge counts against the order before, 0–1; see `blended`.
-        tell: is told in one line what was done, for the trace; a failure is logged as well.
+        on_event: is told in one line what was done, for the trace; a failure is logged as well.
 
     Raises:
         ValueError: a negative count, or a weight outside 0–1.
@@ -72,13 +72,13 @@ def reranked(
         raise ValueError(f"candidates and top_k must not be negative: {candidates}, {top_k}")
     if not 0 <= weight <= 1:
         raise ValueError(f"weight must be between 0 and 1, not {weight}")
-    say = tell or _LOGGER.debug
+    say = on_event or _LOGGER.debug
     head, rest = list(passages[:candidates]), list(passages[candidates:])
     if len(head) < 2:
         say(f"nothing to put in order: {len(head)} candidate{'' if len(head) == 1 else 's'}")
         return list(passages[:top_k])
     try:
-        order = blended(_checked(reranker.rerank(question, head), head), head, weight=weight)
+        order = blend_scores(_checked(reranker.rerank(question, head), head), head, weight=weight)
     except ModelError as error:
         _LOGGER.warning("not reranked: %s", error)
         say(f"{ORDER_KEPT}: {error}")
@@ -89,7 +89,7 @@ def reranked(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class PassageReranker:
     """A reranker with how much it is given to judge, and how much its word counts."""
 
     reranker: Reranker
@@ -102,7 +102,7 @@ class Judge:
         question: str,
         *,
         top_k: int,
-        tell: Callable[[str], None] | None = None,
+        on_event: Callable[[str], None] | None = None,
     ) -> list[Passage]:
         """See `reranked`."""
         return reranked(
@@ -112,12 +112,14 @@ class Judge:
             candidates=self.candidates,
             top_k=top_k,
             weight=self.weight,
-            tell=tell,
+            on_event=on_event,
         )
 
 
-def blended(order: Sequence[Passage], before: Sequence[Passage], *, weight: float) -> list[Passage]:
-    """Judged passages by `weight` of the judge's score and the rest of the logarithm of the former.
+def blend_scores(
+    order: Sequence[Passage], before: Sequence[Passage], *, weight: float
+) -> list[Passage]:
+    """Blend the reranker's score by `weight` with the log of the former score.
 
     Both are rescaled to 0–1 over the judged passages; what was not judged stays last. A judge that
     looks at one passage at a time cannot see that it is a step on the way to the answer; the score
@@ -142,7 +144,7 @@ def blended(order: Sequence[Passage], before: Sequence[Passage], *, weight: floa
 
 
 def in_order_of(passages: Sequence[Passage], scores: Sequence[float | None]) -> list[Passage]:
-    """The passages by falling score; equal ones, and those without any, keep their order.
+    """Sort passages by score; ties and unscored ones keep their order.
 
     Those without a score (None) were not judged: they come last, as they are.
     """
@@ -155,16 +157,16 @@ def in_order_of(passages: Sequence[Passage], scores: Sequence[float | None]) -> 
 
 
 def with_rerank_score(passage: Passage, score: float) -> Passage:
-    """The passage with what a reranker gave it."""
+    """Return the passage with a reranker's score."""
     return replace(passage, score=score, scores={**passage.scores, RERANK: score})
 
 
 SENT_CHARACTERS = 8_000
-"""How much of a passage a cross-encoder is sent; it reads no more anyway."""
+"""Maximum characters sent to a cross-encoder, which reads no more."""
 
 
-def shown_text(passage: Passage, *, limit_characters: int = SENT_CHARACTERS) -> str:
-    """What a model reads of a passage: its title and headings, then its text, cut to the limit.
+def rerank_text(passage: Passage, *, limit_characters: int = SENT_CHARACTERS) -> str:
+    """Return a passage's title, headings and text, truncated.
 
     Names that the text begins with anyway are not said twice.
     """
@@ -175,7 +177,7 @@ def shown_text(passage: Passage, *, limit_characters: int = SENT_CHARACTERS) -> 
 
 
 def _checked(order: Sequence[Passage], head: Sequence[Passage]) -> Sequence[Passage]:
-    """The order, if it holds each candidate once and no score that cannot be compared."""
+    """Validate an order: each candidate once, comparable scores."""
     if sorted(map(_place, order)) != sorted(map(_place, head)):
         raise ModelOutputError(
             f"the reranker gave back {len(order)} passages, not the {len(head)} that it was given"

@@ -1,7 +1,7 @@
-"""A reranking model behind HTTP: `POST …/rerank` as Jina, Cohere, Voyage, vLLM and others serve it.
+"""Rerank endpoint over HTTP: `POST …/rerank` as of Jina, Cohere, Voyage, vLLM.
 
 Only what they have in common is sent; replies are read in each of their forms and checked. The
-client comes by argument and does the retries. Knows nothing of settings or keys.
+client comes by argument and does the retries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import ModelOutputError
 from ..models.failures import translated
 from ..types import Passage
-from .rerank import in_order_of, shown_text
+from .rerank import in_order_of, rerank_text
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -37,7 +37,7 @@ class EndpointReranker:
         self._name = f"reranker {model!r} at {base_url}"
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
-        """The passages by falling score; those that the server left out follow in their order.
+        """Rerank by score; passages the server omits follow in order.
 
         Raises:
             ModelUnavailable: no connection, no answer in time, or refused, after all retries.
@@ -50,7 +50,7 @@ class EndpointReranker:
         body = {
             "model": self._model,
             "query": question,
-            "documents": [shown_text(passage) for passage in passages],
+            "documents": [rerank_text(passage) for passage in passages],
         }
         with translated(self._name):
             reply = self._client.post("/rerank", cast_to=httpx.Response, body=body).json()
@@ -62,7 +62,7 @@ class EndpointReranker:
 
 
 def read_scores(reply: object, *, count: int) -> list[float | None]:
-    """The score of each of `count` documents, None where the reply leaves one out.
+    """Return scores of `count` documents, None where the reply omits one.
 
     A reply is a list of `{index, relevance_score or score}`, or an object that holds one under
     `results` or `data`.

@@ -2,7 +2,7 @@
 
 Listwise, in windows that slide from the end of the list to its front where it is long (Sun et al.,
 "Is ChatGPT Good at Search?", EMNLP 2023, section 3). Answers are read tolerantly, trusted in
-nothing, and asked for once more if they cannot be used. Knows nothing of which model answers.
+nothing, and asked for once more if they cannot be used.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..errors import ModelOutputError
-from ..prompt_texts import leading_language
+from ..prompt_texts import detect_language
 from ..types import Passage
 from .prompts import prompt
-from .rerank import shown_text, with_rerank_score
+from .rerank import rerank_text, with_rerank_score
 
 _JSON = re.compile(r"\{[^{}]*\}|\[[^\[\]{}]*\]")
 _CHAIN = re.compile(r"\[\d{1,4}\](?:\s*(?:>|,|、|≥)\s*\[\d{1,4}\])+")
@@ -26,7 +26,7 @@ _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30f
 
 
 class LanguageReranker:
-    """Orders passages by what a language model answers. Holds no state; safe to share by threads.
+    """Listwise reranker by a language model; stateless, thread-safe.
 
     Args:
         complete: a prompt to the model's answer; raises `ModelError` where it cannot.
@@ -44,7 +44,7 @@ class LanguageReranker:
         self._passage_words = passage_words
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
-        """The passages in the model's order; those it left out follow in theirs.
+        """Rerank by the model's order; omitted passages follow in theirs.
 
         `scores["rerank"]` falls evenly from 1 by rank, and is 0 where the model saw no help. In a
         list longer than one window, help is what any of its windows said last of a passage.
@@ -68,17 +68,17 @@ class LanguageReranker:
         ]
 
     def _chosen(self, question: str, passages: Sequence[Passage]) -> list[int]:
-        """The places of those that help, counted from 0, best first; one corrective retry."""
+        """Return the chosen positions from 0, best first, with one corrective retry."""
         reason = ""
         for _ in range(2):
             numbers = read_order(self._complete(self._request(question, passages, reason)))
-            reason = objection(numbers, len(passages))
+            reason = ranking_error(numbers, len(passages))
             if numbers is not None and not reason:
                 return [number - 1 for number in dict.fromkeys(numbers)]
         raise ModelOutputError(f"the language model gave no order of the passages: {reason}")
 
     def _request(self, question: str, passages: Sequence[Passage], reason: str) -> str:
-        language = leading_language(question)
+        language = detect_language(question)
         lines = "\n".join(
             f"[{number}] {_on_one_line(passage, self._passage_words)}"
             for number, passage in enumerate(passages, start=1)
@@ -98,7 +98,7 @@ class LanguageReranker:
 
 
 def window_bounds(count: int, window: int) -> list[tuple[int, int]]:
-    """The half-overlapping stretches `[first, after)` of a list, the last one first."""
+    """Return half-overlapping windows `[first, after)` of a list, last first."""
     if count < 2:
         return []
     step = window // 2
@@ -110,7 +110,7 @@ def window_bounds(count: int, window: int) -> list[tuple[int, int]]:
 
 
 def read_order(answer: str) -> list[int] | None:
-    """The numbers that an answer lists, in its order; None where it lists none in a known form.
+    """Parse the numbers of an answer in order; None for an unknown form.
 
     Known are JSON (a list, or an object with one list), `[2] > [1]`, and a last line of numbers
     alone. Of several the last counts: models repeat the question's example first.
@@ -128,8 +128,8 @@ def read_order(answer: str) -> list[int] | None:
     return None
 
 
-def objection(numbers: Sequence[int] | None, count: int) -> str:
-    """Why an order of `count` passages cannot be used, for the model to read; empty where it can.
+def ranking_error(numbers: Sequence[int] | None, count: int) -> str:
+    """Return why an order of `count` passages is unusable, for the model; empty if fine.
 
     Numbers twice or left out are no objection.
     """
@@ -142,7 +142,7 @@ def objection(numbers: Sequence[int] | None, count: int) -> str:
 
 
 def _stands_alone(candidate: str, said: str) -> bool:
-    """Whether a list of one or no number is an answer: `[3]` inside a sentence only mentions."""
+    """Check whether a short list is the answer; `[3]` inside a sentence is a mention."""
     return candidate.startswith("{") or candidate in map(str.strip, said.splitlines())
 
 
@@ -161,8 +161,8 @@ def _from_json(candidate: str) -> list[int] | None:
 
 
 def _on_one_line(passage: Passage, words: int) -> str:
-    """A passage that cannot pass for two: no line of it begins with a number of its own."""
-    line = " ".join(shown_text(passage, limit_characters=_SHOWN_CHARACTERS).split())
+    """Flatten a passage so that it cannot imitate another numbered one."""
+    line = " ".join(rerank_text(passage, limit_characters=_SHOWN_CHARACTERS).split())
     for count, match in enumerate(_PIECE.finditer(line), start=1):
         if count > words:
             return f"{line[: match.start()].rstrip()} …"

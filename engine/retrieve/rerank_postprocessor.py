@@ -1,4 +1,6 @@
-"""Any LlamaIndex node postprocessor as reranker: FlagEmbedding, Cohere, Jina, Voyage and others.
+"""Adapter of LlamaIndex node postprocessors as rerankers.
+
+FlagEmbedding, Cohere, Jina, Voyage.
 
 Passages go in as nodes of nothing but text, and come back in the postprocessor's order. Knows
 nothing of which one it is: what it may raise beyond the usual comes by argument.
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import ModelOutputError, ModelUnavailable
 from ..models.failures import translated
 from ..types import Passage
-from .rerank import shown_text, with_rerank_score
+from .rerank import rerank_text, with_rerank_score
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -61,7 +63,7 @@ class PostprocessorReranker:
         self._built: BaseNodePostprocessor | ModelUnavailable | None = None
 
     def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
-        """The passages in the postprocessor's order, then those that it dropped, in theirs.
+        """Rerank by the postprocessor; dropped passages follow in their order.
 
         Raises:
             ModelUnavailable: it cannot be loaded or reached, or failed.
@@ -71,7 +73,7 @@ class PostprocessorReranker:
 
         nodes = [
             NodeWithScore(
-                node=TextNode(id_=str(place), text=shown_text(each)),
+                node=TextNode(id_=str(place), text=rerank_text(each)),
                 score=each.score,
             )
             for place, each in enumerate(passages)

@@ -1,7 +1,4 @@
-"""What a search may see: the picture of the library that lists and walk share, cut to a filter.
-
-Knows nothing of questions.
-"""
+"""Filtered view of the library shared by lists and walk."""
 
 from __future__ import annotations
 
@@ -14,32 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from ..index.door import GraphView, derived_stamp
+from ..index.door import WalkSnapshot, derived_stamp
 from ..index.filters import DocumentFilter
-from ..index.held_view import opened_view
+from ..index.held_view import load_snapshot
 from ..index.library import Library
 from .fuse import Scores
-from .leading import leading_rows
+from .leading import preview_top_rows
 from .time import time_decay
 
 KEPT_VIEWS = 8
-"""How many filters' views are kept ready."""
+"""Maximum cached filtered views."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class FilteredView:
     """A view, and which rows of the whole library its rows are.
 
     `decay` is what age leaves of each row's score; None where age does not count.
     """
 
-    view: GraphView
+    view: WalkSnapshot
     rows: NDArray[np.int64]
     is_all: bool
     decay: Scores | None = None
     counted: NDArray[np.int64] | None = None
-    """The rows over which words are counted: those of the namespaces, so that no score tells what
-    other namespaces hold; None counts over all."""
+    """Rows that word statistics cover.
+
+    Those of the namespaces, so scores leak nothing of others; None means all.
+    """
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -47,21 +46,21 @@ class Shown:
         return {chunk_id: row for row, chunk_id in enumerate(self.view.chunk_ids)}
 
     def name(self, row: int) -> str:
-        """What a row is called, for people: its title, or its document's id."""
+        """Return a row's display name: its title, or its document id."""
         title = self.view.titles[row]
         return self.view.display.get(title, title) or self.view.documents[row]
 
     def leading(self, scores: Scores | NDArray[np.float32]) -> str:
-        """The best rows by these scores, for people."""
-        return leading_rows(scores, self.name)
+        """Preview the best rows by these scores."""
+        return preview_top_rows(scores, self.name)
 
     def of(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The values of the rows that are seen, of an array over the whole library."""
+        """Restrict an array over the library to visible rows."""
         return values if self.is_all else values[self.rows]
 
 
-class Views:
-    """The library as it is now, whole and by filter; those of the last few filters are kept.
+class FilteredViewCache:
+    """Views of the library by filter, cached for the last few.
 
     Args:
         library: what is seen.
@@ -73,16 +72,16 @@ class Views:
         self._half_life_days = half_life_days
         self._guard = threading.Lock()
         self._stamp = ""
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[str, FilteredView] = {}
 
-    def current(self, connection: Connection, within: DocumentFilter | None) -> Shown:
-        """What may be seen as it is now, within a connection's picture of the library."""
+    def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
+        """Return the view for a filter, within a connection's snapshot."""
         stamp = derived_stamp(connection)
         with self._guard:
             if self._stamp != stamp:
-                view = opened_view(connection, self._library.path / "derived")
+                view = load_snapshot(connection, self._library.path / "derived")
                 rows = np.arange(len(view.chunk_ids))
-                whole = Shown(view, rows, is_all=True, decay=self._decay(connection, view))
+                whole = FilteredView(view, rows, is_all=True, decay=self._decay(connection, view))
                 self._stamp, self._shown = stamp, {"": whole}
             if within is None:
                 return self._shown[""]
@@ -93,14 +92,16 @@ class Views:
                 self._shown[within.key] = shown
             return self._shown[within.key]
 
-    def _narrowed(self, connection: Connection, whole: Shown, within: DocumentFilter) -> Shown:
+    def _narrowed(
+        self, connection: Connection, whole: FilteredView, within: DocumentFilter
+    ) -> FilteredView:
         known = self._library.document_metadata(connection)
         rows = _rows(whole.view, known, within)
         view = whole.view.only(rows.tolist())
         home = within.home
         if home is not None:  # a name may come from another namespace
             view = view.called_as_here(connection)
-        return Shown(
+        return FilteredView(
             view,
             rows,
             is_all=False,
@@ -108,7 +109,7 @@ class Views:
             counted=_rows(whole.view, known, home) if home is not None else None,
         )
 
-    def _decay(self, connection: Connection, view: GraphView) -> Scores | None:
+    def _decay(self, connection: Connection, view: WalkSnapshot) -> Scores | None:
         if self._half_life_days is None:
             return None
         known = self._library.document_metadata(connection)
@@ -117,9 +118,9 @@ class Views:
 
 
 def _rows(
-    view: GraphView, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
+    view: WalkSnapshot, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
 ) -> NDArray[np.int64]:
-    """The rows of the documents that a filter admits."""
+    """Return the rows of documents that a filter admits."""
     admitted = {name for name, metadata in known.items() if within.admits(metadata)}
     found = [row for row, name in enumerate(view.documents) if name in admitted]
     return np.array(found, dtype=np.int64)

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import time
 
-from ..events import Listener, StepEvent, nobody
-from ..models.spending import spent_so_far
+from ..events import Listener, StepEvent, null_listener
+from ..models.spending import current_usage
 from ..types import TraceStep
 
 LONGEST_TEXT = 300
-"""So many characters of what a stage took and gave are kept."""
+"""Maximum characters of a stage's input and output in the trace."""
 
 
-class Stopwatch:
-    """Collects a trace step for each stage: the time and cost since the one before. It tells, too.
+class Tracer:
+    """Trace recorder: a step for each stage with its time and cost; also emits events.
 
     Args:
-        tell: hears of each step as its stage ends.
+        on_event: hears of each step as its stage ends.
     """
 
-    def __init__(self, tell: Listener = nobody) -> None:
+    def __init__(self, on_event: Listener = null_listener) -> None:
         self.steps: list[TraceStep] = []
-        self._tell = tell
+        self._tell = on_event
         self._last = time.perf_counter()
-        self._spent = spent_so_far()
+        self._spent = current_usage()
 
-    def lap(
+    def record(
         self, stage: str, detail: str, gave: str = "", took: str = "", /, **figures: float
     ) -> None:
-        """The stage that ends now; of what it `gave` and `took` only the beginnings are kept."""
-        now, spent = time.perf_counter(), spent_so_far()
+        """Record the stage that ends now.
+
+        Only the beginnings of `gave` and `took` are stored.
+        """
+        now, spent = time.perf_counter(), current_usage()
         step = TraceStep(
             stage=stage,
             detail=detail,
@@ -44,8 +47,8 @@ class Stopwatch:
         self._tell(StepEvent(step=step))
 
     def skip(self) -> None:
-        """What was since the stage before has steps of its own."""
-        self._last, self._spent = time.perf_counter(), spent_so_far()
+        """Skip the time since the last stage, which has steps of its own."""
+        self._last, self._spent = time.perf_counter(), current_usage()
 
 
 def _beginning(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How much less an older document counts, where that is wanted.
+"""Time decay of older documents.
 
 Ages are measured from the newest document that may be seen, not from today: the same library and
 question give the same answer on any day. Knows dates as text and nothing of where they stand.
@@ -17,7 +17,7 @@ _SECONDS_A_DAY = 86_400.0
 
 
 def time_decay(dates: Sequence[object], *, half_life_days: float) -> Scores:
-    """0.5 ** (age / half life) for each date, `(n)`: 1 for the newest, ½ one half life before it.
+    """Return 0.5 ** (age / half life) for each date, `(n)`: 1 for the newest.
 
     `dates` are ISO 8601 text ("2024", "2024-03", "2024-03-05", with a time or without), of which
     what says no time zone is UTC. What has no date, or none that can be read, counts as old as the

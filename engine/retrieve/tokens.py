@@ -1,6 +1,6 @@
-"""Text to the tokens that BM25 counts: English, Chinese, both in one text, numbers and codes.
+"""Tokenisation for BM25: English, Chinese, mixed text, numbers and codes.
 
-The same for passages and questions. Knows nothing of indexes.
+The same for passages and questions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _POSSESSIVE = re.compile(r"['’]s?\b(?![\w'’])")
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of `text`, in order, with repeats.
+    """Return the tokens of `text` in order, with repeats.
 
     Words are folded (width, case, accents), stemmed (Snowball English), and left out if they are
     among a few dozen function words. What marks join ("KMI-2031/7", "IL-6") gives its parts and the
@@ -86,7 +86,7 @@ def tokens_with(words: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def dictionary_words(path: Path) -> list[str]:
-    """The words of a dictionary file, a line each, the first field of it, as jieba's are.
+    """Read a jieba-style word list: first field of each line.
 
     Raises:
         SettingsError: it is not there, or no text in UTF-8.

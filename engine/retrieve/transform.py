@@ -1,4 +1,4 @@
-"""The query side: a question made into several searches, and what they find made into one ranking.
+"""Query expansion: several searches of one question, merged into one ranking.
 
     searches = expanded(question, kinds=("steps",), complete=…, first_passages=…).expansions
     found = [(each, <rank its keyword and dense text, without a walk>) for each in searches]
@@ -23,13 +23,13 @@ from .expand_feedback import feedback_terms
 from .expand_merge import Method, merge
 from .expand_parts import question_parts
 from .expand_steps import FirstPassages, steps
-from .expand_with_model import Complete, hypothetical_passage, phrasings, sub_questions
+from .expand_with_model import Complete, hypothetical_passage, multi_query, sub_questions
 from .ranking import Ranking, Walk
 
 Kind = Literal["mqe", "hyde", "decompose", "steps", "feedback"]
 KINDS: tuple[Kind, ...] = ("mqe", "hyde", "decompose", "steps", "feedback")
 FEEDBACK_PASSAGES = 3
-"""How many of the first passages feedback trusts."""
+"""Number of first passages used for feedback."""
 _WEIGHTS: dict[Kind, float] = {
     "mqe": 0.5,
     "hyde": 0.5,
@@ -37,12 +37,15 @@ _WEIGHTS: dict[Kind, float] = {
     "steps": 1.0,
     "feedback": 0.3,
 }
-"""Beside the question's own 1; wordings share theirs, sub-questions and steps have it each."""
+"""Expansion weights besides the question's 1.
+
+Paraphrases share theirs, sub-questions have it each.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """One search: what the keyword list counts, what is embedded ("" for neither), its weight.
+    """One search: BM25 text, embedded text ("" for neither) and its weight.
 
     `kind` is `question` for the question itself, else what made it.
     """
@@ -54,27 +57,27 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expanded:
-    """The searches of a question, itself first; how many model calls it took, and what failed."""
+class ExpandedQuery:
+    """Expanded query: searches with the question first, model calls and failures."""
 
     expansions: tuple[Expansion, ...]
     asked: int = 0
     failed: tuple[str, ...] = ()
 
 
-Expander = Callable[[str, FirstPassages], Expanded]
+Expander = Callable[[str, FirstPassages], ExpandedQuery]
 """A question, and how its first passages are found → its searches, itself first."""
 
 
-def expanded(
+def expand_query(
     question: str,
     *,
     kinds: Sequence[Kind],
     complete: Complete | None = None,
     first_passages: FirstPassages | None = None,
     idf: Callable[[str], float] | None = None,
-) -> Expanded:
-    """The question as several searches, itself first.
+) -> ExpandedQuery:
+    """Expand a question into several searches, itself first.
 
     Args:
         question: in words.
@@ -106,7 +109,7 @@ def expanded(
         if kind == "feedback" and first_passages is not None:
             made = _by_feedback(question, first_passages(question, FEEDBACK_PASSAGES), idf)
         searches += made
-    return Expanded(expansions=tuple(searches), asked=asked, failed=tuple(failed))
+    return ExpandedQuery(expansions=tuple(searches), asked=asked, failed=tuple(failed))
 
 
 def rank_expanded(
@@ -116,7 +119,7 @@ def rank_expanded(
     method: Method | None = None,
     pool: int = 100,
 ) -> Ranking:
-    """The rankings of several searches as one, walked from once.
+    """Merge the rankings of several searches and walk once.
 
     Args:
         found: the searches with what each found, ranked without a walk, the question's first.
@@ -154,7 +157,7 @@ def _by_model(
 ) -> list[Expansion]:
     match kind:
         case "mqe":
-            wordings = phrasings(question, complete=complete)
+            wordings = multi_query(question, complete=complete)
             return _searches(wordings, kind, shared=True)
         case "decompose":
             return _searches(sub_questions(question, complete=complete), kind)

@@ -1,1 +1,1 @@
-"""Where people and programs call."""
+"""Interfaces for people and programs."""

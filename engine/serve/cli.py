@@ -44,8 +44,8 @@ from .options import (
     pattern_of,
 )
 from .session import (
-    conclude,
-    exit_for,
+    exit_code,
+    finish,
     library_or_none,
     opened,
     reading,
@@ -72,7 +72,7 @@ app.add_typer(config_app, name="config", help="The settings in force.")
 app.add_typer(token_app, name="token", help="Who may call the server.")
 
 Words = list[str]
-"""A question as the shell hands it over: whoever forgot the quotes is understood all the same."""
+"""Question words as typed in the shell, quoted or not."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -136,7 +136,7 @@ def add(
                 progress=progress,
             )
         show_estimate(forecast, as_json=json_output)
-        exit_for(forecast.failed, done=forecast.documents > 0)
+        exit_code(forecast.failed, done=forecast.documents > 0)
         return
     with writing(library, profile, create=True) as (engine, progress):
         if retry:
@@ -152,7 +152,7 @@ def add(
             remove_many=yes,
             progress=progress,
         )
-    conclude(report, as_json=json_output, file=report_file)
+    finish(report, as_json=json_output, file=report_file)
 
 
 @app.command()
@@ -208,7 +208,7 @@ def sync(
             )
 
     if not watch or dry_run:
-        conclude(once(), as_json=json_output, file=report_file, planned=dry_run)
+        finish(once(), as_json=json_output, file=report_file, planned=dry_run)
         return
     follow(
         sources,
@@ -247,15 +247,15 @@ def ask(
 ) -> None:
     """Ask a question; the answer names its sources."""
     from .draw import show_answer
-    from .live import answer_seen, errors_are_seen
+    from .live import render_stream, stderr_is_tty
 
     text = " ".join(question)
     with reading(library, profile) as engine:
-        if json_output or not errors_are_seen():
+        if json_output or not stderr_is_tty():
             answer = engine.ask(text, mode=mode, effort=effort, filters=where, namespace=namespace)
         else:
             told = engine.stream(text, mode=mode, effort=effort, filters=where, namespace=namespace)
-            answer = answer_seen(told)
+            answer = render_stream(told)
     show_answer(answer, explain=explain, as_json=json_output)
 
 
@@ -291,7 +291,7 @@ def remove(
     """Remove documents and all that only they said."""
     with writing(library, profile, asks_models=False) as (engine, progress):
         report = engine.remove(documents, namespace=namespace, progress=progress)
-    conclude(report, as_json=json_output)
+    finish(report, as_json=json_output)
 
 
 @graph_app.command()
@@ -351,7 +351,7 @@ def usage(
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """What language models have cost, by day, stage and model."""
+    """Print LLM usage by day, stage and model."""
     from .draw_adding import show_usage
 
     with opened(library, profile, asks_models=False) as engine:
@@ -396,7 +396,7 @@ app.command("demo")(demo)
 
 
 def main() -> None:
-    """The console script: errors that are meant to be read come out as one line."""
+    """Run the console script; user errors print one line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Chinese shows question marks

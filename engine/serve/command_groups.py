@@ -1,4 +1,4 @@
-"""Groups of commands whose help says of each command all that its first paragraph says."""
+"""Command groups whose help shows whole first paragraphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 
 class _WholeHelp(TyperGroup):
-    """Click cuts a command's line in the list where it does not fit; here it is wrapped instead."""
+    """Help formatter that wraps a command's line instead of truncating it."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -19,7 +19,7 @@ class _WholeHelp(TyperGroup):
 
 
 def command_group(name: str | None = None) -> typer.Typer:
-    """A group in plain text: rich's boxes double the start-up time and break in short lines."""
+    """Create a plain-text group; rich boxes double the start-up time."""
     return typer.Typer(
         name=name,
         cls=_WholeHelp,

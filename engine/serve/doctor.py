@@ -1,4 +1,4 @@
-"""What is installed, what is missing and what is lost by it, and whether a library is sound."""
+"""Diagnostics: what is installed or missing, and whether a library is sound."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _models(settings: Settings) -> list[Finding]:
 
 
 def _language_models(settings: Settings) -> list[Finding]:
-    """Each model that settings name, asked for one word: a key or a name shows its fault here."""
+    """Test each configured model with a one-word request, which shows bad keys and names."""
     from ..index.door import Prompt
     from ..models.gateways import build_budget, build_gateways
     from ..models.prices import void_cap
@@ -124,7 +124,7 @@ def _extras() -> list[Finding]:
 
 
 def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]:
-    """What calls may cost, and what they did today; nothing where none is or was made."""
+    """Report cost limits and today's cost; empty without either."""
     from ..models.budget import utc_day
 
     today = [row for row in booked if row.day == utc_day()]

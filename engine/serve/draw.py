@@ -1,4 +1,4 @@
-"""What the command line shows: text and bars by rich on a terminal, JSON for programs.
+"""Terminal output: rich on a terminal, JSON for programs.
 
 Texts of documents are shown as they are: nothing in them is taken for colours, links or emoji, and
 no control character of theirs reaches the terminal.
@@ -53,15 +53,15 @@ EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
 
 
-def say(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
-    """Print texts, each alone or with a style; on one line, or with the lines that they have."""
+def print_line(*parts: str | tuple[str, str], to: Console = _out, lines: bool = False) -> None:
+    """Print texts, plain or styled, on one line or several."""
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
     to.print(Text.assemble(*((safe_text(text, lines=lines), style) for text, style in pairs)))
 
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar a stage on standard error; what it yields is `progress(stage, done, total)`.
+    """Show a progress bar per stage on stderr; yields `progress(stage, done, total)`.
 
     Off a terminal only the end is written, once.
     """
@@ -97,7 +97,7 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def print_json(value: object) -> None:
-    """A value as JSON on standard output; escaped where the output cannot hold all characters."""
+    """Print a value as JSON; escaped where the encoding requires it."""
     text = json.dumps(value, ensure_ascii=not _holds_unicode(), indent=2, default=_plain)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()  # who follows a watching reads each report when it is there
@@ -115,16 +115,16 @@ def _plain(value: object) -> object:
 
 def show_line(text: str) -> None:
     """One line on standard output."""
-    say(text)
+    print_line(text)
 
 
 def show_error(message: str) -> None:
     """One line on standard error, whatever the message holds."""
-    say((f"loregraph: {' '.join(message.split())}", "red"), to=ERRORS)
+    print_line((f"loregraph: {' '.join(message.split())}", "red"), to=ERRORS)
 
 
 def show_failure(error: Exception, *, then: str = "") -> None:
-    """What ended a command or a round, in one line: what happened, and what to do."""
+    """Print a failure in one line: what happened, and what to do."""
     message = str(error)
     if isinstance(error, OSError):
         place = f"{str(error.filename)!r}: " if error.filename else ""
@@ -135,7 +135,7 @@ def show_failure(error: Exception, *, then: str = "") -> None:
 
 
 def usage_line(usage: Usage) -> str:
-    """What language models did and cost, in one line."""
+    """Summarise LLM calls and cost in one line."""
     cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
     kept = kept_by_provider(usage.cached_tokens)
     return (
@@ -145,43 +145,43 @@ def usage_line(usage: Usage) -> str:
 
 
 def kept_by_provider(tokens: int) -> str:
-    """What is said of the tokens among a prompt's that cost less; nothing where there are none."""
+    """Describe prompt tokens that the provider cached; empty without any."""
     return f" ({tokens:,} of them kept by the provider)" if tokens else ""
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things, in words."""
+    """Return a count with its noun."""
     return f"1 {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def show_watching(sources: Sequence[str]) -> None:
-    """That the command goes on."""
-    say((f"watching {', '.join(sources)} (Ctrl-C ends)", "dim"), to=ERRORS)
+    """Print that the command keeps watching."""
+    print_line((f"watching {', '.join(sources)} (Ctrl-C ends)", "dim"), to=ERRORS)
 
 
 def show_question(question: str) -> None:
-    """A question that was not typed by who reads the answer."""
-    say("")
-    say((f"? {question}", "bold"))
+    """Print a question that was not typed by the reader."""
+    print_line("")
+    print_line((f"? {question}", "bold"))
 
 
 def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
-    """An answer with its sources."""
+    """Print an answer with its sources."""
     if as_json:
         print_json(answer)
         return
     if answer.short is not None and answer.short.is_likely:
-        say((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
-    say(answer.text, lines=True)
+        print_line((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
+    print_line(answer.text, lines=True)
     if answer.citations:
         _heading("Sources")
     for citation in answer.citations:
-        say(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+        print_line(f"  [{citation.number}] {citation.title} ({_place(citation)})")
     if answer.unchecked:
-        say((f"not checked as asked for: {answer.unchecked}", "yellow"))
-    say((_route(answer), "dim"))
+        print_line((f"not checked as asked for: {answer.unchecked}", "yellow"))
+    print_line((_route(answer), "dim"))
     if answer.usage.calls:
-        say((usage_line(answer.usage), "dim"))
+        print_line((usage_line(answer.usage), "dim"))
     if explain:
         _show_trace(answer)
         if answer.passages:
@@ -190,8 +190,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
 
 
 def _heading(text: str) -> None:
-    say("")
-    say((text, "bold"))
+    print_line("")
+    print_line((text, "bold"))
 
 
 def _place(source: Citation | Passage) -> str:
@@ -208,7 +208,7 @@ def _route(answer: Answer) -> str:
 def _show_trace(answer: Answer) -> None:
     _heading("How it was found")
     for line in trace_lines(answer.trace, width=_out.width):
-        say((line.text, "dim" if line.quiet else ""))
+        print_line((line.text, "dim" if line.quiet else ""))
 
 
 def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) -> None:
@@ -217,17 +217,17 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
         print_json(list(passages))
         return
     if not passages:
-        say("nothing found")
+        print_line("nothing found")
     for number, passage in enumerate(passages, 1):
         title, place = f"{number}. {passage.title}", f" ({_place(passage)})"
-        say((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
+        print_line((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
         excerpt = " ".join(passage.text.split())
         cut = "…" if len(excerpt) > EXCERPT_CHARACTERS else ""
-        say(f"   {excerpt[:EXCERPT_CHARACTERS]}{cut}")
+        print_line(f"   {excerpt[:EXCERPT_CHARACTERS]}{cut}")
         if explain:
             lists = ", ".join(f"{name} {value:.3f}" for name, value in passage.scores.items())
-            say((f"   {lists}", "dim"))
-            say((f"   {' '.join(passage.path)}", "dim"))
+            print_line((f"   {lists}", "dim"))
+            print_line((f"   {' '.join(passage.path)}", "dim"))
 
 
 RARE = ("outdated", "claims", "partial", "pending", "unreadable", "written_reports")
@@ -235,14 +235,14 @@ RARE = ("outdated", "claims", "partial", "pending", "unreadable", "written_repor
 
 
 def size_in_words(count: int) -> str:
-    """A size in bytes, as it is told: `36 kB`, `2.5 MB`."""
+    """Format a size in bytes: `36 kB`, `2.5 MB`."""
     return f"{count / 1e6:.1f} MB" if count >= 1_000_000 else f"{-(-count // 1000):,} kB"
 
 
 def show_stats(
     stats: dict[str, Any], documents: Sequence[DocumentRow] | None, *, as_json: bool
 ) -> None:
-    """Counts, and the documents where asked for."""
+    """Print counts, and documents on request."""
     if as_json:
         listed = {} if documents is None else {"documents_listed": list(documents)}
         print_json(stats | listed)
@@ -252,14 +252,14 @@ def show_stats(
         "up_to_date": "yes" if stats["up_to_date"] else NOT_UP_TO_DATE,
     }
     for name, value in shown.items():
-        say(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
+        print_line(f"{name.removesuffix('_bytes').replace('_', ' '):<17}{value}")
     for document in documents or ():
         state = ("  outdated", "yellow") if document.outdated else ""
-        say(f"  {document.id}", (f"  {document.title}", "dim"), state)
+        print_line(f"  {document.id}", (f"  {document.title}", "dim"), state)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
-    """What `doctor` found, a line each."""
+    """Print the findings of `doctor`, one line each."""
     sound, problem = ("✓", "✗") if _holds_unicode() else ("+", "x")
     for finding in findings:
         mark = (sound, "green")
@@ -267,4 +267,4 @@ def show_findings(findings: Sequence[Finding]) -> None:
             mark = ("!", "yellow")
         if finding.is_problem:
             mark = (problem, "red")
-        say(mark, f" {finding.text}")
+        print_line(mark, f" {finding.text}")

@@ -1,4 +1,4 @@
-"""What the command line shows of documents that come and go: what was done, and what it costs."""
+"""Terminal output of ingestion: reports and estimates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..types import EMPTY
-from .draw import ERRORS, counted, kept_by_provider, print_json, say, usage_line
+from .draw import ERRORS, counted, kept_by_provider, print_json, print_line, usage_line
 
 if TYPE_CHECKING:
     from ..types import Estimate, IngestReport, PendingChunk, SourceFailure, StageUsage
@@ -21,7 +21,7 @@ NAMES_OF_A_PLAN = 20
 
 
 def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -> None:
-    """What an `add`, `sync` or `remove` did, or would do; what failed goes to standard error."""
+    """Print the result of an `add`, `sync` or `remove`; failures go to stderr."""
     if as_json:
         print_json(report)
         return
@@ -40,31 +40,31 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
     times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
     said = ", ".join(counts) or "nothing to do"
-    say((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
+    print_line((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
     if planned:
         _show_plan(report)
     for note in report.notes:
-        say(f"  note: {note}")
+        print_line(f"  note: {note}")
     if report.usage.calls:
-        say(f"  {usage_line(report.usage)}")
+        print_line(f"  {usage_line(report.usage)}")
     _show_pending(report)
     for document in report.partial:
-        say("  ", ("partial", "yellow"), f" {document.source}: {document.reason}", to=ERRORS)
+        print_line("  ", ("partial", "yellow"), f" {document.source}: {document.reason}", to=ERRORS)
     _show_failed(report.failed)
     for each in report.outdated:
-        say("  ", ("outdated", "yellow"), f" {each.source}: {each.reason}", to=ERRORS)
+        print_line("  ", ("outdated", "yellow"), f" {each.source}: {each.reason}", to=ERRORS)
     if report.outdated:
-        say("  `--strict` removes what is outdated", to=ERRORS)
+        print_line("  `--strict` removes what is outdated", to=ERRORS)
 
 
 def _show_failed(failures: Sequence[SourceFailure]) -> None:
-    """What gave nothing and why, one line each, to standard error."""
+    """Print failed sources with reasons to stderr."""
     for failure in failures:
         if failure.is_empty:
             reason = failure.reason.removeprefix(f"{EMPTY}: ")
-            say("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
+            print_line("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
         else:
-            say("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
+            print_line("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
 
 
 def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:
@@ -88,40 +88,40 @@ def _show_pending(report: IngestReport) -> None:
         chunks = [each for each in report.pending if each.unreadable == (word == "unreadable")]
         for reason, count in by_reason(chunks):
             are = "1 chunk is" if count == 1 else f"{count} chunks are"
-            say("  ", (word, "yellow"), f" {are} {unread}: {reason}", to=ERRORS)
+            print_line("  ", (word, "yellow"), f" {are} {unread}: {reason}", to=ERRORS)
         if chunks:
-            say(f"  {advice} {'it' if len(chunks) == 1 else 'them'}", to=ERRORS)
+            print_line(f"  {advice} {'it' if len(chunks) == 1 else 'them'}", to=ERRORS)
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
-    """What adding would cost, by stage."""
+    """Print the cost estimate by stage."""
     if as_json:
         print_json(estimate)
         return
     documents, chunks = counted(estimate.documents, "document"), counted(estimate.chunks, "chunk")
-    say((f"{documents}, {chunks} to read", "bold"))
+    print_line((f"{documents}, {chunks} to read", "bold"))
     show_stages(estimate.stages)
     cost = estimate.cost
     total = (
         ", cost not known: a model has no price" if cost is None else _cost(cost, estimate.currency)
     )
     if estimate.stages:
-        say(f"  in all {_sum_line(estimate.stages)}{total}")
+        print_line(f"  in all {_sum_line(estimate.stages)}{total}")
     else:
-        say("  no language model is asked: it costs nothing")
+        print_line("  no language model is asked: it costs nothing")
     for note in estimate.notes:
-        say(f"  note: {note}")
+        print_line(f"  note: {note}")
     _show_failed(estimate.failed)
 
 
 def show_stages(stages: Sequence[StageUsage]) -> None:
-    """One line a stage: calls, tokens and cost, and for a forecast where it comes from."""
+    """Print one line per stage: calls, tokens, cost and the basis of an estimate."""
     for each in stages:
         name = " ".join(part for part in (each.day, each.stage, f"({each.model})") if part)
         cost = "" if each.cost is None else _cost(each.cost, each.currency)
         failed = f", {each.failed} failed" if each.failed else ""
         basis = f" – {each.basis}" if each.basis else ""
-        say(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
+        print_line(f"  {name}: {_sum_line([each])}{cost}{failed}{basis}")
 
 
 def _cost(value: float, currency: str) -> str:
@@ -137,23 +137,23 @@ def _sum_line(stages: Sequence[StageUsage]) -> str:
 
 
 def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:
-    """What language models have cost so far."""
+    """Print the LLM usage so far."""
     if as_json:
         print_json(list(rows))
     elif rows:
         show_stages(rows)
-        say(f"  in all {_sum_line(rows)}")
+        print_line(f"  in all {_sum_line(rows)}")
     else:
-        say("no language model was asked yet")
+        print_line("no language model was asked yet")
 
 
 def _show_plan(report: IngestReport) -> None:
     for word in ("added", "changed", "removed"):
         found = getattr(report, word)
         for name in found[:NAMES_OF_A_PLAN]:
-            say(f"  {word} {name}")
+            print_line(f"  {word} {name}")
         if len(found) > NAMES_OF_A_PLAN:
-            say(f"  {word} … and {len(found) - NAMES_OF_A_PLAN} more (--json lists all)")
+            print_line(f"  {word} … and {len(found) - NAMES_OF_A_PLAN} more (--json lists all)")
 
 
 def report_by_source(report: IngestReport) -> str:

@@ -1,4 +1,4 @@
-"""`loregraph entities`: what the library takes for one thing, and your own word on it."""
+"""`loregraph entities`: inspect and override entity resolution."""
 
 from __future__ import annotations
 

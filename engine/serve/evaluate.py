@@ -61,7 +61,7 @@ def retrieval(
     top: Annotated[int, typer.Option(help="How many results are judged.", min=1, max=100)] = 10,
     json_output: JsonOption = False,
 ) -> None:
-    """Recall, precision, MRR, nDCG and time by stage, for questions whose gold is known."""
+    """Evaluate recall, precision, MRR, nDCG and stage times on questions with gold."""
     from ..evaluate import compare, evaluate_retrieval, read_judgements, read_queries
     from ..settings import Settings
     from .draw import print_json, progress_bars
@@ -130,7 +130,7 @@ def _opened(
     filled: dict[Path, IngestReport],
     progress: Progress,
 ) -> Iterator[KnowledgeEngine]:
-    """An engine over the corpus; what the library lacks of it is added, once a run."""
+    """Open an engine over the corpus, adding missing documents once."""
     from ..evaluate.corpus import add_corpus
     from ..facade import KnowledgeEngine
 
@@ -171,7 +171,7 @@ def _show(
 
 
 def _tell_failures(reports: Iterable[IngestReport]) -> None:
-    """What of the corpus could not be read, on standard error: its gold cannot be found."""
+    """Print unreadable corpus documents to stderr; their gold cannot be found."""
     for report in reports:
         for failure in report.failed:
             typer.echo(f"not in the library: {failure.source}: {failure.reason}", err=True)

@@ -35,7 +35,7 @@ def show(
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Show an entity: its names, the sentences that name it, its relations, its communities."""
+    """Show an entity: names, sentences, relations, communities."""
     from ..explore_text import entity_lines, neighbourhood_lines
 
     with reading(library, profile, asks_models=False) as engine:
@@ -106,7 +106,7 @@ def communities(
 
 
 def _out(value: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """A value as JSON, or its lines; names come from documents, so none may steer a terminal."""
+    """Print JSON or lines; control characters in names are escaped."""
     from .draw import print_json, show_line
 
     if as_json:

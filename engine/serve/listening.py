@@ -1,4 +1,4 @@
-"""`loregraph serve`: an address to listen at, and a server on it until it is told to end.
+"""`loregraph serve`: bind an address and run the server.
 
 Knows ports and interfaces; what is answered, the application does.
 """
@@ -52,14 +52,17 @@ def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) 
 def run(
     app: object, settings: ServeSettings, listener: socket.socket, *, started: Callable[[], None]
 ) -> None:
-    """Run an application on a socket until interrupted; `started` is called when it answers."""
+    """Run an application on a socket until interrupted.
+
+    `started` is called once it answers.
+    """
     server = _Server(_config(app, settings), started=started)
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
 
 
 def check_tokens(library: Path, settings: Settings) -> None:
-    """Whoever can be reached from outside lets nobody in without a token.
+    """Refuse to serve other machines without tokens.
 
     Raises:
         SettingsError: it would listen beyond loopback, and there is no token.
@@ -73,7 +76,7 @@ def check_tokens(library: Path, settings: Settings) -> None:
 
 
 def listen(settings: ServeSettings) -> socket.socket:
-    """A bound socket.
+    """Bind a listening socket.
 
     Raises:
         SettingsError: the port is taken, or the address is none of this machine's.
@@ -96,7 +99,7 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 
 def address(listener: socket.socket, settings: ServeSettings) -> str:
-    """Where a browser on this machine finds the page."""
+    """Return the page's address for a browser on this machine."""
     scheme = "https" if settings.tls_certificate else "http"
     host = settings.host.strip("[]")
     shown = f"[{host}]" if ":" in host else host

@@ -1,7 +1,4 @@
-"""An answer while it is written, on a terminal; gone again when the answer is there.
-
-Knows nothing of who asks: events come in, and what is shown is a picture of them.
-"""
+"""Live display of a streamed answer on a terminal."""
 
 from __future__ import annotations
 
@@ -18,17 +15,17 @@ from ..types import Answer
 from .safe_text import safe_text
 
 LINES = 12
-"""So many of the last lines are shown."""
+"""Number of trailing lines shown."""
 _PER_SECOND = 12
 
 
-def errors_are_seen() -> bool:
-    """Whether what goes to standard error is shown on a terminal."""
+def stderr_is_tty() -> bool:
+    """Check whether stderr is a terminal."""
     return Console(stderr=True).is_terminal
 
 
-def answer_seen(events: Generator[Event], console: Console | None = None) -> Answer:
-    """The answer at the end of a stream, which is shown as it comes.
+def render_stream(events: Generator[Event], console: Console | None = None) -> Answer:
+    """Return the final answer of a stream, displayed as it arrives.
 
     Where this is interrupted the work behind the stream is given up.
     """
@@ -66,7 +63,7 @@ class _Picture:
                 pass
 
     def drawn(self) -> Text:
-        """The end of what was said, or what is done meanwhile."""
+        """Return the lines to draw: the latest text, or the current stage."""
         if not self._said:
             doing = textwrap.shorten(safe_text(self._doing), self._width, placeholder="…")
             return Text(doing, style="dim", no_wrap=True)

@@ -46,9 +46,9 @@ def mcp(
         typer.echo(f"a new, empty library at {str(library)!r}", err=True)
     with opened(library, profile, create=not read_only) as engine:
         from .mcp_listening import serve_http, serve_stdio
-        from .mcp_server import Offer, nobody
+        from .mcp_server import ServerOptions, nobody
 
-        offer = Offer(
+        offer = ServerOptions(
             engine=engine,
             rights_of=nobody,
             namespace=namespace,
@@ -69,7 +69,7 @@ def mcp(
 
 
 def _check(namespace: str | None, folders: Sequence[Path]) -> None:
-    """Whether there can be such a namespace, and whether there are such folders."""
+    """Validate the namespace and the folders."""
     from ..errors import SettingsError
     from ..namespaces import check_namespace
 

@@ -1,6 +1,6 @@
-"""The MCP server as a part of an ASGI application: at a path, for whoever the gate let in.
+"""MCP server mounted in an ASGI application behind the gate.
 
-What a caller may see and change, its token says; knows nothing of ports.
+What a caller may see and change, its token says.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
-from ..tools.rights import Rights
+from ..tools.rights import Access
 from .api.principal import Principal
-from .mcp_server import Offer, mcp_server
+from .mcp_server import ServerOptions, mcp_server
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -29,13 +29,13 @@ _MOST_SESSIONS = 1_000
 
 
 class McpPart:
-    """The server at `PATH`: `route` leads to it, and it works while `running()` is entered.
+    """MCP server at `PATH`: `route` leads to it; works while `running()` is entered.
 
     Args:
         offer: what is offered; whose rights count is said by each request's principal.
     """
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ServerOptions) -> None:
         server = mcp_server(replace(offer, rights_of=_rights_of))
         self.app = server.streamable_http_app(
             streamable_http_path=PATH,
@@ -55,7 +55,7 @@ class McpPart:
 
 
 class Owned:
-    """Tells the protocol's server whose a request is: a session is only for who began it."""
+    """Middleware that binds MCP sessions to the caller who opened them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -69,10 +69,10 @@ class Owned:
         await self._app(scope, receive, send)
 
 
-def _rights_of(request: Any) -> Rights:
-    """What the token of a request allows; nothing where there is no principal."""
+def _rights_of(request: Any) -> Access:
+    """Return the access of a request's token; none without a principal."""
     principal = getattr(getattr(request, "state", None), "principal", None)
     if not isinstance(principal, Principal):
-        return Rights(reads=frozenset(), writes=frozenset())
+        return Access(reads=frozenset(), writes=frozenset())
     writes = None if principal.is_admin else principal.writes
-    return Rights(reads=principal.readable, writes=writes)
+    return Access(reads=principal.readable, writes=writes)

@@ -19,13 +19,13 @@ from mcp.server.stdio import stdio_server
 
 from ..settings import Settings
 from ..tools.rights import ALL_RIGHTS
-from .api.flow import Flow
-from .api.gate import Gate
+from .api.flow import RequestLimits
+from .api.gate import AuthMiddleware
 from .api.rate import RateLimit
 from .api.tokens import TokenStore, tokens_file
 from .listening import address, check_tokens, listen, run
 from .mcp_http import LONGEST_BODY_BYTES, PATH, McpPart, Owned
-from .mcp_server import Offer, mcp_server
+from .mcp_server import ServerOptions, mcp_server
 from .session import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 _LONGEST_WORK_SECONDS = 3_600.0
-"""Adding a folder may take so long; tools that only look have a limit of their own."""
+"""Maximum seconds of ingestion tools; read-only tools have their own limit."""
 
 
-def serve_stdio(offer: Offer) -> None:
-    """Serve one client until it closes our input. Standard output belongs to the protocol."""
+def serve_stdio(offer: ServerOptions) -> None:
+    """Serve one client over stdio until it closes its input."""
     server = mcp_server(replace(offer, rights_of=lambda _request: ALL_RIGHTS))
 
     async def session() -> None:
@@ -54,7 +54,7 @@ def serve_stdio(offer: Offer) -> None:
 
 
 def serve_http(
-    offer: Offer, settings: Settings, library: Path, *, started: Callable[[str], None]
+    offer: ServerOptions, settings: Settings, library: Path, *, started: Callable[[str], None]
 ) -> None:
     """Serve over HTTP until interrupted; `started` is told the address.
 
@@ -71,17 +71,17 @@ def serve_http(
         listener.close()
 
 
-def http_app(offer: Offer, settings: Settings, library: Path) -> ASGIApp:
-    """The MCP server alone as an ASGI application, behind the gate."""
+def http_app(offer: ServerOptions, settings: Settings, library: Path) -> ASGIApp:
+    """Build the MCP server as an ASGI application behind the gate."""
     serve = settings.serve
-    flow = Flow(
+    flow = RequestLimits(
         Owned(McpPart(offer).app),
         max_body_bytes=LONGEST_BODY_BYTES,
         max_upload_bytes=LONGEST_BODY_BYTES,
         stall_timeout_seconds=serve.stall_timeout_seconds,
         answer_timeout_seconds=_LONGEST_WORK_SECONDS,
     )
-    return Gate(
+    return AuthMiddleware(
         flow,
         settings=serve,
         tokens=TokenStore(tokens_file(settings, library)),

@@ -22,12 +22,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from ..errors import EngineError
-from ..given_up import go_on
+from ..given_up import raise_if_cancelled
 from ..streaming import awaited
 from ..tools.call import Call, Result
 from ..tools.definitions import TOOLS, Tool
 from ..tools.reading import window
-from ..tools.rights import Rights
+from ..tools.rights import Access
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SCHEME = "loregraph://documents/"
 LONGEST_RESOURCE = 200_000
-"""Characters of a document that are read at once; `read_document` goes on from there."""
+"""Maximum characters of a resource; `read_document` pages further."""
 RESOURCES_A_PAGE = 100
 PROMPT = "answer_with_sources"
 INSTRUCTIONS = (
@@ -50,8 +50,8 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
-    """What is offered, and to whom.
+class ServerOptions:
+    """MCP server options: tools, limits and access.
 
     Args:
         engine: the library.
@@ -64,33 +64,33 @@ class Offer:
     """
 
     engine: KnowledgeEngine
-    rights_of: Callable[[object], Rights]
+    rights_of: Callable[[object], Access]
     namespace: str | None
     read_only: bool
     folders: Sequence[Path]
     concurrency: int
     timeout_seconds: float
 
-    def rights(self, context: Context) -> Rights:
-        """What whoever sent this may do here."""
+    def rights(self, context: Context) -> Access:
+        """Return the access of a request's sender."""
         rights = self.rights_of(context.request)
         if self.namespace is not None:
             rights = rights.only(self.namespace)
         return rights.read_only() if self.read_only else rights
 
-    def tools(self, rights: Rights) -> list[Tool]:
-        """The tools for somebody with these rights."""
+    def tools(self, rights: Access) -> list[Tool]:
+        """Return the tools for this access."""
         may_write = rights.writes is None or bool(rights.writes)
         return [tool for tool in TOOLS if may_write or not tool.writes]
 
 
-def nobody(_request: object) -> Rights:
+def nobody(_request: object) -> Access:
     """Rights of whoever is not known yet: none."""
-    return Rights(reads=frozenset(), writes=frozenset())
+    return Access(reads=frozenset(), writes=frozenset())
 
 
-def mcp_server(offer: Offer) -> Server[Any]:
-    """The server, to be run over any transport."""
+def mcp_server(offer: ServerOptions) -> Server[Any]:
+    """Build the server, independent of the transport."""
     desk = _Desk(offer)
     return Server(
         "loregraph",
@@ -110,7 +110,7 @@ def mcp_server(offer: Offer) -> Server[Any]:
 class _Desk:
     """Answers requests, so many at a time."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ServerOptions) -> None:
         self._offer = offer
         self._turns = anyio.Semaphore(offer.concurrency)
 
@@ -143,15 +143,15 @@ class _Desk:
         )
 
     async def _worked(
-        self, tool: Tool, given: dict[str, Any], rights: Rights, context: Context
+        self, tool: Tool, given: dict[str, Any], rights: Access, context: Context
     ) -> Result:
-        """What a tool gives, worked out in a thread; whoever cancels it ends it."""
+        """Run a tool in a thread; cancellation ends it."""
         offer, confined = self._offer, self._offer.namespace is not None
         wanted = tool.checked(given, confined=confined)
         asked = offer.namespace if confined else getattr(wanted, "namespace", None)
         news = _News()
         call = Call(rights=rights, namespace=asked, folders=offer.folders, progress=news.put)
-        telling = asyncio.create_task(news.tell(context))
+        telling = asyncio.create_task(news.on_event(context))
         try:
             with anyio.fail_after(None if tool.writes else offer.timeout_seconds):
                 return await awaited(lambda: tool.run(offer.engine, wanted, call))
@@ -242,7 +242,7 @@ class _Desk:
 
 
 class _News:
-    """How far a tool is, from its thread to whoever waits for it: only the latest counts."""
+    """Progress channel from a tool's thread; only the latest value counts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -250,13 +250,13 @@ class _News:
         self._latest = ("", 0, 0)
 
     def put(self, stage: str, done: int, total: int) -> None:
-        """Called by the work; raises `WorkGivenUp` where nobody waits for it any more."""
-        go_on()
+        """Report progress; raises `WorkCancelled` after cancellation."""
+        raise_if_cancelled()
         self._latest = (stage, done, total)
         with suppress(RuntimeError):  # the loop is gone
             self._loop.call_soon_threadsafe(self._changed.set)
 
-    async def tell(self, context: Context) -> None:
+    async def on_event(self, context: Context) -> None:
         """Report until cancelled; the number only ever grows, as the protocol wants it."""
         number = 0
         while True:
@@ -277,7 +277,7 @@ def _described(tool: Tool, *, confined: bool) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.takes_of(confined=confined).model_json_schema(),
+        input_schema=tool.arguments_schema(confined=confined).model_json_schema(),
         output_schema=tool.result_schema,
         annotations=types.ToolAnnotations(
             title=tool.title,
@@ -294,7 +294,7 @@ def _refusal(message: str) -> types.CallToolResult:
 
 
 def _after(cursor: str | None) -> str:
-    """The id behind which a page begins."""
+    """Return the id after which a page begins."""
     if cursor is None:
         return ""
     try:

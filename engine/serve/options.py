@@ -53,7 +53,7 @@ WithinOption = Annotated[
 
 
 def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, MetaValue] | None:
-    """What `--tag` and `--meta` say; None where neither is given."""
+    """Parse `--tag` and `--meta`; None without either."""
     if tags is None and pairs is None:
         return None
     metadata: dict[str, MetaValue] = {}
@@ -68,7 +68,7 @@ def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, Me
 
 
 def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
-    """A pattern that passes over the report's own file in the folders that hold it."""
+    """Return a pattern that excludes the report's own file."""
     if report is None:
         return []
     place = report.resolve()
@@ -78,14 +78,14 @@ def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
 
 
 def mode_of(given: str) -> str:
-    """Which way a question takes; what is none of them is a command not understood."""
+    """Validate the mode option."""
     if given not in MODES:
         raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
     return given
 
 
 def effort_of(given: str | None) -> str | None:
-    """How much an overview may cost; None leaves it to the settings."""
+    """Validate the effort option; None leaves it to the settings."""
     if given is not None and given not in EFFORTS:
         raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
     return given

@@ -7,5 +7,5 @@ _CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code)
 
 
 def safe_text(text: str, *, lines: bool = False) -> str:
-    """The text on one line, or with the `lines` that it has."""
+    """Escape a text for the terminal, on one line or with its `lines`."""
     return text.translate(_CONTROL_BUT_LINES if lines else _CONTROL)

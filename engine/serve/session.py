@@ -26,22 +26,22 @@ SOME_FAILED = 3
 INTERRUPTED = 130
 
 
-def conclude(
+def finish(
     report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
 ) -> None:
-    """Show what was done; the exit code tells whether all, some or nothing of it went well.
+    """Print the outcome; the exit code tells whether all, some or nothing succeeded.
 
     Empty sources beside others have gone well: there is nothing in them to be found.
     """
     show(report, as_json=as_json, file=file, planned=planned)
     done = report.added or report.changed or report.unchanged or report.removed
-    exit_for(report.failed, done=bool(done))
+    exit_code(report.failed, done=bool(done))
     if report.partial or report.pending or report.postponed:
         raise typer.Exit(SOME_FAILED)
 
 
-def exit_for(failures: Sequence[SourceFailure], *, done: bool) -> None:
-    """End the command where sources failed: all of them, or some beside those that are `done`."""
+def exit_code(failures: Sequence[SourceFailure], *, done: bool) -> None:
+    """Exit non-zero if sources failed: all of them, or some besides `done`."""
     if failures and not done:
         raise typer.Exit(1)
     if not all(failure.is_empty for failure in failures):
@@ -59,7 +59,7 @@ def show(report: IngestReport, *, as_json: bool, file: Path | None, planned: boo
 
 
 def settings_of(profile: Path | None) -> Settings:
-    """The settings of a profile, or the defaults, under the environment's."""
+    """Load the settings of a profile or the defaults, with environment overrides."""
     from ..settings import Settings
 
     return Settings.load(profile)
@@ -68,7 +68,7 @@ def settings_of(profile: Path | None) -> Settings:
 def opened(
     library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
 ) -> KnowledgeEngine:
-    """An engine over the library; one that asks no model needs no key."""
+    """Open an engine; without model calls no key is needed."""
     settings = settings_of(profile)  # before the slow imports: a typo in a profile shows at once
     gc.disable()  # nothing of what is imported is garbage: looking for it is a tenth of the start
     try:
@@ -84,7 +84,7 @@ def opened(
 
 @contextmanager
 def library_or_none(library: Path, *, planned: bool) -> Iterator[Path]:
-    """The library; for a plan where there is none an empty one, for a plan writes nothing."""
+    """Open the library; a plan uses an empty one and writes nothing."""
     if not planned or library.exists():
         yield library
         return
@@ -96,7 +96,7 @@ def library_or_none(library: Path, *, planned: bool) -> Iterator[Path]:
 def reading(
     library: Path, profile: Path | None, *, asks_models: bool = True
 ) -> Iterator[KnowledgeEngine]:
-    """An engine to ask; a library without a document answers nothing, and says why."""
+    """Open an engine to query; refuses an empty library with a reason."""
     with opened(library, profile, asks_models=asks_models) as engine:
         if not engine.stats()["documents"]:
             raise LibraryNotFound(
@@ -109,7 +109,7 @@ def reading(
 def writing(
     library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
 ) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
-    """An engine to write with, and bars that show how far it is.
+    """Open an engine to write, with progress bars.
 
     A library that is made for it and in which nothing is stored goes again.
     """
@@ -130,9 +130,9 @@ def writing(
         raise typer.Exit(INTERRUPTED) from None
     finally:
         if is_new and library.exists():
-            from ..index.unbegun import unmake
+            from ..index.unbegun import delete_if_empty
 
-            unmake(library)
+            delete_if_empty(library)
 
 
 @contextmanager
@@ -141,9 +141,9 @@ def tracebacks_hidden() -> Iterator[None]:
 
     Where standard error goes to a file or a pipe they stay.
     """
-    from .live import errors_are_seen
+    from .live import stderr_is_tty
 
-    if not errors_are_seen():
+    if not stderr_is_tty():
         yield
         return
     handler, logger = logging.StreamHandler(), logging.getLogger("loregraph")
@@ -157,8 +157,7 @@ def tracebacks_hidden() -> Iterator[None]:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind it: a lock of Python's that is interrupted between two of its steps
-    says "release unlocked lock" instead."""
+    """Check for Ctrl-C, also as "release unlocked lock" from an interrupted Python lock."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

@@ -25,7 +25,7 @@ class TraceLine:
 
 
 def trace_lines(trace: Sequence[TraceStep], *, width: int) -> Iterator[TraceLine]:
-    """A line a stage: its name, milliseconds, what it did and its figures; under it in and out.
+    """Format the trace: name, milliseconds, summary and figures for each stage.
 
     What a stage takes is left out where it is what the stage before took; `width` bounds lines
     of what stages took and gave.

@@ -1,7 +1,4 @@
-"""Following folders: a round at first, and another whenever something changed in them.
-
-Knows nothing of what a round does, but that one that fails is tried again.
-"""
+"""Watch mode: synchronise at the start and after every change."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def _go_on(
 
 
 def changes_in(sources: Sequence[str], *, pass_over: Collection[Path]) -> Iterator[bool]:
-    """Whether something changed in these folders since the last step, a step a tick.
+    """Yield whether these folders changed since the last step.
 
     From the first step on nothing is missed. Hidden names do not count, as they are not read.
 

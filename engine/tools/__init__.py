@@ -1,1 +1,1 @@
-"""What an agent can do with a library, defined once: for MCP and for LlamaIndex alike."""
+"""Agent tools, defined once for MCP and LlamaIndex."""

@@ -21,14 +21,13 @@ from .values import (
     NAMESPACE,
     AddDocumentArguments,
     AddTextArguments,
+    AnswerResult,
     Arguments,
     AskArguments,
     Changed,
     ExploreArguments,
     ExploredEntity,
-    Figures,
     FoundPassages,
-    GivenAnswer,
     ListArguments,
     ListedDocuments,
     ReadArguments,
@@ -36,6 +35,7 @@ from .values import (
     RemoveArguments,
     SearchArguments,
     StatsArguments,
+    StatsResult,
     Topics,
     TopicsArguments,
 )
@@ -87,7 +87,7 @@ class Tool:
             namespace=(str | None, self.namespace),
         )
 
-    def takes_of(self, *, confined: bool) -> type[Arguments]:
+    def arguments_schema(self, *, confined: bool) -> type[Arguments]:
         """Its arguments; whoever is confined to one namespace has none to choose."""
         return self.takes if confined else self.arguments
 
@@ -101,18 +101,18 @@ class Tool:
         return self._values.json_schema(mode="serialization")
 
     def plain(self, result: Result) -> dict[str, Any]:
-        """A result's value as JSON has it."""
+        """Convert a result's value to JSON types."""
         found: dict[str, Any] = self._values.dump_python(result.value, mode="json")
         return found
 
     def checked(self, given: Mapping[str, object], *, confined: bool) -> Arguments:
-        """The arguments of a call.
+        """Validate the arguments of a call.
 
         Raises:
             QuestionError: one of them is unknown, missing, or not as it should be; in one line.
         """
         try:
-            return self.takes_of(confined=confined).model_validate(given)
+            return self.arguments_schema(confined=confined).model_validate(given)
         except ValidationError as error:
             raise QuestionError(f"{self.name}: {_one_line(error)}") from error
 
@@ -160,7 +160,7 @@ TOOLS = (
             "says so (`abstained`). Works for facts and for questions about the whole collection."
         ),
         takes=AskArguments,
-        gives=GivenAnswer,
+        gives=AnswerResult,
         work=reading.ask,
     ),
     Tool(
@@ -214,7 +214,7 @@ TOOLS = (
         title="Count what there is",
         description="How many documents, chunks, entities and so on the library holds.",
         takes=StatsArguments,
-        gives=Figures,
+        gives=StatsResult,
         work=reading.stats,
     ),
     Tool(
@@ -257,4 +257,4 @@ TOOLS = (
         destroys=True,
     ),
 )
-"""What there is to do; those that only look come first."""
+"""All tools; read-only ones first."""

@@ -59,6 +59,6 @@ def _function_tool(engine: KnowledgeEngine, tool: Tool, call: Call) -> FunctionT
         async_fn=done_meanwhile,
         name=tool.name,
         description=tool.description,
-        fn_schema=tool.takes_of(confined=confined),
+        fn_schema=tool.arguments_schema(confined=confined),
         callback=told,
     )

@@ -14,24 +14,24 @@ from ..explore_text import (
     entity_lines,
     path_lines,
 )
-from ..given_up import WorkGivenUp
+from ..given_up import WorkCancelled
 from ..types import Answer, Citation, Passage, Turn
 from .call import Call, Result
 from .values import (
+    AnswerResult,
     AskArguments,
     ExploreArguments,
     ExploredEntity,
-    Figures,
-    FoundPassage,
     FoundPassages,
-    GivenAnswer,
     ListArguments,
     ListedDocument,
     ListedDocuments,
+    PassageResult,
     ReadArguments,
     ReadText,
     SearchArguments,
     StatsArguments,
+    StatsResult,
     Topics,
     TopicsArguments,
 )
@@ -60,7 +60,7 @@ def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Resu
 
 
 def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
-    """An answer with its sources; each stage is told when it is done."""
+    """Answer a question with sources; every stage is reported as it ends."""
     events = engine.stream(
         wanted.question,
         mode=wanted.mode,
@@ -75,11 +75,11 @@ def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
                 call.progress(f"{event.step.stage}: {event.step.detail}", 0, 0)
             elif isinstance(event, AnswerEvent):
                 return Result.of(answer_lines(event.answer), answer_value(event.answer))
-    raise WorkGivenUp  # nobody waits for the answer any more
+    raise WorkCancelled  # nobody waits for the answer any more
 
 
 def answer_lines(answer: Answer) -> list[str]:
-    """An answer to read, and its sources beneath."""
+    """Render an answer followed by its sources."""
     lines = [f"(understood as: {answer.understood})"] if answer.understood else []
     lines.append(answer.text)
     if answer.citations:
@@ -89,9 +89,9 @@ def answer_lines(answer: Answer) -> list[str]:
     return lines
 
 
-def answer_value(answer: Answer) -> GivenAnswer:
-    """An answer as the tools give it."""
-    return GivenAnswer(
+def answer_value(answer: Answer) -> AnswerResult:
+    """Convert an answer to the tools' format."""
+    return AnswerResult(
         answer=answer.text,
         understood=answer.understood,
         abstained=answer.abstained,
@@ -102,7 +102,7 @@ def answer_value(answer: Answer) -> GivenAnswer:
 
 
 def explore_entity(engine: KnowledgeEngine, wanted: ExploreArguments, call: Call) -> Result:
-    """A thing, and the ways to another."""
+    """Show an entity, and paths to another."""
     within = call.rights.within(call.namespace)
     filters = wanted.filters or None
     entity = engine.graph.entity(
@@ -120,7 +120,7 @@ def explore_entity(engine: KnowledgeEngine, wanted: ExploreArguments, call: Call
 
 
 def explore_topics(engine: KnowledgeEngine, wanted: TopicsArguments, call: Call) -> Result:
-    """The communities, or one with its report."""
+    """List communities, or show one with its report."""
     within, filters = call.rights.within(call.namespace), wanted.filters or None
     graph = engine.graph
     if wanted.topic_id:
@@ -164,7 +164,7 @@ def list_documents(engine: KnowledgeEngine, wanted: ListArguments, call: Call) -
 
 
 def read_document(engine: KnowledgeEngine, wanted: ReadArguments, call: Call) -> Result:
-    """A window of a document's text."""
+    """Read a window of a document's text."""
     value = window(engine, wanted.document_id, wanted.start, wanted.length, call)
     head = f"{value.title} ({value.document_id}, {value.start}–{value.end} of {value.total})"
     return Result.of([head, "", value.text], value)
@@ -173,7 +173,7 @@ def read_document(engine: KnowledgeEngine, wanted: ReadArguments, call: Call) ->
 def window(
     engine: KnowledgeEngine, document_id: str, start: int, length: int, call: Call
 ) -> ReadText:
-    """So many characters of a document that may be seen.
+    """Return a window of a visible document.
 
     Raises:
         UnknownName: there is none of this id, as far as this caller can know.
@@ -181,7 +181,7 @@ def window(
     rights = call.rights
     known = engine.catalogue.document(document_id)
     found = engine.catalogue.window(document_id, start=start, end=start + length)
-    if known is None or found is None or not rights.may_see(known.namespace):
+    if known is None or found is None or not rights.can_access(known.namespace):
         raise UnknownName(f"no document {document_id!r}: `list_documents` shows the ids")
     return ReadText(
         document_id=found.id,
@@ -194,18 +194,18 @@ def window(
 
 
 def stats(engine: KnowledgeEngine, wanted: StatsArguments, call: Call) -> Result:  # noqa: ARG001
-    """How much there is."""
+    """Return the library's counts."""
     within = call.rights.within(call.namespace)
     if within is None:
         figures = {name: int(count) for name, count in engine.stats().items()}
     else:
         figures = dict(engine.catalogue.counts({within} if isinstance(within, str) else within))
     lines = [f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items()]
-    return Result.of(lines, Figures(figures=figures))
+    return Result.of(lines, StatsResult(figures=figures))
 
 
-def _passage(passage: Passage) -> FoundPassage:
-    return FoundPassage(
+def _passage(passage: Passage) -> PassageResult:
+    return PassageResult(
         document_id=passage.document_id,
         title=passage.title,
         text=passage.text,

@@ -1,7 +1,4 @@
-"""What a caller of the tools may see and change: namespaces, and sources that may be added.
-
-Knows nothing of tokens or protocols.
-"""
+"""Access control of tools: namespaces, and sources that may be added."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ _LONGEST_SOURCE = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rights:
-    """Namespaces that may be looked at and written to; None is all, the empty set is none."""
+class Access:
+    """Readable and writable namespaces; None is all, the empty set is none."""
 
     reads: frozenset[str] | None = None
     writes: frozenset[str] | None = None
 
     def within(self, namespace: str | None) -> str | frozenset[str] | None:
-        """What a call for this namespace (None: for all that there are) may see.
+        """Return the visible namespaces of a call for this one (None: all permitted).
 
         Raises:
             NotAllowed: that one may not be seen.
@@ -43,7 +40,7 @@ class Rights:
         return namespace
 
     def home(self, namespace: str | None) -> str:
-        """Where something new goes: the namespace, or where none is said the only one there is.
+        """Return the namespace for new documents: the given one, or the only one permitted.
 
         Raises:
             NotAllowed: that one may not be written to, or one must be said.
@@ -60,32 +57,32 @@ class Rights:
             raise NotAllowed(f"namespace {namespace!r} may not be written to here")
         return namespace
 
-    def may_see(self, namespace: str) -> bool:
-        """Whether documents of a namespace may be looked at."""
+    def can_access(self, namespace: str) -> bool:
+        """Check whether documents of a namespace are readable."""
         return self.reads is None or namespace in self.reads
 
     def may_write(self, namespace: str) -> bool:
-        """Whether documents of a namespace may be added and removed."""
+        """Check whether documents of a namespace are writable."""
         return self.writes is None or namespace in self.writes
 
-    def only(self, namespace: str) -> Rights:
-        """The same rights, as far as they reach into this namespace."""
-        return Rights(
-            reads=frozenset({namespace} if self.may_see(namespace) else ()),
+    def only(self, namespace: str) -> Access:
+        """Return the access restricted to this namespace."""
+        return Access(
+            reads=frozenset({namespace} if self.can_access(namespace) else ()),
             writes=frozenset({namespace} if self.may_write(namespace) else ()),
         )
 
-    def read_only(self) -> Rights:
-        """The same rights to look, and none to write."""
-        return Rights(reads=self.reads, writes=frozenset())
+    def read_only(self) -> Access:
+        """Return the access without writing."""
+        return Access(reads=self.reads, writes=frozenset())
 
 
-ALL_RIGHTS = Rights()
+ALL_RIGHTS = Access()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """What is to be added: an address, or an allowed folder and which part of it (patterns).
+    """Permitted source: an address, or an allowed folder with patterns.
 
     Naming the folder, not the file, keeps two files of one name apart: ids begin at the folder.
     """
@@ -109,7 +106,7 @@ def without_addresses(report: IngestReport) -> IngestReport:
 
 
 def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:
-    """A web address as it is, or a file or folder that really lies in an allowed folder.
+    """Validate a source: a web address, or a path really inside an allowed folder.
 
     A relative path is looked for in the allowed folders. Links are followed before it is judged
     where something lies, also those inside a folder. Which web addresses are fetched, the rules of
@@ -139,12 +136,12 @@ def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:
 
 
 def _pattern(path: Path) -> str:
-    """As in `.gitignore`: this path and nothing else."""
+    """Return a `.gitignore` pattern for exactly this path."""
     return "/" + _SPECIAL.sub(r"\\\1", path.as_posix())
 
 
 def _places(source: str, roots: Sequence[Path]) -> list[Path]:
-    """Where a path could be meant to lead, links followed; only what is there."""
+    """Return existing targets a path may mean, links resolved."""
     if not source or "\0" in source or len(source) > _LONGEST_SOURCE:
         return []
     found = []
@@ -161,7 +158,7 @@ def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def _check_links(folder: Path, roots: Sequence[Path]) -> None:
-    """Raises `NotAllowed` where a link in a folder leads out of the allowed ones."""
+    """Raise `NotAllowed` if a link in a folder leads outside the allowed ones."""
     for file in find_sources([folder]).sources:
         if not _lies_in(file.path.resolve(), roots):
             raise NotAllowed(f"a link in {str(folder)!r} leads out of the allowed folders")

@@ -1,4 +1,4 @@
-"""What the tools take and give: arguments that refuse what they do not know, and plain results.
+"""Tool arguments, which reject unknown fields, and plain results.
 
 The descriptions are read by models: they say what to give and what comes back.
 """
@@ -49,13 +49,13 @@ HOME = Field(
 
 
 class Arguments(BaseModel):
-    """What a tool takes; nothing else."""
+    """Base of tool arguments; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class SearchArguments(Arguments):
-    """What `search` takes."""
+    """Arguments of `search`."""
 
     question: str = Field(
         min_length=1, max_length=4_000, description="What is looked for, in words."
@@ -67,7 +67,7 @@ class SearchArguments(Arguments):
     filters: Filters
 
 
-class Said(Arguments):
+class MessageResult(Arguments):
     """An earlier question of the same conversation, and what was answered."""
 
     question: str = Field(min_length=1, max_length=4_000)
@@ -75,10 +75,10 @@ class Said(Arguments):
 
 
 class AskArguments(Arguments):
-    """What `ask` takes."""
+    """Arguments of `ask`."""
 
     question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
-    history: list[Said] = Field(
+    history: list[MessageResult] = Field(
         default_factory=list,
         max_length=MOST_TURNS,
         description=(
@@ -104,7 +104,7 @@ class AskArguments(Arguments):
 
 
 class ExploreArguments(Arguments):
-    """What `explore_entity` takes."""
+    """Arguments of `explore_entity`."""
 
     name: str = Field(
         min_length=1, max_length=500, description="The thing's name, any of its names, or its id."
@@ -119,7 +119,7 @@ class ExploreArguments(Arguments):
 
 
 class TopicsArguments(Arguments):
-    """What `explore_topics` takes."""
+    """Arguments of `explore_topics`."""
 
     topic_id: str = Field(
         "", max_length=100, description="A topic's id: show its report. Without it, list topics."
@@ -132,7 +132,7 @@ class TopicsArguments(Arguments):
 
 
 class ListArguments(Arguments):
-    """What `list_documents` takes."""
+    """Arguments of `list_documents`."""
 
     query: str = Field("", max_length=200, description="Part of an id or a title.")
     limit: int = Field(50, ge=1, le=200, description="How many at most.")
@@ -143,7 +143,7 @@ class ListArguments(Arguments):
 
 
 class ReadArguments(Arguments):
-    """What `read_document` takes."""
+    """Arguments of `read_document`."""
 
     document_id: str = Field(min_length=1, max_length=2_000, description="The document's id.")
     start: int = Field(0, ge=0, description="The first character to read.")
@@ -153,11 +153,11 @@ class ReadArguments(Arguments):
 
 
 class StatsArguments(Arguments):
-    """What `stats` takes: nothing."""
+    """Arguments of `stats`: none."""
 
 
 class AddTextArguments(Arguments):
-    """What `add_text` takes."""
+    """Arguments of `add_text`."""
 
     text: str = Field(min_length=1, max_length=LONGEST_TEXT, description="The text itself.")
     title: str = Field("", max_length=1_000, description="What it is called.")
@@ -174,7 +174,7 @@ class AddTextArguments(Arguments):
 
 
 class AddDocumentArguments(Arguments):
-    """What `add_document` takes."""
+    """Arguments of `add_document`."""
 
     source: str = Field(
         min_length=1,
@@ -189,7 +189,7 @@ class AddDocumentArguments(Arguments):
 
 
 class RemoveArguments(Arguments):
-    """What `remove` takes."""
+    """Arguments of `remove`."""
 
     document_id: str = Field(
         min_length=1,
@@ -199,7 +199,7 @@ class RemoveArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPassage:
+class PassageResult:
     """A passage: the document's characters from `start` to `end`. `relevance` is 0–1."""
 
     document_id: str
@@ -215,12 +215,12 @@ class FoundPassage:
 class FoundPassages:
     """Passages, best first."""
 
-    passages: tuple[FoundPassage, ...]
+    passages: tuple[PassageResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenAnswer:
-    """An answer; `[1]` in it is the citation of that number. `abstained`: not enough evidence.
+class AnswerResult:
+    """Answer; `[1]` is the citation of that number. `abstained`: insufficient evidence.
 
     `understood` is the question as it was answered, where `history` made another of it.
     """
@@ -235,7 +235,7 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploredEntity:
-    """A thing with its sentences and relations, and ways to another where that was asked for."""
+    """Entity with sentences and relations, and paths to another if requested."""
 
     entity: EntityDetail
     paths: tuple[EntityPath, ...]
@@ -284,8 +284,8 @@ class ReadText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """How much there is of everything that may be seen."""
+class StatsResult:
+    """Counts of everything visible."""
 
     figures: Mapping[str, int]
 

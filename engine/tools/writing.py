@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError, UnknownName
 from ..types import IngestReport, MetaValue
 from .call import Call, Result
-from .rights import Rights, admitted_source, without_addresses
+from .rights import Access, admitted_source, without_addresses
 from .values import AddDocumentArguments, AddTextArguments, Changed, Metadata, RemoveArguments
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> Result:
-    """A text becomes a document."""
+    """Add a text as a document."""
     namespace = call.rights.home(call.namespace)
     document_id = wanted.document_id or _made_from(wanted.text)
     report = engine.add_text(
@@ -32,7 +32,7 @@ def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> R
 
 
 def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Call) -> Result:
-    """A file, the files of a folder, or what stands at an address become documents."""
+    """Add a file, a folder's files, or a web address."""
     namespace = call.rights.home(call.namespace)
     admitted = admitted_source(wanted.source, folders=call.folders)
     report = engine.add(
@@ -46,10 +46,10 @@ def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Ca
 
 
 def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Result:
-    """A document goes, with all that only it said."""
+    """Remove a document and everything derived from it alone."""
     rights = call.rights
     found = engine.catalogue.from_source(wanted.document_id)
-    if not found or not all(rights.may_see(one.namespace) for one in found):
+    if not found or not all(rights.can_access(one.namespace) for one in found):
         raise UnknownName(f"no document {wanted.document_id!r}: `list_documents` shows the ids")
     for one in found:
         rights.home(one.namespace)
@@ -67,8 +67,8 @@ def _metadata(given: Metadata) -> Mapping[str, MetaValue] | None:
     return {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
 
 
-def _result(report: IngestReport, rights: Rights) -> Result:
-    """What was done; raises `SourceError` where nothing was."""
+def _result(report: IngestReport, rights: Access) -> Result:
+    """Return the result; raises `SourceError` if nothing was done."""
     if rights.reads is not None:
         report = without_addresses(report)
     failed = tuple(f"{one.source}: {one.reason}" for one in report.failed)

@@ -1,7 +1,6 @@
-"""Second names that a text states itself: "Kestrel Marine Institute (KMI)", "刘备，字玄德".
+"""Stated aliases: "Kestrel Marine Institute (KMI)", "刘备，字玄德".
 
-Looks only at what stands between two neighbouring names of a sentence. Knows nothing of grammar,
-and decides nothing: resolution may still refuse what is stated here.
+Looks only at what stands between two neighbouring names of a sentence.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ _ORGANISATION_WORD = re.compile(
 )
 
 
-def style_names(segment: Segment) -> list[Candidate]:
+def style_name_aliases(segment: Segment) -> list[Candidate]:
     """Courtesy and pen names ("，字玄德，"), which no tagger finds, as candidates."""
     return [
         Candidate(segment.start + m.start("name"), segment.start + m.end("name"), "PERSON")
@@ -101,7 +100,7 @@ def style_names(segment: Segment) -> list[Candidate]:
 
 
 def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
-    """A statement `(name, "also known as", second name)` for each that the text makes."""
+    """Return a statement `(name, "also known as", alias)` for each stated alias."""
     for index, named in named_by_sentence(layout, mentions):
         start, end = layout.sentences[index]
         for first, second in _alias_pairs(layout.text, named):
@@ -116,7 +115,7 @@ def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Stat
 
 
 def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention, Mention]]:
-    """A sentence's names with their second names: neighbours, or parted by brackets alone."""
+    """Return a sentence's names with adjacent or bracketed aliases."""
     for place, first in enumerate(named):
         for beside in range(place + 1, min(place + 2 + _MOST_IN_BRACKETS, len(named))):
             second = named[beside]
@@ -133,7 +132,7 @@ def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention,
 
 
 def _passes_brackets(between: str) -> bool:
-    """Whether names stand in it only in brackets, or as the language of the name that follows."""
+    """Check whether names occur only in brackets, or as a language label."""
     if _AFTER_BRACKETS.match(between):
         return True
     opened = _OPEN.fullmatch(between)
@@ -141,7 +140,7 @@ def _passes_brackets(between: str) -> bool:
 
 
 def _further(text: str, named: Sequence[Mention]) -> Iterator[Mention]:
-    """Of names from a second one on, those that follow it with "or", one after another."""
+    """Return further aliases joined by "or"."""
     for before, each in pairwise(named):
         if not _FURTHER.fullmatch(text[before.end : each.start]) or _types_differ(before, each):
             return
@@ -178,12 +177,12 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
 
 
 def _is_surname_of(first: Mention, second: Mention) -> bool:
-    """Whether a full name is followed by one word: "George Stewart (or Stuart)" are many."""
+    """Check for a surname after a full name: "George Stewart (or Stuart)" is ambiguous."""
     return first.type == "PERSON" and " " in first.key and " " not in second.key
 
 
 def _brackets_name(first: Mention, second: Mention) -> bool:
-    """Whether a name in brackets is another name of the one before them."""
+    """Check whether a bracketed name is an alias of the preceding one."""
     one, other = first.surface, second.surface
     if initials_match(other, one) or initials_match(one, other):
         return True

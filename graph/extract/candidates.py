@@ -1,8 +1,7 @@
 """Spans that may be mentions, and which of them stay when they overlap.
 
 Each reader (tagger, capitals, dictionary) proposes candidates; here the longest wins, types are
-handed on from what it contains, and what is no name is dropped. Knows nothing of how a candidate
-was found.
+handed on from what it contains, and what is no name is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ROMAN = re.compile(r"[IVX]+")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Candidate:
-    """A span of the text that may be a mention; `key` where it is not the surface's own."""
+    """Candidate span of a mention; `key` if it differs from the surface's own."""
 
     start: int
     end: int
@@ -33,8 +32,8 @@ class Candidate:
     key: str = ""
 
 
-def settle_names(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Names without overlap, sorted: the longest of those that overlap, with the best type.
+def resolve_overlaps(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Resolve overlaps: the longest name with the best type, sorted.
 
     An untyped run that holds two or more typed names is a list of names, not a name.
     """
@@ -63,7 +62,7 @@ def _rank(candidate: Candidate) -> int:
 
 
 def _with_type_of(run: Candidate, inside: list[Candidate]) -> Candidate:
-    """The run with the type of the name it holds, when that is its last part or most of it."""
+    """Return the run with the type of a name that is its head or most of it."""
     for name in inside:
         covers_most = 2 * (name.end - name.start) > run.end - run.start
         if covers_most or (name.end == run.end and name.type == "PERSON"):
@@ -83,8 +82,10 @@ def _longest(candidates: list[Candidate]) -> list[Candidate]:
     return sorted(kept)
 
 
-def without_overlap(candidates: Iterable[Candidate], names: Iterable[Candidate]) -> list[Candidate]:
-    """The longest candidates that touch none of `names`, sorted."""
+def drop_overlapping(
+    candidates: Iterable[Candidate], names: Iterable[Candidate]
+) -> list[Candidate]:
+    """Return the longest candidates disjoint from `names`, sorted."""
     taken: set[int] = set()
     for name in names:
         taken.update(range(name.start, name.end))
@@ -93,7 +94,10 @@ def without_overlap(candidates: Iterable[Candidate], names: Iterable[Candidate])
 
 
 def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention]:
-    """Candidates as mentions, sorted; those that are no name, or cross a sentence, are dropped."""
+    """Convert candidates to sorted mentions.
+
+    Non-names and sentence-crossing ones are dropped.
+    """
     found = []
     for candidate in sorted(candidates):
         surface = layout.text[candidate.start : candidate.end]
@@ -110,7 +114,7 @@ def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention
 
 
 def _with_one_type(mentions: list[Mention]) -> list[Mention]:
-    """Each key with the type that most of its mentions have; a person's surname is that person."""
+    """Assign each key its majority type; a person's surname is that person."""
     counts: dict[str, Counter[str]] = {}
     for mention in mentions:
         if mention.type != "NAME":
@@ -141,7 +145,10 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
 
 
 def is_name(surface: str, key: str) -> bool:
-    """Whether a surface can name something: no heading, function word, date, number or letter."""
+    """Check whether a surface can be a name.
+
+    Not a heading, function word, date, number or letter.
+    """
     if not key or is_generic(key) or _ROMAN.fullmatch(surface):
         return False
     if has_han(key):
@@ -155,7 +162,7 @@ def is_name(surface: str, key: str) -> bool:
 
 
 def type_from_words(key: str) -> str:
-    """The type that a name's own words tell ("… Institute"), surer than a tagger's; or ""."""
+    """Return the type given by a name's own words ("… Institute"); or ""."""
     words = [word.rstrip(".,") for word in key.split()]
     head = next((i for i, word in enumerate(words) if word in JOINTS), len(words)) - 1
     if len(words) < 2 or head < 0:

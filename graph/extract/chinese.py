@@ -59,7 +59,7 @@ _MAX_RUN = 14
 
 
 def load_tagger() -> tuple[Tagger | None, str]:
-    """The tagger and its name with version; `(None, "none")` where no dictionary is installed.
+    """Load the tagger with name and version; `(None, "none")` without a dictionary.
 
     The dictionary itself is read when the first text is tagged.
     """
@@ -89,7 +89,7 @@ def _jieba_tags(text: str) -> list[tuple[str, str]]:
 
 
 def tokens_of(segment: Segment, tagger: Tagger) -> list[HanToken]:
-    """The segment's words with their offsets in the whole text."""
+    """Return the segment's words with document offsets."""
     tokens = []
     place = 0
     for word, tag in tagger(segment.shadow):
@@ -157,7 +157,7 @@ def _single(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
 
 
 def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """A noun run that ends in "…大学", "…研究所", "…市": joined from its first proper part."""
+    """Join a noun run that ends in "…大学", "…研究所", "…市", from its first proper part."""
     token = tokens[index]
     if token.tag not in _JOINABLE | {"v"} or not has_han(token.word):
         return []
@@ -199,7 +199,7 @@ def _joins(before: HanToken, after: HanToken) -> bool:
 
 
 def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """Foreign names that the dictionary has cut: a run of words all of foreign-name characters.
+    """Join transliterated foreign names that the dictionary split.
 
     At least three characters, one of the words tagged as a name, the others names too or single.
     """
@@ -243,7 +243,7 @@ def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
 def recurring(
     segments: Iterable[Segment], names: Sequence[Candidate], text: str
 ) -> list[Candidate]:
-    """Every place where a name found once stands again, which the tagger may have cut otherwise."""
+    """Find further occurrences of found names that the tagger split differently."""
     types: dict[str, str] = {}
     for name in sorted(names):
         surface = text[name.start : name.end]
@@ -261,7 +261,7 @@ def recurring(
 
 
 def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
-    """Untitled names of three characters and more without a last one that does not belong.
+    """Trim a stray last character off untitled names of three or more characters.
 
     The tagger takes the verb along ("玄德领"). Where the text has the shorter name at least three
     times as often as the longer one, the shorter one is meant.

@@ -3,8 +3,7 @@
 A chain of second names (style, pen and childhood names) hangs on one person, whom the text names
 in full, by surname and given name apart, or by the given name alone. In the last case the person is
 the only one of the text with that given name, or takes the surname of the father whom the sentence
-names. Knows nothing of grammar or dictionaries beside surnames; where two persons may be meant,
-nothing is found.
+names.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _OFFICES = frozenset({"司徒", "司马", "太史"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Introduction:
-    """A person (or thing) and a second name of theirs; `person` is what of the text names them.
+    """Introduced alias of a person or thing; `person` is the text naming them.
 
     `key` is the key of the full name, which may not stand there in one piece.
     """
@@ -83,7 +82,7 @@ class Introduction:
 
 
 def introductions(segment: Segment, names: Iterable[str]) -> list[Introduction]:
-    """The introductions of a segment, sorted; offsets into the whole text.
+    """Return a segment's introductions, sorted, with document offsets.
 
     `names` are the surfaces of names that were found in the text, of any type (a tagger takes 甘宁
     for a place); they say who is meant by a given name alone, and where a full name begins.
@@ -111,7 +110,7 @@ def introductions(segment: Segment, names: Iterable[str]) -> list[Introduction]:
 
 
 def _second_names(shadow: str, place: int) -> Iterator[tuple[int, int]]:
-    """The spans of the chain of second names that begins at `place`."""
+    """Return the spans of a chain of aliases beginning at `place`."""
     second = _FIRST_LABEL.match(shadow, place)
     while second is not None:
         groups = second.groupdict()
@@ -121,7 +120,7 @@ def _second_names(shadow: str, place: int) -> Iterator[tuple[int, int]]:
 
 
 def stated_by(layout: Layout, found: Iterable[Introduction]) -> Iterator[Statement]:
-    """A statement `(name, "also known as", second name)` for each, with its sentence."""
+    """Return a statement `(name, "also known as", alias)` for each, with its sentence."""
     for introduction in found:
         index = layout.sentence_at(introduction.person[0])
         if index is None or introduction.key == introduction.second_key:
@@ -139,7 +138,7 @@ def stated_by(layout: Layout, found: Iterable[Introduction]) -> Iterator[Stateme
 def _person(
     segment: Segment, opening: re.Match[str], known: set[str], surfaces: set[str]
 ) -> tuple[tuple[int, int], str] | None:
-    """What of the segment names the person who is introduced, and the full name."""
+    """Return the text naming the introduced person, and the full name."""
     if opening["surname"]:
         name = opening["surname"] + opening["given"]
         return (opening.span("given"), name) if is_surname(opening["surname"]) else None
@@ -171,7 +170,7 @@ def _person(
 
 
 def _last_name(run: str, known: set[str], *, whole: bool, is_sure: bool = False) -> str:
-    """The full name with which a run of characters ends, or "" where that is not sure.
+    """Return the full name that ends a run of characters, or "" if uncertain.
 
     One that is known; else one with a surname of two characters; else the whole run, where it
     begins behind a mark; else two characters, where three could not be a name. `is_sure` takes
@@ -190,7 +189,7 @@ def _last_name(run: str, known: set[str], *, whole: bool, is_sure: bool = False)
 
 
 def _just_named(shadow: str, place: int, *, given: str, surfaces: set[str]) -> str:
-    """The name that ends in `given` and closes the clause before: "友人法正。正字孝直", or "".
+    """Return the name before this clause that ends in `given`: "友人法正。正字孝直"; or "".
 
     One that was found in the text, else the two characters behind a word for a person.
     """
@@ -203,7 +202,7 @@ def _just_named(shadow: str, place: int, *, given: str, surfaces: set[str]) -> s
 
 
 def _fathers_surname(segment: Segment, place: int) -> str:
-    """The surname of the father or family named last before `place`, up to a full stop, or ""."""
+    """Return the surname of the father or family last named in the sentence, or ""."""
     start = max(segment.shadow.rfind(stop, 0, place) for stop in "。！？\n") + 1
     surname = ""
     for father in _FATHER.finditer(segment.shadow, start, place):

@@ -1,4 +1,4 @@
-"""What Chinese persons are called as well: "林川，绰号大头", "笔名白鹭", "人皆呼为海龙王".
+"""Chinese appellations: "林川，绰号大头", "笔名白鹭", "人皆呼为海龙王".
 
 Such a name belongs to the one person whom its sentence has named before it; what people call
 somebody may also follow the sentence that names them. Where a relative stands between ("林川之子，
@@ -20,7 +20,7 @@ from .segments import Segment
 
 _HAN = "\u4e00-\u9fff"
 Known = Mapping[str, str]
-"""Surface of a name → the key of the full name of whom it means, as far as the text says."""
+"""Name surfaces mapped to the key of the full name, as known so far."""
 _OPEN, _CLOSE = '“"「『‘', '”"」』’'
 _END = rf"(?=[，,。．；;、：:！？）)\s{_CLOSE}]|$|先生)"
 _NAME = rf"(?:[{_OPEN}](?P<quoted>[{_HAN}]{{2,6}})[{_CLOSE}]|(?P<plain>[{_HAN}]{{2,4}}?){_END})"
@@ -42,10 +42,10 @@ _NO_NAME_START = frozenset("一第最全不被的了他她它我你这那是为"
 _NO_NAME = frozenset("的了着和与或是在之者们其所")
 
 
-def called(
+def appellation_aliases(
     segment: Segment, names: Iterable[str], *, introduced: Iterable[Introduction] = ()
 ) -> list[Introduction]:
-    """The further names of a segment's persons, sorted; offsets into the whole text.
+    """Return appellations of a segment's persons, sorted, with document offsets.
 
     `names` are the surfaces of what may be persons of the text, `introduced` the second names that
     are known to be theirs.
@@ -93,7 +93,7 @@ def _introduced(
 def _called_person(
     shadow: str, match: re.Match[str], full: Known, known: Known
 ) -> tuple[int, int, str] | None:
-    """Whom people call so: named between the verb and the name, or before the verb."""
+    """Return the person so called: between verb and name, or before the verb."""
     whom = match["whom"] or ""
     if whom and whom not in "之其他她":
         owners = {name for name in full if whom in {name, given_name(name)}}
@@ -105,7 +105,7 @@ def _called_person(
 
 
 def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | None:
-    """The person whose name ends where the label begins, but for a bracket and a comma."""
+    """Return the person whose name directly precedes the label, brackets and commas aside."""
     gap = _GAP.search(shadow[max(0, place - _MAX_GAP) : place])
     end = place - len(gap[0]) if gap else place
     names = [name for name in known if shadow.endswith(name, 0, end)]
@@ -114,7 +114,7 @@ def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | Non
 
 
 def _before(shadow: str, place: int, known: Known) -> tuple[int, int, str] | None:
-    """The only person whom the sentence names before `place`, no relative coming after them."""
+    """Return the only person named earlier in the sentence, unless a relative follows."""
     return _only(shadow, _sentence_start(shadow, place), place, known)
 
 
@@ -131,7 +131,7 @@ def _sentence_start(shadow: str, place: int) -> int:
 
 
 def _persons(shadow: str, start: int, end: int, known: Known) -> list[tuple[int, int, str]]:
-    """Where known names stand, in order; of names that overlap the longest."""
+    """Find known names in order, longest on overlap."""
     found: list[tuple[int, int, str]] = []
     for name in sorted(known, key=lambda each: (-len(each), each)):
         place = shadow.find(name, start, end)

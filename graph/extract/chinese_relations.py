@@ -19,7 +19,7 @@ from .words import HAN_AUXILIARIES, HAN_NEGATIONS, HAN_OFFICES
 _CLAUSE_END = frozenset("，,。！？；;：:\n（）()")
 _MARKS = frozenset(" \u3000《》“”「」『』\"'*_")
 _LIGHT = frozenset({"ul", "uz", "ug", "d", "m", "q", "t", "mq", "zg", "f", "ad"})
-"""Tags of words that change neither who did something nor to whom: particles, adverbs, numbers."""
+"""Tags that leave subject and object unchanged: particles, adverbs, numbers."""
 _PASSIVE = frozenset({"被", "由", "遭", "受"})
 _WHERE = frozenset(
     {"在", "于", "从", "到", "向", "至", "往", "与", "和", "同", "跟", "对", "为", "给"}
@@ -37,7 +37,7 @@ class HanRelation(NamedTuple):
 
 
 def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterator[HanRelation]:
-    """Relations between neighbouring mentions of each clause, in the order of the text."""
+    """Return relations between neighbouring mentions of each clause, in text order."""
     ordered = sorted(mentions)
     for index, (first, second) in enumerate(pairwise(ordered)):
         between = _inside(tokens, first.end, second.start)

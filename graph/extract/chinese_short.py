@@ -44,8 +44,8 @@ _NO_NAME = frozenset("的了着和与及或是在之者们其所于")
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
 
-def other_names(segment: Segment, types: Mapping[str, str]) -> list[Introduction]:
-    """The short and other names of a segment's things, sorted; offsets into the whole text.
+def short_name_aliases(segment: Segment, types: Mapping[str, str]) -> list[Introduction]:
+    """Return short and other names of a segment, sorted, with document offsets.
 
     `types` are those of the names that were found, by surface in simplified characters.
     """
@@ -71,7 +71,7 @@ def _short_forms(segment: Segment, types: Mapping[str, str]) -> Iterator[Introdu
 def _full_name(
     shadow: str, end: int, short: str, types: Mapping[str, str]
 ) -> tuple[int, str] | None:
-    """Where the name begins out of which `short` is cut, and its type; None where none is sure.
+    """Return the start and type of the full name behind `short`; None if uncertain.
 
     The longest that was found; else what ends as organisations do, from where `short` begins.
     """
@@ -89,7 +89,7 @@ def _full_name(
 
 
 def _is_cut(short: str, long: str) -> bool:
-    """Whether the characters of `short` stand in `long`, in this order."""
+    """Check whether the characters of `short` occur in `long` in order."""
     rest = iter(long)
     return all(character in rest for character in short)
 
@@ -108,7 +108,7 @@ def _labelled(segment: Segment, types: Mapping[str, str]) -> Iterator[Introducti
 
 
 def _listed(shadow: str, match: re.Match[str] | None) -> Iterator[tuple[int, int]]:
-    """The spans of a name behind a label, and of those that a list goes on with."""
+    """Return the spans of a labelled name and of a following list."""
     while match is not None:
         if not _NO_NAME & {*match["name"]}:
             yield match.span("name")
@@ -118,7 +118,7 @@ def _listed(shadow: str, match: re.Match[str] | None) -> Iterator[tuple[int, int
 def _whose(
     shadow: str, end: int, match: re.Match[str], types: Mapping[str, str]
 ) -> tuple[int, str] | None:
-    """Where the name before a label begins, and its type; None where none is sure.
+    """Return the start and type of the name before a label; None if uncertain.
 
     The longest that was found and is no person's; else what a paragraph begins with.
     """

@@ -1,7 +1,4 @@
-"""Relations as evidence: which names a sentence puts side by side, and sentences for triples.
-
-Knows nothing of languages: works on mentions and sentence spans alone.
-"""
+"""Co-occurrence relations, and evidence sentences of triples."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def named_by_sentence(
 def co_occurrences(
     layout: Layout, mentions: Iterable[Mention], typed: Iterable[Statement]
 ) -> Iterator[Statement]:
-    """One statement for every two neighbouring names that no typed one of their sentence links.
+    """Return a statement for neighbouring names without a typed relation in their sentence.
 
     Subject and object are ordered by key, so that the direction is the same everywhere.
     """

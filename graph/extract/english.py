@@ -54,7 +54,7 @@ _MAX_PHRASE_WORDS = 4
 
 
 def parse(language: Language, segments: Sequence[Segment]) -> Iterator[Doc]:
-    """One parsed document a segment, in order; no parse crosses a sentence of the segment."""
+    """Parse segments in order; a parse never crosses a sentence."""
     return language.pipe((_tokens(language, s) for s in segments), batch_size=BATCH_SIZE)
 
 
@@ -78,7 +78,7 @@ def name_candidates(doc: Doc, segment: Segment) -> list[Candidate]:
 
 
 def _is_label(segment: Segment, candidate: Candidate) -> bool:
-    """Whether a single word is the label of a line: "Subject: …"."""
+    """Check whether a single word labels a line: "Subject: …"."""
     start, end = candidate.start - segment.start, candidate.end - segment.start
     line = segment.shadow.rfind("\n", 0, start) + 1
     return (
@@ -104,7 +104,7 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
 
 
 def _is_adjective(span: Span) -> bool:
-    """Whether a nationality or creed is one word and not a people ("the Vikings")."""
+    """Check whether a nationality is an adjective, not a people ("the Vikings")."""
     return len(span) == 1 and span[0].tag_ not in {"NNS", "NNPS"}
 
 
@@ -240,7 +240,7 @@ def concept_candidates(
 
 
 def _content_words(chunk: Span) -> list[Token]:
-    """The phrase's last words up to its head that say what it is; none if it is too vague."""
+    """Return a phrase's specific last words up to its head; empty if vague."""
     head = chunk.root
     if head.pos_ != "NOUN" or head.lower_ in VAGUE_NOUNS or not _is_latin(head):
         return []

@@ -35,7 +35,7 @@ class Triple(NamedTuple):
 
 
 def triples(doc: Doc, lemma: Callable[[Token], str]) -> Iterator[Triple]:
-    """All relations of a parsed document, in the order of their anchors; ends are any tokens."""
+    """Return all relations of a parsed document, in anchor order; ends are any tokens."""
     for token in doc:
         if token.pos_ in {"VERB", "AUX"}:
             yield from _from_verb(token, lemma)
@@ -55,7 +55,7 @@ def _with_conjuncts(token: Token) -> list[Token]:
 
 
 def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], bool]:
-    """The subjects of a verb and whether it is passive."""
+    """Return the subjects of a verb, and whether it is passive."""
     own = _children(verb, "nsubj", "nsubjpass")
     if own:
         subjects = [s for child in own for s in _with_conjuncts(_antecedent(child, verb))]
@@ -81,7 +81,10 @@ def _antecedent(token: Token, verb: Token) -> Token:
 
 
 def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
-    """What a clause on a noun is about: in "Moro is a jurist who …" Moro; nothing after "not"."""
+    """Return the noun a clause describes: in "Moro is a jurist who …" Moro.
+
+    None after "not".
+    """
     if noun.pos_ == "NOUN" and noun.dep_ == "attr" and noun.head.lower_ in _BE:
         named = [s for s in _subjects(noun.head, lemma)[0] if s.pos_ != "PRON"]
         return [] if _children(noun.head, "neg") else named or [noun]
@@ -166,7 +169,7 @@ def _complements(verb: Token, subject: Token, lemma: Callable[[Token], str]) -> 
 
 
 def _owners(role: Token, verb: Token) -> Iterator[Token]:
-    """Whose role it is: "Lin's sister", "whose sister", "the leader of Italy"."""
+    """Return the owners of a role: "Lin's sister", "whose sister", "the leader of Italy"."""
     for owner in _children(role, "poss"):
         yield verb.head if owner.tag_ == "WP$" and verb.dep_ == "relcl" else owner
     for preposition, end in _prepositional(role):
@@ -175,7 +178,7 @@ def _owners(role: Token, verb: Token) -> Iterator[Token]:
 
 
 def _named(noun: Token) -> Token:
-    """The name that a common noun introduces: "the politician Moro"."""
+    """Return the name a common noun introduces: "the politician Moro"."""
     names = [c for c in _children(noun, "appos") if c.pos_ == "PROPN"]
     return names[0] if names and noun.pos_ == "NOUN" else noun
 
@@ -186,7 +189,7 @@ def _role_word(role: Token, lemma: Callable[[Token], str]) -> str:
 
 
 def _own_role(verb: Token) -> Iterator[Token]:
-    """The roles in "has Moro as its leader"."""
+    """Return the roles in "has Moro as its leader"."""
     for preposition in _children(verb, "prep"):
         if preposition.lower_ == "as" and verb.lemma_ == "have":
             for role in _children(preposition, "pobj"):
@@ -197,7 +200,10 @@ def _own_role(verb: Token) -> Iterator[Token]:
 def _where(
     verb: Token, subject: Token, word: str, lemma: Callable[[Token], str]
 ) -> Iterator[Triple]:
-    """ "Italy, where Moro is the leader", "where the leader is Moro", "where Moro lived"."""
+    """Match "Italy, where Moro is the leader", "where the leader is Moro".
+
+    "where Moro lived".
+    """
     if verb.dep_ != "relcl" or not any(c.lower_ == "where" for c in _children(verb, "advmod")):
         return
     if verb.lower_ not in _BE:
@@ -213,7 +219,7 @@ def _where(
 def _roles(
     anchor: Token, holder: Token, role: Token, lemma: Callable[[Token], str]
 ) -> Iterator[Triple]:
-    """What a noun that describes `holder` says of others: "director of Y", "Y's director"."""
+    """Return roles stated by a noun describing `holder`: "director of Y", "Y's director"."""
     if role.pos_ == "PROPN":
         return
     for preposition, end in _prepositional(role):

@@ -1,4 +1,4 @@
-"""Extractions of one chunk put together: of two extractors, or of two halves of its text."""
+"""Merging of extractions of one chunk: of two extractors, or of two halves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..model import Claim, Description, Extraction, Statement
 
 
 def shifted(extraction: Extraction, offset: int) -> Extraction:
-    """The same, read in a text that begins `offset` characters earlier."""
+    """Shift an extraction to a text that begins `offset` characters earlier."""
     return replace(
         extraction,
         mentions=tuple(
@@ -28,7 +28,7 @@ def shifted(extraction: Extraction, offset: int) -> Extraction:
 
 
 def joined(extractions: Iterable[Extraction]) -> Extraction:
-    """What any of them says, each thing once: the description and the statement that say more."""
+    """Merge extractions without repeats; the longer description and statement win."""
     found = list(extractions)
     statements: dict[tuple[int, int, str, str, str], Statement] = {}
     for statement in (one for each in found for one in each.statements):

@@ -1,7 +1,4 @@
-"""What the labels that language models and other extractors give say in this graph's own types.
-
-Knows nothing of prompts, replies or LlamaIndex.
-"""
+"""Mapping of foreign type labels to this graph's types."""
 
 from __future__ import annotations
 
@@ -57,13 +54,16 @@ _NARROWER = {
 
 
 def normalised_type(label: str) -> str:
-    """A label in capitals with `_` for spaces and hyphens; another word for a known type is it."""
+    """Return a label in capitals with `_`; synonyms become the known type."""
     words = re.sub(r"[\s_-]+", "_", label.strip()).strip("_").upper()[:MAX_TYPE_CHARACTERS]
     return _SAME.get(words, words)
 
 
 def type_of_label(label: str, name: str) -> str:
-    """The known type that a label names; without one NAME for what looks like it, else CONCEPT."""
+    """Return the known type of a label.
+
+    Else NAME for name-like, CONCEPT for other surfaces.
+    """
     kind = normalised_type(label)
     if kind in ENTITY_TYPES:
         return kind
@@ -71,7 +71,7 @@ def type_of_label(label: str, name: str) -> str:
 
 
 def open_type(label: str, name: str, *, listed: Container[str]) -> str:
-    """As `type_of_label`, but types that are `listed`, and those that nobody knows, are kept."""
+    """Map like `type_of_label`, keeping `listed` and unknown types."""
     kind = normalised_type(label)
     if kind in listed or kind in ENTITY_TYPES:
         return kind

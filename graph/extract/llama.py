@@ -2,7 +2,7 @@
 
 `ExtractionTransform` makes any `Extractor` a LlamaIndex transformation. `extraction_of` reads what
 it wrote, without loss, and also what any other LlamaIndex extractor writes: names and relations
-without places, which it looks up in the node's text. Knows nothing of stores.
+without places, which it looks up in the node's text.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .segments import lay_out
 
 _GAP = r"\s+"
 _SPANS = "loregraph_spans"
-"""Property that holds `[start, end, surface]` of every mention; marks nodes as written here."""
+"""Metadata property with `[start, end, surface]` of mentions; marks our own nodes."""
 _CLAIMS = "loregraph_claims"
 """Property of the subject's node that holds its claims, field by field."""
 logger = logging.getLogger("loregraph.graph.extract")
 
 
 class ExtractionTransform(TransformComponent):
-    """An `Extractor` as a LlamaIndex transformation, for `kg_extractors` or a pipeline.
+    """LlamaIndex transformation around an `Extractor`, for `kg_extractors` or a pipeline.
 
     Writes one `EntityNode` for each key and type, and one `Relation` for each statement, into the
     metadata of every node; what earlier extractors wrote there stays.
@@ -50,7 +50,7 @@ class ExtractionTransform(TransformComponent):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which LlamaIndex knows the component."""
+        """Return LlamaIndex's name of the component."""
         return "ExtractionTransform"
 
     @property
@@ -59,7 +59,7 @@ class ExtractionTransform(TransformComponent):
         return self.extractor.identity
 
     def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """The same nodes, in order, with what was found in their metadata."""
+        """Return the same nodes, in order, with extractions in their metadata."""
         texts = [node_text(node) for node in nodes]
         for node, extraction in zip(nodes, self.extractor.extract(texts), strict=True):
             attach(node, extraction)
@@ -79,12 +79,12 @@ def attach(node: BaseNode, extraction: Extraction) -> None:
 
 
 def node_text(node: BaseNode) -> str:
-    """The text that offsets count in: the node's content without metadata."""
+    """Return the text that offsets refer to: content without metadata."""
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
 def entity_nodes(extraction: Extraction) -> list[EntityNode]:
-    """One node for each key and type, sorted, with all that is known of it in the properties."""
+    """Return one node for each key and type, sorted, with all properties."""
     places: dict[tuple[str, str], list[Mention]] = {}
     for mention in extraction.mentions:
         places.setdefault((mention.key, mention.type), []).append(mention)
@@ -127,7 +127,7 @@ def relations(extraction: Extraction) -> list[Relation]:
 
 
 _SAID = {"description": "", "strength": 1.0, "inferred": False}
-"""What a language model adds to a relation, and what it is where nothing is said."""
+"""Properties a language model adds to a relation, with defaults."""
 
 
 def _node_id(name: str) -> str:
@@ -135,7 +135,7 @@ def _node_id(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadBack:
+class NodeExtraction:
     """An extraction, and what of the input has no place in the text and was left out."""
 
     extraction: Extraction
@@ -144,12 +144,12 @@ class ReadBack:
 
 
 def extraction_of(node: BaseNode) -> Extraction:
-    """What LlamaIndex extractors left in a node's metadata; empty where none ran.
+    """Read extractions of LlamaIndex extractors from a node's metadata; empty without any.
 
     Names that do not stand in the text are dropped with their relations, and a warning counts
-    them; `read_back` gives the same with the names that were dropped.
+    them; `extraction_from_node` gives the same with the names that were dropped.
     """
-    found = read_back(node)
+    found = extraction_from_node(node)
     if found.unplaced_names or found.dropped_relations:
         logger.warning(
             "chunk %s: %d extracted names are not in its text (%s), %d relations dropped with them",
@@ -161,7 +161,7 @@ def extraction_of(node: BaseNode) -> Extraction:
     return found.extraction
 
 
-def read_back(node: BaseNode) -> ReadBack:
+def extraction_from_node(node: BaseNode) -> NodeExtraction:
     """Mentions and statements of a node, and what could not be placed in its text.
 
     A name without places is looked for without regard to case; every occurrence is a mention, and a
@@ -185,7 +185,7 @@ def read_back(node: BaseNode) -> ReadBack:
     sentences = _Sentences(text, mentions)
     made = [_statement(link, key_of, sentences) for link in links]
     statements = {statement for statement in made if statement is not None}
-    return ReadBack(
+    return NodeExtraction(
         extraction=joined(
             [
                 Extraction(
@@ -208,7 +208,7 @@ _RELATION_DESCRIPTIONS = ("description", "relationship_description")
 def _descriptions(
     entities: Iterable[EntityNode], key_of: Mapping[str, str]
 ) -> tuple[Description, ...]:
-    """The longest for each key, sorted, of the names that stand in the text."""
+    """Return the longest description of each key found in the text, sorted."""
     longest: dict[str, str] = {}
     for entity in entities:
         text = _first_text(entity.properties, _DESCRIPTIONS)
@@ -235,7 +235,7 @@ def _own_mentions(entity: EntityNode) -> Iterator[Mention]:
 
 
 def _places(entity: EntityNode, text: str) -> Iterator[Mention]:
-    """Every place of the name in the text: whole words, any case, any white space between them."""
+    """Find a name in the text: whole words, any case and white space."""
     words = [re.escape(word) for word in entity.name.split()]
     if not words or not name_key(entity.name):
         return
@@ -262,7 +262,7 @@ class _Sentences:
                 self._holding.setdefault(mention.key, set()).add(index)
 
     def span_of(self, subject: str, target: str) -> tuple[int, int] | None:
-        """The first sentence that holds both keys, else the first that holds the subject."""
+        """Return the first sentence with both keys, else with the subject."""
         with_subject = self._holding.get(subject, set())
         shared = with_subject & self._holding.get(target, set()) or with_subject
         return self._layout.sentences[min(shared)] if shared else None

@@ -1,8 +1,8 @@
-"""What a model said of a chunk, held against the chunk's text: only what stands there is kept.
+"""Anchoring of model output in the chunk's text; unsupported items are dropped.
 
 Names become mentions at every place where they stand; relations and claims are tied to the
 sentence that speaks of them. What the text does not hold, or the schema does not allow, is counted
-and left out. Knows nothing of replies or prompts.
+and left out.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ..model import Claim, Extraction, Statement
 from ..name_words import FUNCTION_WORDS
 from ..passages import tokens
 from .labels import normalised_type
-from .model_names import Found, NamesInText, Sentences
-from .model_records import Said, SaidClaim, SaidRelation
+from .model_names import Found, NameMatches, Sentences
+from .model_records import RawClaim, RawExtraction, RawRelation
 from .model_schema import ExtractionSchema
 from .model_values import date_of, predicate_of, scale_of, stands_in, status_of, strength_of
 
@@ -51,10 +51,10 @@ class _Span:
     object: str
 
 
-def anchored(said: Said, text: str, schema: ExtractionSchema) -> Anchored:
-    """The part of what was said that the text bears out; the same input gives the same result."""
+def anchored(said: RawExtraction, text: str, schema: ExtractionSchema) -> Anchored:
+    """Anchor records in the text; deterministic."""
     sentences = Sentences(text)
-    names = NamesInText(sentences, schema, said.entities)
+    names = NameMatches(sentences, schema, said.entities)
     reader = _Reader(sentences, schema, names=names)
     statements = reader.statements(said.relations)
     claims = reader.claims(said.claims) if schema.claims else ()
@@ -72,10 +72,10 @@ def anchored(said: Said, text: str, schema: ExtractionSchema) -> Anchored:
 
 
 class _Reader:
-    """Ties relations and claims to sentences; `dropped` counts what no sentence bears out."""
+    """Binder of relations and claims to sentences; `dropped` counts unsupported ones."""
 
     def __init__(
-        self, sentences: Sentences, schema: ExtractionSchema, *, names: NamesInText
+        self, sentences: Sentences, schema: ExtractionSchema, *, names: NameMatches
     ) -> None:
         self._sentences = sentences
         self._schema = schema
@@ -83,7 +83,7 @@ class _Reader:
         self._words = [tokens(sentences.text[start:end]) for start, end in sentences.spans]
         self.dropped: Counter[str] = Counter()
 
-    def statements(self, relations: Iterable[SaidRelation]) -> tuple[Statement, ...]:
+    def statements(self, relations: Iterable[RawRelation]) -> tuple[Statement, ...]:
         """Sorted; of those that differ in their description alone the one that says most."""
         said = list(relations)
         scale = scale_of(relation.strength for relation in said)
@@ -97,8 +97,8 @@ class _Reader:
             best[key] = max(best.get(key, made), made, key=_says)
         return tuple(sorted(best.values()))
 
-    def _statement(self, said: SaidRelation, *, scale: float) -> Statement | str:
-        """A relation with its sentence; or why it has none."""
+    def _statement(self, said: RawRelation, *, scale: float) -> Statement | str:
+        """Return a relation with its sentence, or the reason against it."""
         source, target = self._names.end(said.source), self._names.end(said.target)
         if source is None or target is None:
             return NO_ENDS
@@ -123,7 +123,10 @@ class _Reader:
         )
 
     def _shared(self, source: Found, target: Found, about: str) -> _Span | None:
-        """The sentence with both that shares most with `about`, the first of equals."""
+        """Return the sentence with both ends that shares most with `about`.
+
+        The first of equals.
+        """
         keys, others = source.by_sentence(), target.by_sentence()
         shared = [place for place in keys if place in others and keys[place] != others[place]]
         if not shared:
@@ -135,7 +138,7 @@ class _Reader:
         words = tokens(about) - FUNCTION_WORDS
         return min(sentences, key=lambda place: (-len(words & self._words[place]), place))
 
-    def claims(self, claims: Iterable[SaidClaim]) -> tuple[Claim, ...]:
+    def claims(self, claims: Iterable[RawClaim]) -> tuple[Claim, ...]:
         """Sorted; of those with one span, subject, object and type the longest."""
         best: dict[tuple[int, int, str, str, str], Claim] = {}
         for said in claims:
@@ -148,7 +151,7 @@ class _Reader:
             best[key] = max(best.get(key, made), made, key=lambda one: (len(one.text), one))
         return tuple(sorted(best.values()))
 
-    def _claim(self, said: SaidClaim, subject: Found) -> Claim:
+    def _claim(self, said: RawClaim, subject: Found) -> Claim:
         target = self._names.end(said.object) if said.object else None
         span = self._shared(subject, target, said.text) if target else None
         if span is None:

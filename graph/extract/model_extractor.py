@@ -1,4 +1,4 @@
-"""Reading chunks with a language model: a pack a call, and what the answers are worth.
+"""LLM extraction: one call per pack, and the validation of replies.
 
 The network, the money and the database belong to others: whoever answers comes as an argument, and
 results are values.
@@ -16,23 +16,23 @@ from ..model import Extraction
 from .model_anchor import anchored
 from .model_packs import Pack, packs
 from .model_prompt import Correction, Gleaning, estimated_tokens, prompt_of
-from .model_records import Said
+from .model_records import RawExtraction
 from .model_reply import CUT_OFF, DAMAGED, ParsedReply, parse_reply
 from .model_schema import DEFAULT_TYPES, ExtractionSchema
 from .plain_names import plain_names
 from .protocol import Extractor
 
 MIN_INVENTED = 2
-"""So many names, none of which stands in the text: the answer is not about this text."""
+"""Number of absent names from which a reply is about another text."""
 PLAIN_NAMES = 2
 NAMELESS = "it names nothing, and the text has names"
-"""Empty lists are an answer where rules find fewer names, or where other types are asked for."""
+"""Limits below which an empty reply is accepted."""
 logger = logging.getLogger("loregraph.graph.extract")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackResult:
-    """What was found in each chunk of a pack by its id; for the others why nothing can be used.
+    """Extractions of a pack by chunk id, and the reasons for unusable ones.
 
     Every chunk is in exactly one of the two. `dropped` counts what was left out of the answers.
     """
@@ -51,7 +51,7 @@ class PackResult:
 
 
 def read_reply(reply: str, pack: Pack, schema: ExtractionSchema) -> PackResult:
-    """What a reply to `prompt_of(pack, schema)` gives. Never raises; same reply, same result."""
+    """Parse the reply to `prompt_of(pack, schema)`. Never raises; deterministic."""
     return _result(parse_reply(reply, pack), pack, schema)
 
 
@@ -115,7 +115,7 @@ def _has_names(text: str) -> bool:
 
 
 def _size(result: PackResult) -> int:
-    """How many places, relations and claims were found."""
+    """Count mentions, relations and claims."""
     return sum(
         len(found.mentions) + len(found.statements) + len(found.claims)
         for found in result.found.values()
@@ -131,7 +131,7 @@ def _corrected(
     schema: ExtractionSchema,
     ask: Ask,
 ) -> tuple[ParsedReply, PackResult]:
-    """Both replies as one: what another says of the chunks in doubt, with why they are.
+    """Merge a corrected reply for the doubtful chunks.
 
     A doubtful answer stands where the other reply has none.
     """
@@ -160,8 +160,8 @@ def _corrected(
 
 def _gleaned(
     parsed: ParsedReply, result: PackResult, pack: Pack, *, schema: ExtractionSchema, ask: Ask
-) -> Mapping[str, Said]:
-    """What was said, with what a further call adds to the chunks that were read."""
+) -> Mapping[str, RawExtraction]:
+    """Merge a gleaning reply into the records."""
     read = pack.only(result.found)
     if not read.keys:
         return parsed.said

@@ -2,8 +2,7 @@
 
 Prose around it, code fences, thinking, trailing and missing commas, other quotes, quotes inside of
 strings, Chinese punctuation and an end that is missing are all read, in time that grows with the
-reply's length alone; a text without any JSON gives a reason instead. Knows nothing of what the
-values mean.
+reply's length alone; a text without any JSON gives a reason instead.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Unfinished(dict[str, object]):
 
 
 class Damaged(dict[str, object]):
-    """An object in which something did not fit, so that something may be lost or misread.
+    """Object with damaged parts, which may be incomplete.
 
     Other quotes, bare keys, comments, Chinese punctuation and commas too many are no damage.
     """
@@ -81,7 +80,7 @@ _BARE = re.compile(r"[^\s,，:：{}\[\]\"“”][^,，{}\[\]\n\"“”]*")
 _BARE_KEY = re.compile(r"[^\s,，:：{}\[\]\"“”]{1,80}")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _CLOSES = re.compile(r"\s*(?:[,，:：}\]]|\Z)|[ \t]*\r?\n\s*[\"'“{\[]")
-"""What may stand behind a quote that closes a string; any other quote is part of the string."""
+"""Characters that may follow a closing quote; other quotes belong to the string."""
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "nan": None}
 
 
@@ -98,7 +97,7 @@ class _Lenient:
         self._damages = 0
 
     def value(self, depth: int) -> object:
-        """The value at `place`; None where there is none."""
+        """Parse the value at `place`; None without one."""
         self._separated()
         character = self._text[self.place : self.place + 1]
         if character in ("{", "["):
@@ -124,7 +123,7 @@ class _Lenient:
         return gap is not None and gap.lastgroup == "comma"
 
     def _goes_on(self, closing: str, *, started: bool) -> bool:
-        """Whether something more is inside of what is open.
+        """Check whether the open container has a further item.
 
         It ends with its bracket, with another's, which is left, or with the text.
         """
@@ -179,7 +178,7 @@ class _Lenient:
         return values
 
     def _string(self) -> str:
-        """The string that begins here; to the text's end where nothing closes it."""
+        """Parse a string; unterminated ones reach the end."""
         begin = self.place + 1
         quote = _QUOTES[self._text[self.place]]
         end = self._text.find(quote, begin)
@@ -231,7 +230,7 @@ _REPEATS = 5
 
 
 def repetition(text: str) -> str:
-    """A reason where a text ends in the same words again and again, else empty."""
+    """Return a reason if a text ends in repetition, else empty."""
     tail = text[-_TAIL:]
     for period in range(1, min(_MAX_PERIOD, len(tail) // _REPEATS) + 1):
         part = tail[-period:]
@@ -241,5 +240,5 @@ def repetition(text: str) -> str:
 
 
 def opening(text: str) -> str:
-    """How a text begins, in one short line."""
+    """Return the beginning of a text on one short line."""
     return repr(" ".join(text[:200].split())[:60])

@@ -1,7 +1,6 @@
-"""The names of one text, out of those that a model gives: where each stands, and its type.
+"""Names given by a model: their occurrences and types.
 
-A name that does not stand in the text is none, whatever is said of it. Knows nothing of relations
-or replies.
+A name that does not stand in the text is none, whatever is said of it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..sentences import sentence_spans
 from .candidates import is_name
 from .labels import looks_like, open_type
 from .model_places import FoldedText, fold, key_of
-from .model_records import SaidEntity
+from .model_records import RawEntity
 from .model_schema import ExtractionSchema
 
 NOT_IN_TEXT = "name that is not in the text"
@@ -27,7 +26,7 @@ _VAGUE = ("NAME", "CONCEPT")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class NameMatch:
     """One occurrence of a name: where, in which sentence, under which name key."""
 
     start: int
@@ -41,7 +40,7 @@ class Found:
     """A name that stands in the text, with its places in order: one at the least."""
 
     type: str
-    places: tuple[Place, ...]
+    places: tuple[NameMatch, ...]
 
     @property
     def key(self) -> str:
@@ -49,7 +48,7 @@ class Found:
         return self.places[0].key
 
     def by_sentence(self) -> Mapping[int, str]:
-        """The sentences it stands in, each with the key it first has there."""
+        """Return the sentences of a name with its first key in each."""
         keys: dict[int, str] = {}
         for place in self.places:
             keys.setdefault(place.sentence, place.key)
@@ -65,17 +64,17 @@ class Sentences:
         self._starts = [start for start, _ in self.spans]
 
     def at(self, offset: int) -> int:
-        """The sentence that holds a character, or that begins next behind it."""
+        """Return the sentence at a character, or the next one."""
         place = max(bisect_right(self._starts, offset) - 1, 0)
         inside = offset < self.spans[place][1]
         return place if inside else min(place + 1, len(self.spans) - 1)
 
 
-class NamesInText:
-    """The names that were said of a text and stand in it; `dropped` counts the others by why."""
+class NameMatches:
+    """Names given by a model that occur in the text; `dropped` counts others by reason."""
 
     def __init__(
-        self, sentences: Sentences, schema: ExtractionSchema, said: Iterable[SaidEntity]
+        self, sentences: Sentences, schema: ExtractionSchema, said: Iterable[RawEntity]
     ) -> None:
         self._sentences = sentences
         self._text = sentences.text
@@ -93,10 +92,10 @@ class NamesInText:
         self.given = len(self._found)
         self.standing = self.given - self.dropped[NOT_IN_TEXT]
 
-    def _type(self, entity: SaidEntity) -> str:
+    def _type(self, entity: RawEntity) -> str:
         return open_type(entity.type, entity.name, listed=self._schema.entity_types)
 
-    def _look_for(self, entity: SaidEntity) -> tuple[Found | None, str]:
+    def _look_for(self, entity: RawEntity) -> tuple[Found | None, str]:
         kind = self._type(entity)
         places = self._places(entity.name) or self._surname_places(entity.name, kind)
         if not places:
@@ -107,18 +106,18 @@ class NamesInText:
             return None, OTHER_TYPE
         return Found(kind, places), ""
 
-    def _places(self, name: str) -> tuple[Place, ...]:
+    def _places(self, name: str) -> tuple[NameMatch, ...]:
         return tuple(self._placed(self._folded.places(name)))
 
-    def _placed(self, spans: Iterable[tuple[int, int]]) -> Iterator[Place]:
+    def _placed(self, spans: Iterable[tuple[int, int]]) -> Iterator[NameMatch]:
         for begin, end in spans:
             start = _without_article(self._text, begin, end)
             key = key_of(self._text[start:end])
             if key:
-                yield Place(start, end, self._sentences.at(start), key)
+                yield NameMatch(start, end, self._sentences.at(start), key)
 
-    def _surname_places(self, name: str, kind: str) -> tuple[Place, ...]:
-        """Where a person's surname stands, for models that complete names from other texts."""
+    def _surname_places(self, name: str, kind: str) -> tuple[NameMatch, ...]:
+        """Find a person's surname, for models that complete names from other texts."""
         words = name.split()
         if kind != "PERSON" or len(words) < 2 or len(words[-1]) < 3:
             return ()
@@ -128,11 +127,11 @@ class NamesInText:
             if self._text[place.start : place.start + 1].isupper()
         )
 
-    def _names_something(self, place: Place) -> bool:
+    def _names_something(self, place: NameMatch) -> bool:
         return is_name(self._text[place.start : place.end], place.key)
 
     def end(self, name: str) -> Found | None:
-        """A relation's end: one of the names, or what stands in the text as a name all the same."""
+        """Return a relation's end: a given name, or a name found in the text."""
         form = fold(name)
         if form not in self._found:
             self._found[form] = self._unlisted(name)
@@ -151,7 +150,7 @@ class NamesInText:
         return Found("NAME", places) if self._names_something(places[0]) else None
 
     def mentions(self) -> tuple[Mention, ...]:
-        """Every place of every name, sorted; inside of a longer name only where it has no other.
+        """Return all mentions, sorted; nested ones only without any other.
 
         A key has one type: the first that says more than that it is a name. A surname alone is its
         person.
@@ -187,7 +186,7 @@ class NamesInText:
         return {**types, **dict.fromkeys(persons, "PERSON")}
 
     def descriptions(self) -> tuple[Description, ...]:
-        """What was said of the names that stand in the text: the longest for each key."""
+        """Return the longest description of each anchored name."""
         longest: dict[str, str] = {}
         for entity in self._said:
             found = self._found.get(fold(entity.name))
@@ -203,13 +202,13 @@ _ARTICLE = re.compile(r"(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 
 
 def _without_article(text: str, start: int, end: int) -> int:
-    """Where a name begins behind its article; with it where nothing else makes it a name."""
+    """Return the start of a name behind its article, unless the article is needed."""
     article = _ARTICLE.match(text, start, end)
     rest = text[article.end() : end] if article else ""
     return article.end() if article and is_name(rest, key_of(rest)) else start
 
 
-def _uncovered(places: Iterable[Place]) -> Iterator[Place]:
+def _uncovered(places: Iterable[NameMatch]) -> Iterator[NameMatch]:
     """Places around which no longer one stands; no two have the same span."""
     reach = -1
     for place in sorted(places, key=lambda one: (one.start, -one.end)):

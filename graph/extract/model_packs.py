@@ -1,7 +1,6 @@
-"""Several chunks in one call: which go together, and how a pack is taken apart again.
+"""Packs of chunks for one call, and their splitting.
 
-Instructions cost the same for one chunk as for ten, so short chunks share them. Knows nothing of
-prompts or replies.
+Instructions cost the same for one chunk as for ten, so short chunks share them.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ MAX_CHUNKS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
-    """Chunks that one call reads: `keys[i]` is the id of the chunk with the text `texts[i]`."""
+    """Chunks read in one call: `keys[i]` is the id of `texts[i]`."""
 
     texts: tuple[str, ...]
     keys: tuple[str, ...]
 
     @property
     def chinese(self) -> bool:
-        """Whether most of it is Chinese."""
+        """Check whether the pack is mostly Chinese."""
         return is_chinese("\n".join(self.texts))
 
     def only(self, keys: Iterable[str]) -> Pack:
-        """The pack of these chunks alone, in the order they stand in."""
+        """Return the pack of these chunks alone, in order."""
         wanted = frozenset(keys)
         kept = [pair for pair in zip(self.keys, self.texts, strict=True) if pair[0] in wanted]
         return Pack(keys=tuple(key for key, _ in kept), texts=tuple(text for _, text in kept))
@@ -42,7 +41,7 @@ class Pack:
 def packs(
     chunks: Sequence[tuple[str, str]], *, count: Callable[[str], int], target_tokens: int
 ) -> list[Pack]:
-    """`(id, text)` pairs in packs of at most `target_tokens` and 12 chunks, in the order given.
+    """Pack `(id, text)` pairs by at most `target_tokens` and 12 chunks, in order.
 
     A chunk of `target_tokens` or more is a pack of its own. `count` gives a text's tokens; every id
     must be there once.

@@ -1,8 +1,8 @@
-"""Where a name that somebody else wrote stands in a text.
+"""Fuzzy location of a foreign spelling of a name in a text.
 
 Case, accents, width, script variants of Chinese, curly quotes, dashes and white space do not
 count; where that finds nothing, an article, a possessive, a plural, brackets or spaces around
-marks may differ. Offsets are those of the text as it is. Knows nothing of types or relations.
+marks may differ. Offsets are those of the text as it is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FoldedText:
         self.folded = "".join(folded)
 
     def places(self, name: str) -> list[tuple[int, int]]:
-        """Spans of the name, in order; of its other forms where the name itself is not there."""
+        """Find the spans of a name, else of its variants, in order."""
         for form in dict.fromkeys(_forms(FoldedText(name).folded)):
             found = self._places_of(form)
             if found:
@@ -51,7 +51,7 @@ class FoldedText:
         return self._loosely(fold(name))
 
     def _loosely(self, folded_name: str) -> list[tuple[int, int]]:
-        """Places where spaces around marks differ ("Hispano - Suiza"), as in tokenised texts."""
+        """Match with differing spaces around marks ("Hispano - Suiza")."""
         parts = _PARTS.findall(folded_name)
         if not any(part.isalnum() for part in parts) or all(part.isalnum() for part in parts):
             return []
@@ -105,7 +105,7 @@ _BRACKETS = re.compile(r" ?[(\[]([^()\[\]]*)[)\]]$")
 
 
 def _forms(folded: str) -> Iterator[str]:
-    """The folded name and what may stand in the text for it, nearest first; never empty."""
+    """Return the folded name and its variants, nearest first; never empty."""
     bare = folded.strip()
     plain = _BRACKETS.sub("", bare).strip(_EDGES)
     short = _ARTICLE.sub("", plain, count=1)
@@ -131,10 +131,10 @@ def _forms(folded: str) -> Iterator[str]:
 
 
 def fold(name: str) -> str:
-    """A name in the form in which it is looked for."""
+    """Return a name's folded form for matching."""
     return FoldedText(name).folded.strip()
 
 
 def key_of(surface: str) -> str:
-    """The name key of a surface; a line break inside a Chinese word is no part of the name."""
+    """Return the name key of a surface, without line breaks inside Chinese words."""
     return name_key(_HAN_GAP.sub("", surface))

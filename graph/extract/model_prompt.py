@@ -1,8 +1,8 @@
-"""The request that a pack of chunks becomes: instructions, fenced texts, the form of the reply.
+"""Extraction prompt: instructions, delimited texts, reply format.
 
 The instructions are the same for every pack of a schema and language, so that a server can keep
 them; what changes stands in the user's message, between lines with a mark that no document can
-foresee, because it is a digest of the texts themselves. Knows nothing of who answers.
+foresee, because it is a digest of the texts themselves.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _TOKENS_A_HAN = 1.0
 _TOKENS_A_CHARACTER = 0.27
 _SPARE_TOKENS = 400
 _TOKENS_OUT = 4
-"""Dense prose gives about so many tokens of JSON for each of its own; a bound, not a forecast."""
+"""Upper bound of JSON tokens per token of dense prose."""
 _MAX_OUTPUT_TOKENS = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gleaning:
-    """What earlier replies listed: the names by chunk id, so that only what is missing is asked."""
+    """Names already listed by chunk id, for a gleaning request."""
 
     names: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """Why the last reply could not be used; `roomier` where it was cut off for its length."""
+    """Reason against the last reply; `roomier` if it was truncated."""
 
     reason: str
     roomier: bool = False
@@ -48,7 +48,7 @@ def prompt_of(
     said_before: Gleaning | None = None,
     correction: Correction | None = None,
 ) -> Prompt:
-    """The request for one pack. Texts are numbered from 1 in the pack's order."""
+    """Build the request for one pack; texts are numbered from 1 in pack order."""
     language: Language = "zh" if pack.chinese else "en"
     closing = [_part("order", language, numbers=_numbers(len(pack.keys)))]
     if said_before is not None:
@@ -64,7 +64,7 @@ def prompt_of(
 
 
 def instructions(schema: ExtractionSchema, language: Language) -> str:
-    """The system message: about 350 tokens with the usual types, claims and our example."""
+    """Return the system message, about 350 tokens with default types."""
     types = ", ".join(schema.entity_types)
     relations = "; ".join(
         str(relation) if schema.strict else relation.predicate for relation in schema.relation_types
@@ -87,7 +87,7 @@ _SECTION = re.compile(r"^== (\w+) ==\n", re.MULTILINE)
 
 
 def _part(name: str, language: Language, **values: str) -> str:
-    """A section of the prompt file; every `{name}` that has a value is filled, in one pass."""
+    """Return a section of the prompt file with `{name}` placeholders filled in one pass."""
     pieces = _SECTION.split(prompt_text(language) + "\n")
     template = dict(zip(pieces[1::2], pieces[2::2], strict=True))[name].strip()
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
@@ -119,13 +119,13 @@ def _room(pack: Pack, *, roomier: bool) -> int:
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has for a usual model; the true number is not needed here."""
+    """Estimate a text's tokens for a typical model."""
     han = sum(map(has_han, text))
     return round(_TOKENS_A_HAN * han + _TOKENS_A_CHARACTER * (len(text) - han))
 
 
 def reply_schema(schema: ExtractionSchema) -> dict[str, Any]:
-    """The JSON schema of a reply, in the strict form that endpoints can hold a model to."""
+    """Return the strict JSON schema of a reply."""
     text = {"type": "string"}
     kind: dict[str, Any] = text
     predicate: dict[str, Any] = text

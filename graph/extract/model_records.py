@@ -1,4 +1,4 @@
-"""The records a language model writes of one chunk: names, relations, claims, in whatever form.
+"""Records of one chunk from a model: names, relations, claims, in any form.
 
 Objects under other words, bare lists, a mapping of names to types: what can be read is read, the
 rest is counted. Nothing is compared with the chunk's text here.
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidEntity:
+class RawEntity:
     """A name as the model gave it."""
 
     name: str
@@ -34,7 +34,7 @@ class SaidEntity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidRelation:
+class RawRelation:
     """A relation as the model gave it; `strength` still on the model's own scale."""
 
     source: str
@@ -45,7 +45,7 @@ class SaidRelation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidClaim:
+class RawClaim:
     """A claim as the model gave it."""
 
     subject: str
@@ -58,16 +58,16 @@ class SaidClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class RawExtraction:
     """All that was said of one chunk, in the model's order, without repeats."""
 
-    entities: tuple[SaidEntity, ...] = ()
-    relations: tuple[SaidRelation, ...] = ()
-    claims: tuple[SaidClaim, ...] = ()
+    entities: tuple[RawEntity, ...] = ()
+    relations: tuple[RawRelation, ...] = ()
+    claims: tuple[RawClaim, ...] = ()
 
-    def with_more(self, other: Said) -> Said:
+    def with_more(self, other: RawExtraction) -> RawExtraction:
         """Both, this one's first, up to the limits."""
-        return Said(
+        return RawExtraction(
             entities=_distinct((*self.entities, *other.entities))[:MAX_ENTITIES],
             relations=_distinct((*self.relations, *other.relations))[:MAX_RELATIONS],
             claims=_distinct((*self.claims, *other.claims))[:MAX_CLAIMS],
@@ -75,7 +75,7 @@ class Said:
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.entities) + len(self.relations) + len(self.claims)
 
 
@@ -86,8 +86,10 @@ LISTS = frozenset((*_ENTITIES, *_RELATIONS, *_CLAIMS))
 """Words for the three lists, in small letters."""
 
 
-def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> Said | str:
-    """The records of one chunk, or why none can be read; adds to `dropped` what was left out.
+def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> RawExtraction | str:
+    """Parse the records of a chunk, or return the reason against them.
+
+    Counts drops in `dropped`.
 
     The fields' names are in small letters.
     """
@@ -103,18 +105,18 @@ def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> Said | 
     ]
     claims = [_claim(record) for record in _records(first(fields, _CLAIMS), dropped)]
     dropped[MALFORMED] += sum(some.count(None) for some in (entities, relations, claims))
-    read = Said(
+    read = RawExtraction(
         entities=_distinct(entity for entity in entities if entity),
         relations=_distinct(relation for relation in relations if relation),
         claims=_distinct(claim for claim in claims if claim),
     )
-    kept = Said().with_more(read)
+    kept = RawExtraction().with_more(read)
     dropped[OVER_THE_LIMIT] += read.size - kept.size
     return kept
 
 
 def first(fields: Mapping[str, object], words: Sequence[str]) -> object:
-    """The value of the first of these fields that is there; None without any."""
+    """Return the first of these fields present; None without any."""
     return next((fields[word] for word in words if word in fields), None)
 
 
@@ -130,7 +132,7 @@ def _is_empty(text: str) -> bool:
 
 
 def _records(value: object, dropped: Counter[str]) -> Iterator[object]:
-    """The records of a list; of a mapping the values, each with its key as `name`."""
+    """Return the records of a list; of a mapping its values with keys as `name`."""
     if isinstance(value, list):
         yield from value
     elif isinstance(value, dict):
@@ -153,7 +155,7 @@ def _fields(record: Mapping[object, object]) -> dict[str, object]:
     return {str(key).strip().casefold(): value for key, value in record.items()}
 
 
-def _entity(record: object) -> SaidEntity | None:
+def _entity(record: object) -> RawEntity | None:
     if isinstance(record, str):
         name, kind, description = record, "", ""
     elif isinstance(record, list):
@@ -168,7 +170,7 @@ def _entity(record: object) -> SaidEntity | None:
     name = _line(name)
     if not name or len(name) > MAX_NAME_CHARACTERS or _is_empty(name):
         return None
-    return SaidEntity(name=name, type=_line(kind)[:80], description=shortened(description))
+    return RawEntity(name=name, type=_line(kind)[:80], description=shortened(description))
 
 
 _SOURCES = ("source", "subject", "head", "from", "source_entity", "src", "主体", "起点", "源")
@@ -176,7 +178,7 @@ _TARGETS = ("target", "object", "tail", "to", "target_entity", "tgt", "客体", 
 _PREDICATES = ("predicate", "relation", "relationship", "type", "label", "verb", "关系", "谓词")
 
 
-def _relation(record: object, names: frozenset[str]) -> SaidRelation | None:
+def _relation(record: object, names: frozenset[str]) -> RawRelation | None:
     if isinstance(record, list):
         parts = [_text(part) for part in record]
         if len(parts) < 3:
@@ -195,7 +197,7 @@ def _relation(record: object, names: frozenset[str]) -> SaidRelation | None:
     source, target = _line(source), _line(target)
     if not source or not target or max(len(source), len(target)) > MAX_NAME_CHARACTERS:
         return None
-    return SaidRelation(
+    return RawRelation(
         source=source,
         target=target,
         predicate=_line(predicate)[:MAX_NAME_CHARACTERS],
@@ -204,7 +206,7 @@ def _relation(record: object, names: frozenset[str]) -> SaidRelation | None:
     )
 
 
-def _claim(record: object) -> SaidClaim | None:
+def _claim(record: object) -> RawClaim | None:
     if not isinstance(record, dict):
         return None
     fields = _fields(record)
@@ -213,7 +215,7 @@ def _claim(record: object) -> SaidClaim | None:
     target = _line(_text(first(fields, ("object", "target", "客体"))))
     if not subject or not text or max(len(subject), len(target)) > MAX_NAME_CHARACTERS:
         return None
-    return SaidClaim(
+    return RawClaim(
         subject=subject,
         text=text,
         object="" if _is_empty(target) else target,
@@ -225,7 +227,7 @@ def _claim(record: object) -> SaidClaim | None:
 
 
 def _text(value: object) -> str:
-    """A scalar as text; several strings joined; nothing of what has no plain text."""
+    """Return a scalar as text, strings joined; empty for other values."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) < 10**15):

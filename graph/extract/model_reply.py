@@ -1,4 +1,4 @@
-"""Which part of a reply is about which chunk of a pack.
+"""Assignment of a reply's parts to the chunks of a pack.
 
 A reply may wrap its objects, leave out their numbers, count from 0, give a chunk twice or one
 that nobody asked for. Whether what it says is true of the text is `model_anchor`'s part.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from .model_json import Damaged, FoundJson, Unfinished, find_json
 from .model_packs import Pack
-from .model_records import LISTS, Said, first, read_records
+from .model_records import LISTS, RawExtraction, first, read_records
 
 UNKNOWN_CHUNK = "chunk that was not asked for"
 LEFT_OUT = "the model left it out"
@@ -26,13 +26,13 @@ _MAX_LEVELS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedReply:
-    """What a reply says by chunk id, and chunks of which it says nothing usable, with the reason.
+    """Reply by chunk id, and reasons for chunks without usable content.
 
     `doubtful` are the chunks among the former of which something may be lost in broken JSON.
     `dropped` counts what could not be read; `cut_off`: the reply stopped before its end.
     """
 
-    said: Mapping[str, Said] = field(default_factory=dict)
+    said: Mapping[str, RawExtraction] = field(default_factory=dict)
     doubtful: frozenset[str] = frozenset()
     unusable: Mapping[str, str] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class _Item:
 
 
 def parse_reply(reply: str, pack: Pack) -> ParsedReply:
-    """What the reply says of each chunk of the pack; a chunk twice counts together. Never raises.
+    """Parse a reply by chunk; repeated chunks are merged. Never raises.
 
     Of a reply that was cut off, the chunks that are whole count.
     """
@@ -58,7 +58,7 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
     if found.problem:
         return ParsedReply(unusable=dict.fromkeys(pack.keys, found.problem))
     dropped: Counter[str] = Counter()
-    said: dict[str, Said] = {}
+    said: dict[str, RawExtraction] = {}
     unusable: dict[str, str] = {}
     doubtful: set[str] = set()
     for item in _numbered(found, len(pack.keys)):
@@ -70,7 +70,7 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
         if isinstance(read, str):
             unusable.setdefault(key, read)
         else:
-            said[key] = said.get(key, Said()).with_more(read)
+            said[key] = said.get(key, RawExtraction()).with_more(read)
             doubtful |= {key} if item.damaged else set()
     for key in pack.keys:
         unusable.setdefault(key, CUT_OFF if found.cut_off else LEFT_OUT)
@@ -85,7 +85,7 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
 
 
 def _numbered(found: FoundJson, count: int) -> list[_Item]:
-    """The objects of a reply, numbered by their place where no number is given at all.
+    """Number a reply's objects by position if unnumbered.
 
     Numbers that begin with 0 are raised by one.
     """
@@ -99,7 +99,7 @@ def _numbered(found: FoundJson, count: int) -> list[_Item]:
 
 
 def _items(value: object, depth: int) -> Iterator[_Item]:
-    """The objects that hold lists of records, in order, a few levels down at most."""
+    """Return objects that hold record lists, a few levels deep, in order."""
     if depth > _MAX_LEVELS:
         return
     if isinstance(value, list):
@@ -124,7 +124,7 @@ _MAX_LABEL = 30
 
 
 def _number(value: object) -> int | None:
-    """A chunk's number, also from "3", "[3f2a91c0 3]" or "text3"."""
+    """Parse a chunk number, also from "3", "[3f2a91c0 3]" or "text3"."""
     if isinstance(value, str) and len(value) <= _MAX_LABEL:
         alone = _NUMBER.findall(value)
         joined = _JOINED_NUMBER.fullmatch(value)

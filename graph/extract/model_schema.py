@@ -1,8 +1,7 @@
-"""What a language model is asked to find: entity types, relations between them, claims.
+"""Extraction schema: entity types, relations between them, claims.
 
 Made from plain settings, and a value from then on: `identity` names all that decides what comes
-out, so that results of another schema are never taken for this one's. Knows nothing of prompts'
-wording beyond that their text counts.
+out, so that results of another schema are never taken for this one's.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class RelationType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionSchema:
-    """What is asked for. With `strict` nothing outside the types is kept.
+    """Requested types. With `strict` anything else is dropped.
 
     `examples` stand below the example of the prompt; `gleanings` is how often a pack is asked again
     for what was missed; `inferred` says what happens to relations whose ends no sentence names
@@ -68,7 +67,7 @@ class ExtractionSchema:
         examples: str = "",
         gleanings: int = 0,
     ) -> ExtractionSchema:
-        """A schema from settings' lines, such as `PERSON - founded - ORGANISATION`.
+        """Build a schema from settings such as `PERSON - founded - ORGANISATION`.
 
         `*` for a type is any; a line with a predicate alone leaves both ends open. Without entity
         types there are the usual ones and those of the relations.
@@ -98,7 +97,7 @@ class ExtractionSchema:
 
     @property
     def identity(self) -> str:
-        """12 hex digits of all that decides results: the fields, the prompts' text, the rules."""
+        """Digest (12 hex digits) of all that decides results: fields, prompts, rules."""
         parts = (
             RULES_VERSION,
             *self.entity_types,
@@ -111,7 +110,7 @@ class ExtractionSchema:
         return content_id("", *parts)[:12]
 
     def allows(self, source: str, predicate: str, target: str) -> bool:
-        """Whether a relation of these end types is listed; all are where none is listed."""
+        """Check whether a relation between these types is listed; without a list all are."""
         return not self.relation_types or any(
             fold_predicate(r.predicate) == fold_predicate(predicate)
             and r.source in ("", source)
@@ -134,7 +133,7 @@ def _relation_type(line: str) -> RelationType:
 
 
 def normalised_predicate(predicate: str) -> str:
-    """A predicate in small letters and spaced words, cut between words at 60 characters."""
+    """Normalise a predicate: lower case, spaced, cut between words at 60 characters."""
     words = re.sub(r"[\s_\-]+", " ", _HUMP.sub(" ", predicate)).casefold().strip(" .,;:!?\"'`。，")
     if len(words) <= MAX_PREDICATE_CHARACTERS:
         return words
@@ -143,7 +142,7 @@ def normalised_predicate(predicate: str) -> str:
 
 
 def fold_predicate(predicate: str) -> str:
-    """What two writings of one predicate share: no spaces, no auxiliary in front."""
+    """Fold spelling variants of a predicate: no spaces, no leading auxiliary."""
     return re.sub(r"^(?:is|are|was|were|has|had|be) ", "", predicate).replace(" ", "")
 
 
@@ -153,6 +152,6 @@ LANGUAGES: Sequence[Language] = ("en", "zh")
 
 @cache
 def prompt_text(language: Language) -> str:
-    """The text of `prompts/extraction.<language>.txt`: sections under lines like `== name ==`."""
+    """Return `prompts/extraction.<language>.txt` by its `== name ==` sections."""
     path = files(__package__) / "prompts" / f"extraction.{language}.txt"
     return path.read_text(encoding="utf8").strip()

@@ -1,7 +1,4 @@
-"""Values as language models write them, in this graph's form: strength, status, dates, predicates.
-
-Knows nothing of names or places.
-"""
+"""Normalisation of model values: strength, status, dates, predicates."""
 
 from __future__ import annotations
 
@@ -35,14 +32,14 @@ _WORDS = {
 
 
 def scale_of(strengths: Iterable[str]) -> float:
-    """The top of the scale that a reply's strengths are on: 1, 10 or 100."""
+    """Return the scale of a reply's strengths: 1, 10 or 100."""
     values = [value for value in map(_number, strengths) if value is not None]
     largest = max(values, default=1.0)
     return 1.0 if largest <= 1 else 10.0 if largest <= 10 else 100.0
 
 
 def strength_of(said: str, *, scale: float) -> float:
-    """A strength from 0 to 1, to two decimals; 1 where none is said."""
+    """Return a strength from 0 to 1, to two decimals; 1 by default."""
     part = _OF.search(said)
     if part and 0 < float(part[2]) < 1e9:
         return _bounded(float(part[1][:12]) / float(part[2]))
@@ -66,7 +63,7 @@ def _bounded(value: float) -> float:
 
 
 def predicate_of(said: str, *, inferred: bool) -> str:
-    """The predicate in its normal form.
+    """Return the normalised predicate.
 
     That two names mean one thing is believed of a single sentence alone, and that they occur
     together is no relation of its own.
@@ -82,7 +79,7 @@ _FALSE = frozenset({"false", "denied", "no", "refuted", "disproved", "不实", "
 
 
 def status_of(said: str) -> str:
-    """TRUE, FALSE or SUSPECTED; whatever is not clearly one of the first two is suspected."""
+    """Return TRUE, FALSE or, if unclear, SUSPECTED."""
     word = said.strip().casefold()
     return "TRUE" if word in _TRUE else "FALSE" if word in _FALSE else "SUSPECTED"
 
@@ -95,7 +92,7 @@ _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_of(said: str) -> str:
-    """An ISO 8601 date as exact as what was said (2019, 2019-05, 2019-05-01), or empty."""
+    """Return an ISO 8601 date of the given precision (2019, 2019-05, 2019-05-01), or empty."""
     text = unicodedata.normalize("NFKC", said).strip().translate(_HAN_DIGITS)
     match = _DATE.fullmatch(text)
     if match is None or not int(match[1]):
@@ -109,5 +106,5 @@ def date_of(said: str) -> str:
 
 
 def stands_in(date: str, text: str) -> bool:
-    """Whether the year of a date is written in a text, in digits of either script."""
+    """Check whether a date's year occurs in a text, in either script's digits."""
     return date[:4] in unicodedata.normalize("NFKC", text).translate(_HAN_DIGITS)

@@ -1,4 +1,4 @@
-"""Names that a text plainly has, by rules alone: who reads it and names nothing has not read it.
+"""Rule-based names of a text, to validate empty model replies.
 
 Rather too few than too many: headings, lists and tables, where capitals say little, do not count.
 """
@@ -13,11 +13,11 @@ from ..sentences import sentence_spans
 from .language import LanguageExtractor
 
 PROSE = 0.5
-"""From this quality on a sentence is one that somebody wrote as such (see `passages.quality`)."""
+"""Minimum sentence quality that counts as prose (see `passages.quality`)."""
 
 
 def plain_names(text: str) -> set[str]:
-    """The keys of the names in the sentences of `text`; safe to call from several threads."""
+    """Return the keys of names in `text`; thread-safe."""
     spans = sentence_spans(text)
     prose = [quality(" ".join(text[start:end].split())) >= PROSE for start, end in spans]
     if not any(prose):
@@ -33,5 +33,5 @@ def plain_names(text: str) -> set[str]:
 
 @cache
 def _by_rules() -> LanguageExtractor:
-    """Capitals and the Chinese dictionary; no statistical model, which is not for many threads."""
+    """Find names by capitals and the Chinese dictionary, without statistical models."""
     return LanguageExtractor(spacy_model="none", concepts=False)

@@ -1,4 +1,4 @@
-"""The seam at which a user's own extractor plugs in. Knows nothing of any implementation."""
+"""Extractor protocol, for users' own extractors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Extractor(Protocol):
 
     @property
     def identity(self) -> str:
-        """What decides the result (models, versions, rules); changes when results may change."""
+        """Digest of models, versions and rules; changes when results may change."""
         ...
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:

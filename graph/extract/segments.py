@@ -1,8 +1,7 @@
-"""A text as its readers need it: sentences, each in a language, and a copy free of markup.
+"""Segmentation for extraction: sentences by language, and a copy without markup.
 
 The *shadow* of a text has the same length and the same offsets, with control characters, Markdown
 marks, formulas, addresses and half surrogates blanked, so that no language model trips over them.
-Knows nothing of names or grammar.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _MARKUP = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _MAIL_RUN = re.compile(r"[\w.+-]++(?=(@[\w-]++\.[\w.]++)?)")
-"""Whatever could be the name in a mail address, to its end, and the rest where it is one.
+"""Pattern of mail addresses.
 
 Runs are taken whole, and never looked at again from their middle: text without spaces is one run.
 """
 _WRAPPED_LINE = 40
-"""A line break behind a line of at least this many characters is wrapped prose, not layout."""
+"""Minimum line length for a following break to be wrapped prose."""
 _NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:)")
 """An empty line, or one with a label ("Date: …"), goes on from no line."""
 MAX_SEGMENT_CHARACTERS = 20_000
-"""Longer runs of one language are parsed in pieces, which keeps memory and parser times bounded."""
+"""Maximum characters parsed at once, which bounds memory and time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Layout:
     segments: tuple[Segment, ...]
 
     def sentence_at(self, offset: int) -> int | None:
-        """The index of the sentence that holds the character at `offset`."""
+        """Return the index of the sentence at `offset`."""
         index = bisect_right(self.sentences, (offset, len(self.text) + 1)) - 1
         if index < 0 or offset >= self.sentences[index][1]:
             return None
@@ -79,7 +78,7 @@ class Layout:
 
 def lay_out(text: str) -> Layout:
     """Sentences of `text` by `sentence_spans`, grouped into segments of one language."""
-    shadow = shadow_of(text)
+    shadow = strip_markup(text)
     sentences = tuple(sentence_spans(text))
     groups: list[tuple[bool, list[tuple[int, int]]]] = []
     for start, end in sentences:
@@ -99,23 +98,23 @@ def lay_out(text: str) -> Layout:
 
 
 def is_chinese(sentence: str) -> bool:
-    """Whether Han characters say more in it than Latin letters do."""
+    """Check whether Han characters outweigh Latin letters."""
     han = len(_HAN.findall(sentence))
     return han > 0 and han * _LETTERS_PER_HAN >= len(_LATIN_LETTER.findall(sentence))
 
 
 def has_han(text: str) -> bool:
-    """Whether any Han character stands in `text`."""
+    """Check for any Han character in `text`."""
     return _HAN.search(text) is not None
 
 
 def is_latin(text: str) -> bool:
-    """Whether Latin letters are all the letters of `text`; modifiers such as ʿ are none."""
+    """Check whether all letters are Latin; modifiers such as ʿ are not."""
     letters = (c for c in text if unicodedata.category(c) in {"Lu", "Ll", "Lo"})
     return all(unicodedata.name(c, "").startswith("LATIN") for c in letters)
 
 
-def shadow_of(text: str) -> str:
+def strip_markup(text: str) -> str:
     """`text` with all that is no prose blanked, character for character."""
     lines = _blanked(text, _no_prose(text)).replace("|", ";").split("\n")
     parts = [lines[0]]
@@ -150,7 +149,7 @@ def _no_prose(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _addresses(text: str) -> Iterator[tuple[int, int, int]]:
-    """Where mail addresses begin, have their @, and end."""
+    """Return the start, @ and end of mail addresses."""
     if "@" not in text:
         return
     for run in _MAIL_RUN.finditer(text):

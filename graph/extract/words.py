@@ -58,7 +58,7 @@ harbour museum system cable protocol expedition inquiry award prize sauce dish l
 journal newspaper airport airline stadium tower castle railway rocket satellite mission
 """
 CLASS_NOUNS = frozenset(_CLASS_NOUNS.split())
-"""Nouns that say what kind of thing the name before them is: "the Apollo programme"."""
+"""Class nouns after names: "the Apollo programme"."""
 
 _HAN_ORGANISATIONS = """
 大学 学院 研究所 研究院 研究中心 公司 集团 委员会 理事会 议会 银行 协会 学会 基金会 报社 出版社

@@ -23,15 +23,15 @@ TEXTS = ("a_christmas_carol_pg.txt", "sanguoyanyi_zh.txt")
 def measure(strategy: str, path: Path) -> None:
     """Cut the text, and print megabytes a second, peak memory in MB, and chunks."""
     from engine.chunk.choose import ChunkOptions, node_parser
-    from engine.chunk.parser import Subject
+    from engine.chunk.parser import ContextSource
     from engine.models.tokeniser import load_tokeniser
 
     text = path.read_text(encoding="utf8")
     parser = node_parser(strategy, options=ChunkOptions(), tokeniser=load_tokeniser())  # type: ignore[arg-type]
-    parser.spans(Subject(text=text[:20_000]))  # what is loaded once is not the strategy's
+    parser.spans(ContextSource(text=text[:20_000]))  # what is loaded once is not the strategy's
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
-    spans = parser.spans(Subject(text=text))
+    spans = parser.spans(ContextSource(text=text))
     seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     size = len(text.encode()) / 1e6

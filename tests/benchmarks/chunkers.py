@@ -47,7 +47,7 @@ from engine.chunk.cuts import sentence_starts
 from engine.chunk.fixed import FixedNodeParser
 from engine.chunk.measure import Measure
 from engine.chunk.parent_child import ParentChildNodeParser
-from engine.chunk.parser import Span, SpanNodeParser, Subject
+from engine.chunk.parser import ContextSource, Span, SpanNodeParser
 from engine.chunk.recursive import RecursiveNodeParser
 from engine.chunk.semantic import SemanticNodeParser, term_vectors
 from engine.chunk.sentence import SentenceNodeParser
@@ -82,7 +82,7 @@ class Question:
 class Set:
     """Documents, the collection that each belongs to, and questions."""
 
-    subjects: list[Subject]
+    subjects: list[ContextSource]
     groups: list[int]
     questions: list[Question]
 
@@ -173,7 +173,7 @@ def qmsum() -> Set:
                 for first, last in row["turn_spans"]
             )
             questions.append(Question(row["text"], gold, place))
-    subjects = [Subject(text=r["text"], title=r["title"], shape="transcript") for r in rows]
+    subjects = [ContextSource(text=r["text"], title=r["title"], shape="transcript") for r in rows]
     return Set(subjects, list(range(len(rows))), questions)
 
 
@@ -218,7 +218,7 @@ def _joined(name: str, *, between: str, heading: str, limit: int, only_answer: b
             questions.append(Question(query.text, gold, 0))
     shape = "markdown" if heading else "text"
     subjects = [
-        Subject(text=text, title=f"Collection {number}", shape=shape)
+        ContextSource(text=text, title=f"Collection {number}", shape=shape)
         for number, text in enumerate(texts, start=1)
     ]
     return Set(subjects, [0] * len(texts), questions)
@@ -376,7 +376,7 @@ def run(given: Set, strategy: Strategy, embed: KeptVectors) -> tuple[np.ndarray,
     return np.array(found), sizes
 
 
-def with_title(subject: Subject, span: Span) -> str:
+def with_title(subject: ContextSource, span: Span) -> str:
     return f"{subject.title}. {span.context}" if span.context else subject.title
 
 
@@ -384,7 +384,7 @@ def speed(given: Set, strategy: Strategy) -> float:
     """Megabytes of UTF-8 a second of CPU, over the beginning of the set's first document."""
     subject = given.subjects[0]
     text = subject.text[:SPEED_CHARACTERS]
-    part = Subject(text=text, title=subject.title, shape=subject.shape)
+    part = ContextSource(text=text, title=subject.title, shape=subject.shape)
     started = time.process_time()
     spans = strategy.parser.spans(part)
     if strategy.contextual:

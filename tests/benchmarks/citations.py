@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.support import FEATURES, Support, SupportReader, lowered  # noqa: E402
+from engine.answer.checks.support import FEATURES, EntailmentScorer, SupportScore, normalise_text  # noqa: E402
 from engine.answer.checks.verdicts import Verdict, read_claims  # noqa: E402
 from engine.answer.extracts.extractive import extractive_answer  # noqa: E402
 from engine.index.door import LanguageExtractor, capitalised_names, sentence_spans  # noqa: E402
@@ -357,10 +357,10 @@ def all_pairs(limit: int) -> list[Pair]:
 # --- the check --------------------------------------------------------------------------------
 
 
-def supports(pairs: Sequence[Pair]) -> list[Support]:
+def supports(pairs: Sequence[Pair]) -> list[SupportScore]:
     found = []
     for pair in pairs:
-        reader = SupportReader(
+        reader = EntailmentScorer(
             tokens=tokens,
             weight=pair.weight,
             names=names_in,
@@ -372,7 +372,7 @@ def supports(pairs: Sequence[Pair]) -> list[Support]:
     return found
 
 
-def fitted(pairs: Sequence[Pair], found: Sequence[Support]) -> np.ndarray:
+def fitted(pairs: Sequence[Pair], found: Sequence[SupportScore]) -> np.ndarray:
     """Logistic regression by Newton's method on pairs whose figures and names are all there.
 
     Each kind counts alike, supported and not supported together each half.
@@ -402,14 +402,14 @@ def fitted(pairs: Sequence[Pair], found: Sequence[Support]) -> np.ndarray:
     return beta
 
 
-def rescored(support: Support, beta: np.ndarray) -> Support:
+def rescored(support: SupportScore, beta: np.ndarray) -> SupportScore:
     if not support.evidence:
         return support
     score = float(1 / (1 + np.exp(-np.array(support.evidence) @ beta)))
-    return replace(support, score=lowered(score, support.missing))
+    return replace(support, score=normalise_text(score, support.missing))
 
 
-def report(pairs: Sequence[Pair], found: Sequence[Support], threshold: float) -> None:
+def report(pairs: Sequence[Pair], found: Sequence[SupportScore], threshold: float) -> None:
     kinds = sorted({(p.language, p.kind, p.supported) for p in pairs})
     print(f"{'kind':28}{'pairs':>6}  passed  score p10 p50 p90   (threshold {threshold})")
     for language, kind, supported in kinds:
@@ -520,7 +520,7 @@ def beside(corpus: Corpus, query: dict, count: int) -> list[Passage]:
 def check_answers(given: Sequence[Given], *, wrong: float, false: float, threshold: float) -> str:
     before, after, kept, caught = [], [], [], []
     for question, facts, packed, corpus in given:
-        reader = SupportReader(
+        reader = EntailmentScorer(
             tokens=tokens, weight=corpus.weight, names=names_in, sentence_spans=sentence_spans,
             question=question,
         )  # fmt: skip

@@ -32,7 +32,13 @@ from statistics import mean
 from sqlalchemy import select
 
 from engine.index.migrations import migrate
-from graph.anchored import Anchor, Anchored, anchored, astray, strengths
+from graph.anchored import (
+    IncrementalCommunities,
+    IncrementalState,
+    astray,
+    strengths,
+    update_communities,
+)
 from graph.changes import communities_of
 from graph.clustering import Way
 from graph.communities import communities
@@ -210,7 +216,9 @@ def large(entities: int, relations: int, added: int) -> None:
     more = replace(more, pairs=[(min(p), max(p)) for p in more.pairs if p[0] != p[1]])
     touched = {key(number) for pair in more.pairs[len(graph.pairs) :] for number in pair}
     began = time.process_time()
-    kept = stay(hierarchy, more, anchor=Anchor(astray=astray(hierarchy, strengths(edges))))
+    kept = stay(
+        hierarchy, more, anchor=IncrementalState(astray=astray(hierarchy, strengths(edges)))
+    )
     told(f"{added} relations more: anchored", began, f"{len(kept)} communities")
     for name, now in (
         ("anchored", kept),
@@ -238,9 +246,11 @@ def large(entities: int, relations: int, added: int) -> None:
             )
 
 
-def stay(hierarchy: Sequence[Community], graph: Made, *, anchor: Anchor) -> Sequence[Community]:
-    found = anchored(hierarchy, graph.ids(), graph.edges(), anchor=anchor, seed=SEED)
-    if not isinstance(found, Anchored):
+def stay(
+    hierarchy: Sequence[Community], graph: Made, *, anchor: IncrementalState
+) -> Sequence[Community]:
+    found = update_communities(hierarchy, graph.ids(), graph.edges(), anchor=anchor, seed=SEED)
+    if not isinstance(found, IncrementalCommunities):
         raise SystemExit("a hundred relations are too much drift")
     return found.communities
 

@@ -31,8 +31,8 @@ from scipy.optimize import minimize
 
 from engine import KnowledgeEngine
 from engine.answer.extracts import short, weigh
-from engine.answer.extracts.asked import asked_for
-from engine.answer.extracts.expect import expected_kinds, without_asking
+from engine.answer.extracts.asked import classify_question
+from engine.answer.extracts.expect import answer_types, strip_question_words
 from engine.answer.language import language_of
 from engine.answer.sentences import split_passages
 from engine.index.door import capitalised_names, sentence_spans
@@ -87,12 +87,12 @@ def cases(name: str) -> tuple[list[Case], list[Case]]:
 
 def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case, Case]]:
     passages = engine.retrieve(asked.text)
-    wanted = {term: max(idf(term), 0.0) for term in tokens(without_asking(asked.text))}
+    wanted = {term: max(idf(term), 0.0) for term in tokens(strip_question_words(asked.text))}
     sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
     if not sentences or not sum(wanted.values()):
         return
-    kinds = expected_kinds(asked.text)
-    matrix, _ = weigh.features(sentences, passages, wanted=wanted, kinds=kinds, weight=idf)
+    kinds = answer_types(asked.text)
+    matrix, _ = weigh.sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=idf)
     half = fitting(asked.text)
     holds = np.array(
         [
@@ -101,7 +101,7 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
             for s in sentences
         ]
     )
-    weighed = weigh.weigh(
+    weighed = weigh.score_sentences(
         sentences,
         passages,
         wanted=wanted,
@@ -109,10 +109,10 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
         weight=idf,
         language=language_of(asked.text),
     )
-    spans, features = short.candidates(
+    spans, features = short.span_candidates(
         asked.text,
         weighed,
-        asked=asked_for(asked.text, tokens=tokens),
+        asked=classify_question(asked.text, tokens=tokens),
         wanted=wanted,
         tokens=tokens,
         names=capitalised_names,

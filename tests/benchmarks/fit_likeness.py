@@ -27,7 +27,9 @@ _DECIMALS = 5
 def main() -> None:
     """Learn and write."""
     model = build_chain(Settings().embedding)[0]
-    found = likeness.learn(lambda texts: model.get_text_embedding_batch(list(texts)), LANGUAGE)
+    found = likeness.fit_examples(
+        lambda texts: model.get_text_embedding_batch(list(texts)), LANGUAGE
+    )
     data = {
         "model": identity_of(model).split("/")[0],
         "language": LANGUAGE,

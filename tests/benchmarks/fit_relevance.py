@@ -23,7 +23,7 @@ from engine.retrieve.ranking import rank_passages
 from engine.retrieve.relevance import (
     COEFFICIENTS,
     FEATURES,
-    Evidence,
+    RelevanceFeatures,
     coverage,
     features,
     question_tokens,
@@ -87,7 +87,7 @@ def cases(
     )
     names = name_shares(pool, question, labels, rows)
     evidences = [
-        Evidence(
+        RelevanceFeatures(
             covered=float(covered[place]),
             share=float(ranking.scores[row] / top),
             cosine=None if dense is None else float(dense[row]),

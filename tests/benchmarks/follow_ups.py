@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.stage import mentions_in  # noqa: E402
-from engine.answer.talk.references import Name, stands_alone  # noqa: E402
+from engine.answer.checks.stage import find_mentions  # noqa: E402
+from engine.answer.talk.references import Name, resolve_references  # noqa: E402
 from engine.types import Turn  # noqa: E402
 
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "cmrc2018_zh", "qmsum_val",
@@ -30,7 +30,7 @@ MOST = 200
 
 
 def names(text: str) -> list[Name]:
-    return [Name(start=one.start, end=one.end, type=one.type) for one in mentions_in(text)]
+    return [Name(start=one.start, end=one.end, type=one.type) for one in find_mentions(text)]
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
             before, row = rng.sample(rows, 2)
             question = " ".join(row["text"].split())
             turn = Turn(before["text"], (before.get("answers") or [""])[0])
-            alone = stands_alone(question, [turn], names=names)
+            alone = resolve_references(question, [turn], names=names)
             if alone != question:
                 changed.append(f"  {question} -> {alone}")
         print(f"{name}: {len(changed)} of {min(MOST, len(rows))} become another question")

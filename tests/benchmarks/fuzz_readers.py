@@ -34,7 +34,7 @@ from types import SimpleNamespace
 REPOSITORY = Path(__file__).parents[2]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(Path(__file__).parent)]
 
-from format_tokens import PDF_TOKENS, TOKENS, XML_TOKENS, place_of  # noqa: E402
+from format_tokens import PDF_TOKENS, TOKENS, XML_TOKENS, key_of  # noqa: E402
 from fuzz_seeds import MESSY, Seed, seeds  # noqa: E402
 
 from engine.errors import EngineError  # noqa: E402
@@ -214,7 +214,7 @@ def _encoded(tokens: Sequence[str]) -> list[bytes]:
 
 
 def _tokens(name: str) -> list[bytes]:
-    own = TOKENS.get(place_of(format_of_name(name)), XML_TOKENS)
+    own = TOKENS.get(key_of(format_of_name(name)), XML_TOKENS)
     marks = [b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\n", b"\xf4\x90\x80\x80"]
     return [*_encoded(own), *marks]
 
@@ -253,7 +253,7 @@ def tried(name: str, data: bytes, *, label: str, tally: Tally) -> None:
     except BaseException as error:  # all that nobody foresaw is what is looked for
         if isinstance(error, KeyboardInterrupt):
             raise
-        key = (place_of(format_of_name(name)), type(error).__name__, _place(error))
+        key = (key_of(format_of_name(name)), type(error).__name__, _place(error))
         tally.unforeseen[key] += 1
         tally.examples.setdefault(key, (f"{label}: {error}"[:300], data))
     finally:

@@ -36,7 +36,7 @@ from retrieval import LISTS, SETS
 
 from engine.evaluate import RetrievalReport, paired_bootstrap
 from engine.models.minilm import BundledEmbedding
-from engine.retrieve.local import Search
+from engine.retrieve.local import SearchResult
 from engine.types import Passage
 
 FIGURES = ("R@5", "R@10", "all@5")
@@ -84,7 +84,7 @@ class Recipe:
         self._body, self._title = keyword_index(bodies), keyword_index(titles)
         self._names, self._homes, self._walk = walk_matrix(self._chunks)
 
-    def search(self, question: str, *, top_k: int | None = None) -> Search:
+    def search(self, question: str, *, top_k: int | None = None) -> SearchResult:
         """As the engine's retriever answers: passages, best first."""
         asked = words(question)
         lexical = scores_of(self._body, asked) + TITLE_FIELD * scores_of(self._title, asked)
@@ -94,7 +94,7 @@ class Recipe:
         order = np.argsort(-self._walked(question, fused), kind="stable")[: top_k or 10]
         found = [passage(self._chunks[row], score=float(len(order) - n)) for n, row in
                  enumerate(order.tolist())]  # fmt: skip
-        return Search(found, ())
+        return SearchResult(found, ())
 
     def _cosines(self, question: str) -> Floats:
         vector = np.asarray(self._model.get_query_embedding(question), dtype=np.float32)

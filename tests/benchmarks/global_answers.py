@@ -39,7 +39,7 @@ from stand_in import StandIn
 from engine import Answer, KnowledgeEngine, Settings
 from engine.answer.overviews.plan import PLANS, Effort, Selection
 from engine.index.tables import replies
-from engine.models.spending import spending
+from engine.models.spending import track_usage
 from engine.retrieve.tokens import tokens
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,7 +105,7 @@ def asking(path: Path, measured: Measured) -> Iterator[Callable[[str], dict[str,
             for way in measured.ways:
                 for effort in measured.efforts:
                     chosen = overview.with_selection(way, effort=effort)
-                    with spending() as spent:
+                    with track_usage() as spent:
                         answer = chosen.answer(question)
                     found[f"{way} {effort}"] = replace(answer, usage=spent.total)
             return found

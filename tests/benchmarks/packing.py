@@ -33,8 +33,8 @@ import corpora  # noqa: E402
 
 from engine import KnowledgeEngine, Settings  # noqa: E402
 from engine.answer.language import language_of  # noqa: E402
-from engine.answer.packing.compress import key_sentences, shown  # noqa: E402
-from engine.answer.packing.pack import Order, Packed, pack  # noqa: E402
+from engine.answer.packing.compress import render_selection, select_key_sentences  # noqa: E402
+from engine.answer.packing.pack import Order, PackedContext, pack_context  # noqa: E402
 from engine.answer.parts import embedder  # noqa: E402
 from engine.index.door import sentence_spans  # noqa: E402
 from engine.models.tokeniser import load_tokeniser  # noqa: E402
@@ -50,7 +50,7 @@ SAMPLE = "sample"
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "cmrc2018_zh", SAMPLE)
 _SHORTEST_ANSWER = 4
 
-Way = Callable[[str, Sequence[Passage], int], Packed]
+Way = Callable[[str, Sequence[Passage], int], PackedContext]
 
 
 @dataclass
@@ -114,18 +114,18 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
     text = engine._library.text_at
     embed = embedder(engine._vectors._embed_model) if embedding and engine._vectors else None
 
-    def plain(question: str, found: Sequence[Passage], budget: int) -> Packed:
-        return pack(found, budget_tokens=budget, count=count)
+    def plain(question: str, found: Sequence[Passage], budget: int) -> PackedContext:
+        return pack_context(found, budget_tokens=budget, count=count)
 
     def merging(order: Order) -> Way:
-        def packed(question: str, found: Sequence[Passage], budget: int) -> Packed:
-            return pack(found, budget_tokens=budget, count=count, text=text, order=order)
+        def packed(question: str, found: Sequence[Passage], budget: int) -> PackedContext:
+            return pack_context(found, budget_tokens=budget, count=count, text=text, order=order)
 
         return packed
 
     def compressing(near_best: float, meaning: bool) -> Way:
-        def packed(question: str, found: Sequence[Passage], budget: int) -> Packed:
-            key = key_sentences(
+        def packed(question: str, found: Sequence[Passage], budget: int) -> PackedContext:
+            key = select_key_sentences(
                 question,
                 found,
                 tokens=tokens,
@@ -134,8 +134,8 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
                 embed=embed if meaning else None,
                 near_best=near_best,
             )
-            excerpt = shown(key, found)
-            return pack(found, budget_tokens=budget, count=count, text=text, shown=excerpt)
+            excerpt = render_selection(key, found)
+            return pack_context(found, budget_tokens=budget, count=count, text=text, shown=excerpt)
 
         return packed
 
@@ -153,7 +153,7 @@ def plain_text(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def judge(tally: Tally, packed: Packed, query: corpora.GoldQuery) -> None:
+def judge(tally: Tally, packed: PackedContext, query: corpora.GoldQuery) -> None:
     """Add one question's context to the sums."""
     context = plain_text(packed.text)
     wanted = answers_of(query)
@@ -190,7 +190,7 @@ def measure(name: str, *, limit: int, found: int, embedding: bool) -> None:
         of += 1
         passages = engine.retrieve(query.text, top_k=found)
         everything = "\n".join(passage.text for passage in passages)
-        judge(reachable, Packed(text=everything), query)
+        judge(reachable, PackedContext(text=everything), query)
         taken: dict[int, set[frozenset[str]]] = defaultdict(set)
         for (way, budget), tally in tallies.items():
             started = time.process_time()

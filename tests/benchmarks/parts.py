@@ -41,8 +41,8 @@ from engine.evaluate import (
     paired_bootstrap,
 )
 from engine.models.minilm import BundledEmbedding
-from engine.retrieve.local import Search
-from engine.retrieve.rerank import Judge
+from engine.retrieve.local import SearchResult
+from engine.retrieve.rerank import PassageReranker
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -217,7 +217,7 @@ def searched(
     with opened(asked, model, METHODS[WHOLE]) as engine:
         if encoder is not None:
             judge = VectorReranker(encoder, late_interaction(asked.queries, encoder))
-            searcher = Reranked(engine.as_retriever(), Judge(reranker=judge, weight=0.5))
+            searcher = Reranked(engine.as_retriever(), PassageReranker(reranker=judge, weight=0.5))
             found[RERANKED] = report(engine, asked, RERANKED, searcher)
         keyword = engine._keyword
         by_words = keyword.field_scores
@@ -246,14 +246,14 @@ def report(
 class Reranked:
     """A searcher whose first passages a judge puts in another order."""
 
-    def __init__(self, searcher: Searcher, judge: Judge) -> None:
+    def __init__(self, searcher: Searcher, judge: PassageReranker) -> None:
         self._searcher = searcher
         self._judge = judge
 
-    def search(self, question: str, *, top_k: int | None = None) -> Search:
+    def search(self, question: str, *, top_k: int | None = None) -> SearchResult:
         found = self._searcher.search(question, top_k=top_k)
         limit = len(found.passages)
-        return Search(self._judge.judged(found.passages, question, top_k=limit), found.trace)
+        return SearchResult(self._judge.judged(found.passages, question, top_k=limit), found.trace)
 
 
 # --- tables ---------------------------------------------------------------------------------------

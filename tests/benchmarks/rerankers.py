@@ -212,7 +212,7 @@ def show(
                 candidates=candidates,
                 top_k=len(each),
                 weight=weight,
-                tell=told.append,
+                on_event=told.append,
             )
             for query, each in zip(asked, before, strict=True)
         ]

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
-from engine.answer.routing.selector import ScopeSelector  # noqa: E402
+from engine.answer.routing.selector import QuerySelector  # noqa: E402
 from engine.models.build import build_chain  # noqa: E402
 from engine.models.naming import identity_of  # noqa: E402
 from engine.models.tokeniser import load_tokeniser  # noqa: E402
@@ -49,7 +49,7 @@ class Row:
     confidence: float
 
 
-def rows(selector: ScopeSelector, questions: Iterable[tuple[str, str, str]]) -> list[Row]:
+def rows(selector: QuerySelector, questions: Iterable[tuple[str, str, str]]) -> list[Row]:
     """Each `(text, group, right way)` as the rules decide it."""
     found = []
     for text, group, right in questions:
@@ -102,7 +102,7 @@ def main() -> None:
     arguments = parser.parse_args()
     model = None if arguments.words else build_chain(Settings().embedding)[0]
     identity = identity_of(model) if model is not None else ""
-    selector = ScopeSelector(model, readable=load_tokeniser().readable, identity=identity)
+    selector = QuerySelector(model, readable=load_tokeniser().readable, identity=identity)
     for title, questions in (
         (f"own questions, {arguments.split}", own_questions(arguments.split)),
         ("public questions", public_questions()),

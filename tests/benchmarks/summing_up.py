@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from citations import idf_of, names_in, passage_of  # noqa: E402
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.summing import summed  # noqa: E402
-from engine.answer.checks.support import SupportReader  # noqa: E402
+from engine.answer.checks.summing import multi_source_support  # noqa: E402
+from engine.answer.checks.support import EntailmentScorer  # noqa: E402
 from engine.index.door import sentence_spans  # noqa: E402
 from engine.models.minilm import BundledEmbedding  # noqa: E402
 from engine.retrieve.tokens import tokens  # noqa: E402
@@ -120,7 +120,7 @@ def scores(cases: Sequence[Case], *, by_meaning: bool) -> NDArray[np.float64]:
 
     found = []
     for case in cases:
-        reader = SupportReader(
+        reader = EntailmentScorer(
             tokens=tokens,
             weight=weight,
             names=names_in,
@@ -131,7 +131,7 @@ def scores(cases: Sequence[Case], *, by_meaning: bool) -> NDArray[np.float64]:
         sources = [
             reader.source(passage_of(turn, identity=str(n))) for n, turn in enumerate(case.turns)
         ]
-        found.append(summed(reader.statement(case.claim), sources, reader=reader))
+        found.append(multi_source_support(reader.statement(case.claim), sources, reader=reader))
     return np.asarray(found)
 
 

@@ -38,11 +38,11 @@ from engine.index.tables import vectors
 from engine.models import identity_of
 from engine.models.minilm import BundledEmbedding
 from engine.models.tokeniser import load_tokeniser
-from engine.retrieve.expand_feedback import moved
+from engine.retrieve.expand_feedback import shift_query_vector
 from engine.retrieve.expand_merge import merge
 from engine.retrieve.ranking import Ranking, rank_passages
 from engine.retrieve.tokens import tokens
-from engine.retrieve.transform import Expansion, expanded, rank_expanded
+from engine.retrieve.transform import Expansion, expand_query, rank_expanded
 
 MOST_QUESTIONS = 200
 DENSE_DEPTH = 400
@@ -133,7 +133,7 @@ def measure(
 ) -> int:
     """Every way for one question; how many parts its grammar gives."""
     walk = lists.walk_of(query.text)
-    base = expanded(query.text, kinds=()).expansions[0]
+    base = expand_query(query.text, kinds=()).expansions[0]
     own = lists.rank(base)
 
     def note(label: str, ranking: Ranking, seconds: float = 0.0) -> None:
@@ -145,13 +145,13 @@ def measure(
     lists.vectors = {query.text: lists.vector(query.text)}
 
     started = time.perf_counter()
-    parts = expanded(query.text, kinds=("decompose",)).expansions[1:]
+    parts = expand_query(query.text, kinds=("decompose",)).expansions[1:]
     searched = [(each, lists.rank(each)) for each in parts]
     seconds = time.perf_counter() - started
     compare("grammar", base, own, searched, walk, note, seconds)
 
     started = time.perf_counter()
-    terms = expanded(
+    terms = expand_query(
         query.text,
         kinds=("feedback",),
         first_passages=lambda _text, count: lists.texts(own.order[:count]),
@@ -163,7 +163,7 @@ def measure(
 
     started = time.perf_counter()
     near = lists.stored(own.order[:3])
-    moved_to = moved(lists.vector(query.text), near, share=0.3)
+    moved_to = shift_query_vector(lists.vector(query.text), near, share=0.3)
     again = [(base, lists.rank(base, vector=moved_to))]
     seconds = time.perf_counter() - started
     note("moved vector (Rocchio)", rank_expanded(again, walk=walk), seconds)

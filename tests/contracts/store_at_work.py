@@ -98,7 +98,7 @@ def _while_points_are_written(library: Library, dense: ExternalDense) -> None:
         die()
 
     store.put = some
-    dense.catch_up()
+    dense.ensure_current()
 
 
 def _while_points_are_removed(library: Library, dense: ExternalDense) -> None:
@@ -111,7 +111,7 @@ def _while_points_are_removed(library: Library, dense: ExternalDense) -> None:
         die()
 
     store.remove = some
-    dense.catch_up()
+    dense.ensure_current()
 
 
 def _before_it_is_noted(library: Library, dense: ExternalDense) -> None:
@@ -124,7 +124,7 @@ def _before_it_is_noted(library: Library, dense: ExternalDense) -> None:
         note(file, stamp)
 
     store_dense.write_stamp = but_not_the_last  # type: ignore[assignment]
-    dense.catch_up()
+    dense.ensure_current()
 
 
 def _when_all_is_removed(library: Library, dense: ExternalDense) -> None:
@@ -148,6 +148,6 @@ if __name__ == "__main__":
     opened = Library(folder)
     at_work = dense_of(opened, kind, url=url, path=path)  # type: ignore[arg-type]
     put(opened, "a", chunks=40, seed=100)
-    at_work.catch_up()
+    at_work.ensure_current()
     MOMENTS[moment](opened, at_work)
     sys.exit("it was to be killed")

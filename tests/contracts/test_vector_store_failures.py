@@ -24,7 +24,7 @@ from llama_index.core.embeddings import MockEmbedding
 
 from engine.errors import VectorStoreUnavailable
 from engine.index.library import Library
-from engine.index.reconcile import read_stamp, wanted_points
+from engine.index.reconcile import expected_points, read_stamp
 from engine.index.store_dense import ExternalDense
 from engine.index.stores import open_store
 
@@ -69,7 +69,7 @@ def test_after_a_kill_the_store_equals_the_library(
     dense: ExternalDense = at_work.dense_of(library, kind, url=url, path=path)
     dense.search(at_work.vector(3), top_k=5)
     with library.read() as connection:
-        wanted = wanted_points(connection, model=at_work.MODEL)
+        wanted = expected_points(connection, model=at_work.MODEL)
         chunks = {window.chunk_id for window in wanted.values()}
     committed = {f"a/{number}" for number in range(40)}
     if "removed" in moment:

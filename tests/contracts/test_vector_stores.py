@@ -19,7 +19,7 @@ from engine.index import store_dense
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
 from engine.index.library import Library, WindowVector
-from engine.index.reconcile import Reconciled
+from engine.index.reconcile import SyncResult
 from engine.index.store_dense import Dense, ExternalDense
 from engine.index.stores import collection_name, open_store
 from engine.types import SourceText
@@ -290,18 +290,18 @@ def test_ghosts_are_removed_and_losses_restored_by_a_repair(
     ghost = nodes[0].model_copy(update={"id_": "00000000-0000-0000-0000-000000000001"})
     store.put([ghost])
     store.remove(names[:1])
-    assert outside.reconcile() == Reconciled(added=1, removed=1)
+    assert outside.reconcile() == SyncResult(added=1, removed=1)
     assert sorted(store.ids()) == sorted(names)
-    assert outside.reconcile(full=True) == Reconciled(added=40, removed=40)
-    assert outside.reconcile() == Reconciled()
+    assert outside.reconcile(full=True) == SyncResult(added=40, removed=40)
+    assert outside.reconcile() == SyncResult()
 
 
 def _nodes(library: Library, store: Any) -> list[Any]:
     from engine.index.reconcile import _nodes as nodes
-    from engine.index.reconcile import wanted_points
+    from engine.index.reconcile import expected_points
 
     with library.read() as connection:
-        return nodes(connection, wanted_points(connection, model=MODEL), model=MODEL)
+        return nodes(connection, expected_points(connection, model=MODEL), model=MODEL)
 
 
 @outside_only

@@ -13,11 +13,11 @@ from openai_server import OpenAIServer, Reply
 
 from engine.errors import ModelUnavailable
 from engine.index.door import Prompt
-from engine.index.ledger import Ledger
+from engine.index.ledger import UsageLog
 from engine.index.library import Library
 from engine.models.budget import Budget
 from engine.models.build import build_llm
-from engine.models.gateway import Gateway
+from engine.models.gateway import LLMClient
 from engine.models.prices import Price
 from engine.settings import LlmSettings
 
@@ -27,7 +27,7 @@ PROMPT = Prompt(system="Read and answer.", user="What is this?", max_output_toke
 
 
 @pytest.fixture
-def gateway(openai_server: OpenAIServer, tmp_path: Path) -> Iterator[Gateway]:
+def gateway(openai_server: OpenAIServer, tmp_path: Path) -> Iterator[LLMClient]:
     settings = LlmSettings(
         kind="anthropic",
         model=MODEL,
@@ -35,16 +35,16 @@ def gateway(openai_server: OpenAIServer, tmp_path: Path) -> Iterator[Gateway]:
         api_key_variable="KEY",
     )
     library = Library(tmp_path / "library")
-    ledger = Ledger(library)
+    ledger = UsageLog(library)
     llm = build_llm(settings, {"KEY": "k"})
     assert llm is not None
-    yield Gateway(llm, budget=Budget(), ledger=ledger, price=PRICE, retries=0)
+    yield LLMClient(llm, budget=Budget(), ledger=ledger, price=PRICE, retries=0)
     ledger.close()
     library.close()
 
 
 def test_instructions_are_marked_to_be_kept_and_what_was_kept_is_counted(
-    gateway: Gateway, openai_server: OpenAIServer
+    gateway: LLMClient, openai_server: OpenAIServer
 ) -> None:
     openai_server.script(
         Reply("first", tokens=(1_200, 10), written=2_000),
@@ -68,7 +68,7 @@ def test_instructions_are_marked_to_be_kept_and_what_was_kept_is_counted(
 
 
 def test_a_server_that_knows_no_such_mark_is_asked_without_it(
-    gateway: Gateway, openai_server: OpenAIServer
+    gateway: LLMClient, openai_server: OpenAIServer
 ) -> None:
     openai_server.script(
         Reply("system.0.cache_control: Extra inputs are not permitted", status=400), Reply("fine")
@@ -79,7 +79,7 @@ def test_a_server_that_knows_no_such_mark_is_asked_without_it(
     assert marked == [True, False, False]
 
 
-def test_other_refusals_are_errors(gateway: Gateway, openai_server: OpenAIServer) -> None:
+def test_other_refusals_are_errors(gateway: LLMClient, openai_server: OpenAIServer) -> None:
     openai_server.script(Reply("credit balance is too low", status=400))
     with pytest.raises(ModelUnavailable):
         gateway.ask(PROMPT, stage="map")

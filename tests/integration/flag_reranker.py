@@ -136,7 +136,7 @@ def test_a_folder_without_a_model_leaves_the_order_and_says_so(tmp_path: Path) -
         built.rerank(QUESTION, passages(TEXTS))
     told: list[str] = []
     found = reranked(
-        passages(TEXTS), QUESTION, reranker=built, candidates=5, top_k=5, tell=told.append
+        passages(TEXTS), QUESTION, reranker=built, candidates=5, top_k=5, on_event=told.append
     )
     assert found == passages(TEXTS)
     assert told[0].startswith(f"order kept: reranker {str(tmp_path)!r} failed")

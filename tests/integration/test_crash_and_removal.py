@@ -33,14 +33,14 @@ def add_all(engine: KnowledgeEngine) -> None:
         engine.add_text(DOCUMENTS[name], document_id=name)
 
 
-def count_statements(tell) -> None:
-    """Call `tell(n)` before the nth database statement of this process."""
+def count_statements(on_event) -> None:
+    """Call `on_event(n)` before the nth database statement of this process."""
     seen = 0
 
     def count(*_: object) -> None:
         nonlocal seen
         seen += 1
-        tell(seen)
+        on_event(seen)
 
     event.listen(Engine, "before_cursor_execute", count)
 

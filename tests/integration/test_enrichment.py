@@ -13,7 +13,7 @@ from reading_model import read_like_a_model, texts_in
 from engine import KnowledgeEngine
 from engine.errors import SettingsError
 from engine.index import report_writer
-from engine.index.patience import OUTAGE
+from engine.index.patience import FAILURE_THRESHOLD
 
 LINES = (
     "Ada Brine lit the lamp with Orrin Vale in 1901.",
@@ -326,7 +326,7 @@ def test_a_server_that_went_away_is_not_asked_for_every_report(
     for name, place in zip(people, places, strict=True):
         (tmp_path / f"{place}.txt").write_text(f"{name} lived at {place}.", encoding="utf8")
     report = engine.add(sorted(tmp_path.glob("*.txt")))
-    assert len(asked) == OUTAGE
+    assert len(asked) == FAILURE_THRESHOLD
     (note,) = (note for note in report.notes if "report(s)" in note)
     assert note.startswith(f"{len(people)} report(s) stay as they are")
 

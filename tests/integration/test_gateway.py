@@ -25,13 +25,13 @@ from engine.errors import (
     SettingsError,
 )
 from engine.index.door import Prompt, write_state
-from engine.index.ledger import Ledger
+from engine.index.ledger import UsageLog
 from engine.index.library import Library
-from engine.index.side_by_side import side_by_side
+from engine.index.side_by_side import parallel_map
 from engine.models.budget import Budget, utc_day
 from engine.models.build import build_llm
-from engine.models.gateway import Gateway
-from engine.models.gateway import Reply as Answer
+from engine.models.gateway import LLMClient
+from engine.models.gateway import LLMReply as Answer
 from engine.models.gateways import build_gateways
 from engine.models.prices import FREE, Price
 from engine.models.tokeniser import SimpleTokeniser
@@ -41,7 +41,7 @@ from engine.types import Usage
 _SOON = {"retry-after-ms": "10"}
 _SCHEMA = {"type": "object", "properties": {"names": {"type": "array"}}}
 
-Make = Callable[..., Gateway]
+Make = Callable[..., LLMClient]
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 @pytest.fixture
-def ledger(library: Library) -> Iterator[Ledger]:
-    ledger = Ledger(library)
+def ledger(library: Library) -> Iterator[UsageLog]:
+    ledger = UsageLog(library)
     yield ledger
     ledger.close()
 
@@ -69,10 +69,10 @@ def _llm(url: str, **changes: Any) -> Any:
 
 
 @pytest.fixture
-def make(openai_server: OpenAIServer, ledger: Ledger) -> Make:
+def make(openai_server: OpenAIServer, ledger: UsageLog) -> Make:
     """A gateway to the server, with other arguments where these are given."""
 
-    def gateway(*, timeout_seconds: float = 60.0, **changes: Any) -> Gateway:
+    def gateway(*, timeout_seconds: float = 60.0, **changes: Any) -> LLMClient:
         arguments = {
             "budget": Budget(),
             "ledger": ledger,
@@ -81,7 +81,7 @@ def make(openai_server: OpenAIServer, ledger: Ledger) -> Make:
             "retries": 2,
         }
         llm = _llm(openai_server.base_url, timeout_seconds=timeout_seconds)
-        return Gateway(llm, **(arguments | changes))
+        return LLMClient(llm, **(arguments | changes))
 
     return gateway
 
@@ -104,7 +104,7 @@ def _until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def _booked(ledger: Ledger) -> dict[str, tuple[int, int, int, int]]:
+def _booked(ledger: UsageLog) -> dict[str, tuple[int, int, int, int]]:
     return {
         row.stage: (row.calls, row.failed, row.prompt_tokens, row.completion_tokens)
         for row in ledger.rows()
@@ -115,7 +115,7 @@ def _booked(ledger: Ledger) -> dict[str, tuple[int, int, int, int]]:
 
 
 def test_an_answer_comes_with_what_it_cost_and_is_booked(
-    openai_server: OpenAIServer, make: Make, ledger: Ledger
+    openai_server: OpenAIServer, make: Make, ledger: UsageLog
 ) -> None:
     gateway = make(price=Price(prompt=1_000.0, completion=10_000.0))
     openai_server.script("Maeve Tolland, 1974.")
@@ -205,7 +205,7 @@ def test_what_does_not_pass_is_asked_once_and_told_in_one_line(
     calls: int,
     openai_server: OpenAIServer,
     make: Make,
-    ledger: Ledger,
+    ledger: UsageLog,
 ) -> None:
     openai_server.answer_with(lambda request: reply)
     gateway = make()
@@ -271,11 +271,11 @@ def test_retry_after_is_never_longer_than_the_timeout(
     assert make(timeout_seconds=1.0).ask(_prompt(), stage="map").text == DEFAULT_TEXT
 
 
-def test_a_server_that_is_not_there_costs_nothing(ledger: Ledger) -> None:
+def test_a_server_that_is_not_there_costs_nothing(ledger: UsageLog) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    gateway = Gateway(_llm(url), budget=Budget(max_tokens=1_000), ledger=ledger, retries=1)
+    gateway = LLMClient(_llm(url), budget=Budget(max_tokens=1_000), ledger=ledger, retries=1)
     with pytest.raises(ModelUnavailable, match=url):
         gateway.ask(_prompt(), stage="map")
     assert gateway.total == Usage()
@@ -295,7 +295,7 @@ def test_a_server_that_is_not_there_costs_nothing(ledger: Ledger) -> None:
     ],
 )
 def test_a_whole_call_is_bounded_and_booked_at_its_worst(
-    reply: Reply, openai_server: OpenAIServer, make: Make, ledger: Ledger
+    reply: Reply, openai_server: OpenAIServer, make: Make, ledger: UsageLog
 ) -> None:
     openai_server.answer_with(lambda request: reply)
     budget = Budget(max_tokens=10_000)
@@ -337,7 +337,7 @@ def test_a_body_that_unpacks_to_much_more_is_not_unpacked(
 
 
 def test_a_stream_is_counted_when_it_ends(
-    openai_server: OpenAIServer, make: Make, ledger: Ledger
+    openai_server: OpenAIServer, make: Make, ledger: UsageLog
 ) -> None:
     openai_server.script("Maeve Tolland founded 托兰海洋站.")
     gateway = make()
@@ -454,7 +454,7 @@ def test_a_model_with_newer_names_and_its_own_temperature_is_asked_so(
 # --- many ---------------------------------------------------------------------------------------
 
 
-def _each(gateway: Gateway, prompts: Sequence[Prompt]) -> list[Answer | ModelError]:
+def _each(gateway: LLMClient, prompts: Sequence[Prompt]) -> list[Answer | ModelError]:
     """What becomes of many prompts in as many threads as calls go out at a time."""
 
     def ask(item: tuple[int, Prompt]) -> tuple[int, Answer | ModelError]:
@@ -463,7 +463,7 @@ def _each(gateway: Gateway, prompts: Sequence[Prompt]) -> list[Answer | ModelErr
         except ModelError as error:
             return item[0], error
 
-    found = dict(side_by_side(enumerate(prompts), ask, workers=gateway.concurrency))
+    found = dict(parallel_map(enumerate(prompts), ask, workers=gateway.concurrency))
     return [found[number] for number in range(len(prompts))]
 
 
@@ -581,7 +581,7 @@ def test_work_that_ends_early_waits_for_no_server_and_the_gateway_serves_on(
     budget = Budget()
     gateway = make(budget=budget)
     prompts = [_prompt("bad"), _prompt("good"), _prompt("bad")]
-    results = side_by_side(prompts, lambda p: gateway.ask(p, stage="map"), workers=3)
+    results = parallel_map(prompts, lambda p: gateway.ask(p, stage="map"), workers=3)
     assert next(results).text == "fine"
     in_flight = 2 if bad.stall else 0
     _until(lambda: len(openai_server.requests) == 3 and len(budget._held) == in_flight)
@@ -596,14 +596,14 @@ def test_an_interrupted_call_is_booked_at_its_worst(make: Make, monkeypatch: Any
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.models.line.within", interrupted)
+    monkeypatch.setattr("engine.models.line.run_with_timeout", interrupted)
     gateway = make()
     with pytest.raises(KeyboardInterrupt):
         gateway.ask(_prompt(longest=50), stage="map")
     assert gateway.total.completion_tokens == 50
 
 
-def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: Ledger) -> None:
+def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: UsageLog) -> None:
     gateway = make()
     gateway.ask(_prompt(), stage="map")
     gateway.unusable("map")
@@ -614,10 +614,10 @@ def test_a_reply_that_was_of_no_use_is_noted(make: Make, ledger: Ledger) -> None
 
 
 def test_a_day_counts_what_was_spent_before_the_library_was_opened(
-    openai_server: OpenAIServer, make: Make, library: Library, ledger: Ledger
+    openai_server: OpenAIServer, make: Make, library: Library, ledger: UsageLog
 ) -> None:
     make().ask(_prompt(), stage="map")  # three words and five
-    own = Ledger(library)
+    own = UsageLog(library)
     budget = Budget(max_tokens=100, per="day", spent_by_others=own.spent_by_others)
     assert budget.spent == Usage(calls=1, prompt_tokens=3, completion_tokens=5)
     with pytest.raises(BudgetExceeded, match="8 of 100 tokens are spent today"):
@@ -635,7 +635,7 @@ def test_what_the_provider_had_kept_is_counted_and_priced(
     openai_server.script(Reply("fine", tokens=(1_000, 10), cached=800))
     gateway = make(price=Price(prompt=10.0, completion=0.0, cached=1.0))
     told: list[str] = []
-    reply = gateway.ask(_prompt(), stage="map", tell=told.append if streams else None)
+    reply = gateway.ask(_prompt(), stage="map", on_event=told.append if streams else None)
     assert (reply.usage.prompt_tokens, reply.usage.cached_tokens) == (1_000, 800)
     assert reply.usage.cost == pytest.approx((200 * 10 + 800 * 1) / 1_000_000)
     assert gateway.total == reply.usage
@@ -670,7 +670,7 @@ def test_a_server_that_counts_more_than_we_do_is_believed(
 
 
 @pytest.fixture
-def ollama(openai_server: OpenAIServer, ledger: Ledger) -> Gateway:
+def ollama(openai_server: OpenAIServer, ledger: UsageLog) -> LLMClient:
     pytest.importorskip("llama_index.llms.ollama", reason="the extra `ollama` is not installed")
     llm = build_llm(
         LlmSettings(
@@ -683,11 +683,11 @@ def ollama(openai_server: OpenAIServer, ledger: Ledger) -> Gateway:
         {},
     )
     assert llm is not None
-    return Gateway(llm, budget=Budget(), ledger=ledger, retries=1, timeout_seconds=5)
+    return LLMClient(llm, budget=Budget(), ledger=ledger, retries=1, timeout_seconds=5)
 
 
 def test_ollama_is_told_its_window_the_longest_answer_and_the_schema(
-    openai_server: OpenAIServer, ollama: Gateway
+    openai_server: OpenAIServer, ollama: LLMClient
 ) -> None:
     openai_server.script('<think>so</think>{"names": []}', "Maeve Tolland")
     reply = ollama.ask(_prompt(longest=77, schema=_SCHEMA), stage="map")
@@ -699,7 +699,7 @@ def test_ollama_is_told_its_window_the_longest_answer_and_the_schema(
     assert ollama.total == Usage(calls=2, prompt_tokens=4, completion_tokens=4)
 
 
-def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: Gateway) -> None:
+def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: LLMClient) -> None:
     openai_server.script(Reply("busy", status=503), "fine")
     assert ollama.ask(_prompt(), stage="map").text == "fine"
     openai_server.script(Reply("no such model", status=404))
@@ -712,7 +712,7 @@ def test_ollamas_failures_are_told_apart(openai_server: OpenAIServer, ollama: Ga
 
 
 def test_ollama_is_not_asked_what_it_would_cut(
-    openai_server: OpenAIServer, ollama: Gateway
+    openai_server: OpenAIServer, ollama: LLMClient
 ) -> None:
     with pytest.raises(ModelInputTooLong, match=r"2,000 tokens.*context_window_tokens"):
         ollama.ask(_prompt("word " * 2_000), stage="map")
@@ -758,7 +758,7 @@ class _FakeLlama:
 
 
 def test_a_model_file_is_loaded_once_and_asked_like_any_other(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: UsageLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import types
 
@@ -770,7 +770,7 @@ def test_a_model_file_is_loaded_once_and_asked_like_any_other(
     file.write_bytes(b"GGUF")
     llm = build_llm(LlmSettings(kind="gguf", path=str(file)), {})
     assert llm is not None
-    gateway = Gateway(llm, budget=Budget(max_cost=0.0), ledger=ledger, price=FREE)
+    gateway = LLMClient(llm, budget=Budget(max_cost=0.0), ledger=ledger, price=FREE)
     assert gateway.identity == "GgufModel/tiny"
     reply = gateway.ask(_prompt("Who?", longest=9, schema=_SCHEMA), stage="map")
     form = {"type": "json_object", "schema": _SCHEMA}
@@ -790,7 +790,7 @@ def test_an_answer_is_paid_for_once_also_after_reopening(
 ) -> None:
     first = make().ask(_prompt(), stage="answers", keep=True)
     again = Library(tmp_path / "library")
-    gateway = make(ledger=Ledger(again))
+    gateway = make(ledger=UsageLog(again))
     second = gateway.ask(_prompt(), stage="answers", keep=True)
     assert (first.kept, second.kept, second.text) == (False, True, first.text)
     assert second.usage == gateway.total == Usage(kept=1)
@@ -809,11 +809,11 @@ def test_an_answer_is_paid_for_once_also_after_reopening(
     ],
 )
 def test_another_request_is_another_answer(
-    changes: dict[str, Any], prompt: Prompt, openai_server: OpenAIServer, ledger: Ledger
+    changes: dict[str, Any], prompt: Prompt, openai_server: OpenAIServer, ledger: UsageLog
 ) -> None:
     llm = _llm(openai_server.base_url)
-    Gateway(llm, budget=Budget(), ledger=ledger).ask(_prompt(), stage="answers", keep=True)
-    other = Gateway(llm.model_copy(update=changes), budget=Budget(), ledger=ledger)
+    LLMClient(llm, budget=Budget(), ledger=ledger).ask(_prompt(), stage="answers", keep=True)
+    other = LLMClient(llm.model_copy(update=changes), budget=Budget(), ledger=ledger)
     assert not other.ask(prompt, stage="answers", keep=True).kept
     assert len(openai_server.requests) == 2
 
@@ -839,7 +839,7 @@ def test_half_an_answer_is_not_kept_and_nothing_is_that_nobody_asked_for(
 
 
 def test_a_library_that_is_being_written_to_answers_all_the_same(
-    openai_server: OpenAIServer, make: Make, library: Library, ledger: Ledger
+    openai_server: OpenAIServer, make: Make, library: Library, ledger: UsageLog
 ) -> None:
     gateway = make()
     holding, done = threading.Event(), threading.Event()
@@ -858,7 +858,7 @@ def test_a_library_that_is_being_written_to_answers_all_the_same(
     writer.join()
     gateway.ask(_prompt(), stage="answers")
     ledger.close()
-    assert _booked(Ledger(library))["answers"][0] == 2
+    assert _booked(UsageLog(library))["answers"][0] == 2
     assert library.counts()["replies"] == 0
 
 
@@ -887,14 +887,14 @@ def test_a_killed_process_leaves_its_calls_in_the_book(
         [*command, str(tmp_path / "library"), root], capture_output=True, text=True
     )
     assert run.returncode == 9, run.stderr
-    assert Ledger(library).spent_by_others(utc_day()).calls == 1
+    assert UsageLog(library).spent_by_others(utc_day()).calls == 1
 
 
 # --- streams that are kept, told, and left ------------------------------------------------------
 
 
 def test_a_streamed_answer_is_kept_like_a_whole_one(
-    openai_server: OpenAIServer, make: Make, ledger: Ledger
+    openai_server: OpenAIServer, make: Make, ledger: UsageLog
 ) -> None:
     openai_server.script("Maeve Tolland founded it.")
     gateway = make()
@@ -912,7 +912,7 @@ def test_an_answer_is_told_while_it_is_said_and_is_the_same_at_the_end(
 ) -> None:
     openai_server.answer_with(lambda request: "<think>Who?</think>\n\nMaeve Tolland.\n")
     heard: list[str] = []
-    told = make().chat(_messages(), stage="answers", tell=heard.append)
+    told = make().chat(_messages(), stage="answers", on_event=heard.append)
     assert "".join(heard).strip() == told.text == "Maeve Tolland."
     assert told == make().chat(_messages(), stage="answers")
 
@@ -925,7 +925,7 @@ def test_who_is_told_and_raises_ends_the_call(openai_server: OpenAIServer, make:
         raise InterruptedError(piece)
 
     with pytest.raises(InterruptedError, match="word"):
-        gateway.chat(_messages(), stage="answers", tell=enough)
+        gateway.chat(_messages(), stage="answers", on_event=enough)
     assert gateway.total.calls == 1
     # The place is free, and the server was hung up on: the next call is answered.
     assert gateway.chat(_messages(), stage="answers").text == DEFAULT_TEXT
@@ -938,7 +938,7 @@ def test_a_stream_takes_one_of_the_places_for_calls(
     gateway = make(concurrency=1)
 
     def ask(number: int) -> None:
-        gateway.chat(_messages(f"Who? {number}"), stage="answers", tell=lambda piece: None)
+        gateway.chat(_messages(f"Who? {number}"), stage="answers", on_event=lambda piece: None)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))

@@ -14,7 +14,7 @@ import pytest
 from openai_server import OpenAIServer, Reply, Request
 
 from engine import Answer, KnowledgeEngine
-from engine.answer.overviews.global_answers import GlobalAnswers
+from engine.answer.overviews.global_answers import GlobalAnswerer
 from engine.answer.overviews.plan import Effort, Selection
 from engine.errors import ModelOutputError, ModelUnavailable, QuestionError
 from engine.index.door import Report, read_reports
@@ -53,7 +53,7 @@ def written(open_engine, openai_server, library: Path, tmp_path: Path) -> Iterat
         yield e
 
 
-def overview(engine: KnowledgeEngine, way: Selection, effort: Effort = "medium") -> GlobalAnswers:
+def overview(engine: KnowledgeEngine, way: Selection, effort: Effort = "medium") -> GlobalAnswerer:
     return engine._questions._parts.overview.with_selection(way, effort=effort)
 
 
@@ -293,7 +293,7 @@ def test_reports_are_written_when_a_question_needs_them(
         return {first: replace(held[first], title="A rewritten title", written_by="m")}
 
     known = overview(written, "fixed")
-    answers = GlobalAnswers(
+    answers = GlobalAnswerer(
         written._library, known._parts, selection="dynamic", ask_many=known._ask_many,
         reports_for=reports_for,
     )  # fmt: skip
@@ -313,7 +313,7 @@ def test_no_report_is_written_for_somebody_who_may_not_see_every_document(
         raise AssertionError(f"reports of {community_ids} were asked for")
 
     known = overview(written, "fixed")
-    answers = GlobalAnswers(
+    answers = GlobalAnswerer(
         written._library, known._parts, selection="fixed", ask_many=known._ask_many,
         reports_for=refuse,
     )  # fmt: skip

@@ -18,10 +18,10 @@ from redis_server import RedisServer
 from engine import KnowledgeEngine, Settings
 from engine.errors import ModelError, SettingsError
 from engine.events import RouteEvent, TokensEvent
-from engine.given_up import pause
+from engine.given_up import wait_cancellable
 from engine.kept.reading import read, written
-from engine.kept.redis_shelf import RedisShelf
-from engine.kept.shelf import MAX_BYTES, MemoryShelf
+from engine.kept.redis_shelf import RedisBackend
+from engine.kept.shelf import MAX_BYTES, MemoryBackend
 from engine.retrieve.corrective import WebResult
 from engine.types import Answer, Usage
 
@@ -124,7 +124,7 @@ def test_the_same_question_at_once_is_answered_once(
 
     def told_pause(seconds: float | None, *, until: Future[None]) -> None:
         waiting.release()
-        pause(seconds, until=until)
+        wait_cancellable(seconds, until=until)
 
     def reply(request: Request) -> Reply:
         if len(openai_server.requests) == 1:
@@ -134,7 +134,7 @@ def test_the_same_question_at_once_is_answered_once(
                 return Reply("no", status=400)
         return Reply("Ada Brine lit it. [1]")
 
-    monkeypatch.setattr("engine.kept.flights.pause", told_pause)
+    monkeypatch.setattr("engine.kept.flights.wait_cancellable", told_pause)
     openai_server.answer_with(reply)
     llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
     cache = {"answers": "memory"}
@@ -354,7 +354,7 @@ def test_a_redis_that_came_back_is_used_again_and_one_that_refuses_is_away(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = 0.0
-    shelf = RedisShelf(
+    shelf = RedisBackend(
         redis_server.url, password=PASSWORD, place="p", max_entries=5, ttl_seconds=60,
         now=lambda: now,
     )  # fmt: skip
@@ -362,7 +362,7 @@ def test_a_redis_that_came_back_is_used_again_and_one_that_refuses_is_away(
     shelf.put("k", b"v")
     assert len(caplog.records) == 1
     shelf.close()
-    good = RedisShelf(
+    good = RedisBackend(
         redis_server.url, password=redis_server.password, place="p", max_entries=5, ttl_seconds=60,
         now=lambda: now,
     )  # fmt: skip
@@ -400,7 +400,7 @@ def test_a_url_that_cannot_be_is_refused_in_a_line(tmp_path: Path, url: str, wor
 
 def test_memory_holds_so_many_for_so_long() -> None:
     now = 0.0
-    shelf = MemoryShelf(max_entries=2, ttl_seconds=10, now=lambda: now)
+    shelf = MemoryBackend(max_entries=2, ttl_seconds=10, now=lambda: now)
     for key in "abc":
         shelf.put(key, key.encode())
     assert [shelf.get(key) for key in "abc"] == [None, b"b", b"c"]
@@ -414,7 +414,7 @@ def test_memory_holds_so_many_for_so_long() -> None:
 def test_redis_holds_so_many_for_so_long(redis_server: RedisServer) -> None:
     redis = client(redis_server)
     redis.flushall()
-    shelf = RedisShelf(
+    shelf = RedisBackend(
         redis_server.url, password=redis_server.password, place="p", max_entries=3, ttl_seconds=900
     )
     for number in range(9):

@@ -11,7 +11,7 @@ from openai_server import DEFAULT_TEXT, OpenAIServer, Reply, embed
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
 from engine.models import (
     Budget,
-    Gateway,
+    LLMClient,
     build_embedding,
     build_gateways,
     build_llm,
@@ -35,7 +35,7 @@ def _settings(url: str) -> LlmSettings:
     )
 
 
-def _gateway(url: str, *, key: str = "") -> Gateway:
+def _gateway(url: str, *, key: str = "") -> LLMClient:
     environment = {"OPENAI_API_KEY": key}
     tokeniser = SimpleTokeniser()
     return build_gateways(

@@ -20,7 +20,7 @@ from engine.index import derived
 from engine.index.dense import DenseIndex
 from engine.index.door import Chunk, put_chunks
 from engine.index.keyword import KeywordRetriever
-from engine.index.ledger import Ledger
+from engine.index.ledger import UsageLog
 from engine.index.library import Library, WindowVector, documents, unit_length
 from engine.types import Usage
 
@@ -61,14 +61,14 @@ def test_a_library_that_says_another_schema_than_it_has_is_refused_in_a_line(
 
 
 def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> None:
-    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+    with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
         ledger.add(day="2026-01-01", stage="map", model="m", usage=Usage(calls=1, cost=0.5))
         (before,) = ledger.rows()
         with held.write() as connection:
             connection.exec_driver_sql("ALTER TABLE usage DROP COLUMN cached_tokens")
             connection.exec_driver_sql("ALTER TABLE documents DROP COLUMN outdated")
             connection.exec_driver_sql("PRAGMA user_version = 4")
-    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+    with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
         assert ledger.rows() == [before]
 
 
@@ -267,10 +267,10 @@ def test_damaged_keyword_files_are_written_anew(
     assert expected
     (folder,) = kept(engine)
     damage(folder)
-    assert not derived.is_sound(folder)
+    assert not derived.is_valid_artifact(folder)
     assert ranked(engine) == expected
     assert kept(engine) == [folder]
-    assert derived.is_sound(folder)
+    assert derived.is_valid_artifact(folder)
 
 
 def test_sound_keyword_files_are_taken_as_they_are(engine: KnowledgeEngine) -> None:
@@ -444,7 +444,7 @@ def test_what_a_killed_writer_left_behind_is_cleared_away(tmp_path: Path) -> Non
     (parent / "kind-0.1-1.part").mkdir(parents=True)
     (parent / "kind-old").mkdir()
     (parent / "other-1").mkdir()
-    found = derived.opened(
+    found = derived.load_artifact(
         parent / "kind-new",
         write=lambda folder: (folder / "x").write_text("1") and None,
         load=lambda folder: (folder / "x").read_text(),
@@ -459,7 +459,9 @@ def test_a_write_that_fails_leaves_nothing_half_done(tmp_path: Path) -> None:
         (folder / "x").write_text("1")
         raise OSError(28, "No space left on device")
 
-    assert derived.opened(tmp_path / "derived" / "kind-1", write=fail, load=lambda _: 1) is None
+    assert (
+        derived.load_artifact(tmp_path / "derived" / "kind-1", write=fail, load=lambda _: 1) is None
+    )
     assert list((tmp_path / "derived").iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model
 from typer.testing import CliRunner
 
-from engine.index.ledger import Ledger
+from engine.index.ledger import UsageLog
 from engine.index.library import Library
 from engine.serve.cli import app
 from engine.types import Usage
@@ -95,7 +95,7 @@ def test_reports_that_could_not_be_written_end_with_3_until_they_are(
 def test_usage_tells_what_the_provider_had_kept(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
-    with closing(Library(tmp_path / "library")) as held, closing(Ledger(held)) as ledger:
+    with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
         usage = Usage(calls=2, prompt_tokens=2_000, cached_tokens=1_500, completion_tokens=10)
         ledger.add(day="2026-01-01", stage="map", model="m", usage=usage)
     assert _usage(tmp_path / "library", openai_server)["map"]["cached_tokens"] == 1_500

@@ -235,8 +235,8 @@ def test_a_chinese_text_that_a_rule_cannot_read_is_partial_and_the_others_are_wh
 ) -> None:
     import graph.extract.language as language
 
-    fails = Fails(language.other_names, mark=MARK_ZH, error=IndexError)
-    monkeypatch.setattr(language, "other_names", fails)
+    fails = Fails(language.short_name_aliases, mark=MARK_ZH, error=IndexError)
+    monkeypatch.setattr(language, "short_name_aliases", fails)
     folder = folder_of(tmp_path, 好="# 港务记录\n\n林若溪在海鸥码头工作。", ferry=BAD_ZH)
     with open_engine(tmp_path / "library") as engine:
         report = engine.add(folder)

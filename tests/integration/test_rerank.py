@@ -15,7 +15,7 @@ from openai_server import OpenAIServer, Reply
 
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
 from engine.model_parts import completion
-from engine.models import Budget, Gateway, build_gateways
+from engine.models import Budget, LLMClient, build_gateways
 from engine.models.rerankers import build_reranker
 from engine.retrieve.rerank import Reranker, reranked
 from engine.settings import LlmSettings
@@ -138,7 +138,7 @@ def ids(found: list[Passage]) -> list[str]:
 def test_passages_are_put_in_the_order_of_a_servers_scores(server: RerankServer) -> None:
     told: list[str] = []
     found = reranked(
-        PASSAGES, QUESTION, reranker=opened(server), candidates=3, top_k=4, tell=told.append
+        PASSAGES, QUESTION, reranker=opened(server), candidates=3, top_k=4, on_event=told.append
     )
     assert ids(found) == ["c1", "c0", "c2", "c3"]
     assert found[0].scores["rerank"] == pytest.approx(6 / 7)
@@ -196,7 +196,9 @@ def test_a_server_that_misbehaves_leaves_the_order_and_the_trace_says_why(
         reranker.rerank(QUESTION, PASSAGES)
     assert "secret" not in str(caught.value)
     told: list[str] = []
-    found = reranked(PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, tell=told.append)
+    found = reranked(
+        PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, on_event=told.append
+    )
     assert found == PASSAGES
     assert told[0].startswith("order kept: ")
     assert "reranker 'judge' at http://127.0.0.1:" in told[0]
@@ -206,19 +208,21 @@ def test_no_server_at_all_leaves_the_order() -> None:
     with RerankServer() as gone:
         reranker = opened(gone, retries=0)
     told: list[str] = []
-    found = reranked(PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, tell=told.append)
+    found = reranked(
+        PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, on_event=told.append
+    )
     assert found == PASSAGES
     assert "no connection" in told[0]
 
 
-def gateway_to(openai_server: OpenAIServer) -> Gateway:
+def gateway_to(openai_server: OpenAIServer) -> LLMClient:
     settings = LlmSettings(
         kind="openai_like", model="m", base_url=openai_server.base_url, retries=0
     )
     return build_gateways(settings, budget=Budget(), environment={})["answers"]
 
 
-def language_reranker(gateway: Gateway) -> Reranker:
+def language_reranker(gateway: LLMClient) -> Reranker:
     reranker = build_reranker("llm", complete=completion(gateway, stage="rerank"))
     assert reranker is not None
     return reranker
@@ -263,7 +267,7 @@ def test_a_language_model_that_fails_leaves_the_order(
         reranker=language_reranker(gateway_to(openai_server)),
         candidates=4,
         top_k=4,
-        tell=told.append,
+        on_event=told.append,
     )
     assert found == PASSAGES
     assert told[0].startswith("order kept: ")

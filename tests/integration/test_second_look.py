@@ -15,7 +15,7 @@ from reading_model import read_like_a_model
 import graph.judge_names
 from engine import KnowledgeEngine
 from engine.index import second_look as engine_look
-from engine.index.patience import OUTAGE
+from engine.index.patience import FAILURE_THRESHOLD
 
 TEXTS = {
     "a": "Leo Tolstoi wrote at night with Anna Vale.",
@@ -148,10 +148,10 @@ def test_no_pair_is_looked_for_where_no_document_has_changed(
 ) -> None:
     engine, folder = opened(), _folder(tmp_path / "notes", TEXTS)
     looked = []
-    found = engine_look.pending_questions
+    found = engine_look.uncertain_pairs
     monkeypatch.setattr(
         engine_look,
-        "pending_questions",
+        "uncertain_pairs",
         lambda connection, *, limit: looked.append(limit) or found(connection, limit=limit),
     )
     for _ in range(3):
@@ -269,7 +269,7 @@ def test_a_server_that_went_away_is_not_asked_for_ever(
     good: list[Reply | str] = [json.dumps({"pairs": [{"n": 1, "verdict": "same"}]})]
     judge.verdict = lambda: good.pop() if good else Reply(status=503)
     report = opened().add(_folder(tmp_path / "notes", texts))
-    assert len(judge.pairs) == 1 + OUTAGE
+    assert len(judge.pairs) == 1 + FAILURE_THRESHOLD
     assert report.notes[0] == "1 pair of names was judged to be one thing"
     (note,) = report.notes[1:]
     assert note.startswith("4 pairs of names were not judged")

@@ -81,7 +81,7 @@ def test_tools_that_write_come_only_where_they_are_asked_for(engine: KnowledgeEn
 def test_every_argument_of_every_tool_is_described_and_none_beyond_is_taken() -> None:
     for tool in TOOLS:
         for confined in (False, True):
-            schema = tool.takes_of(confined=confined).model_json_schema()
+            schema = tool.arguments_schema(confined=confined).model_json_schema()
             assert schema["additionalProperties"] is False
             assert all(one["description"] for one in schema["properties"].values()), tool.name
         assert tool.result_schema["type"] == "object"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.overviews.admitted import admitted_reports
+from engine.answer.overviews.admitted import filter_reports_by_access
 from graph.model import Evidence, Finding, Report
 
 
@@ -24,7 +24,7 @@ def report(title: str, *findings: tuple[str, str]) -> Report:
 
 
 def seen(one: Report) -> list[Report]:
-    return admitted_reports(
+    return filter_reports_by_access(
         [one],
         documents={"north"},
         document_of={"n1": "north", "s1": "south"},

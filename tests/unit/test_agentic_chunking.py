@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.chunk.agentic import AgenticNodeParser, Proposals, objection, read_numbers
+from engine.chunk.agentic import (
+    AgenticNodeParser,
+    BoundaryProposals,
+    read_numbers,
+    validation_error,
+)
 from engine.chunk.measure import Measure
-from engine.chunk.parser import Subject
+from engine.chunk.parser import ContextSource
 from engine.chunk.recursive import RecursiveNodeParser
 from engine.errors import ModelUnavailable
 from engine.models.tokeniser import SimpleTokeniser
@@ -43,7 +48,7 @@ def parser(complete: Callable[[str], str] | None, **given: int) -> AgenticNodePa
 
 
 def cut(given_parser: AgenticNodeParser, text: str = TEXT) -> list[str]:
-    return [text[span.start : span.end] for span in given_parser.spans(Subject(text=text))]
+    return [text[span.start : span.end] for span in given_parser.spans(ContextSource(text=text))]
 
 
 def joined(*sizes: int) -> list[str]:
@@ -54,7 +59,7 @@ def joined(*sizes: int) -> list[str]:
 def test_chunks_begin_where_the_model_says() -> None:
     given_parser = parser(Scripted(['{"starts": [4, 6, 10]}']))
     assert cut(given_parser) == joined(3, 2, 4, 3)
-    assert given_parser.proposals == Proposals(asked=1)
+    assert given_parser.proposals == BoundaryProposals(asked=1)
 
 
 def test_parts_stand_numbered_with_their_sizes_inside_the_fence() -> None:
@@ -78,7 +83,7 @@ def test_a_text_that_fits_is_not_asked_about() -> None:
 
 
 def test_without_a_model_it_is_the_default_strategy() -> None:
-    subject = Subject(text=TEXT)
+    subject = ContextSource(text=TEXT)
     assert parser(None).spans(subject) == RECURSIVE.spans(subject)
 
 
@@ -97,7 +102,7 @@ def test_a_proposal_that_cannot_be_used_is_corrected_once(bad: str) -> None:
     model = Scripted([bad, '{"starts": [4, 6, 10]}'])
     given_parser = parser(model)
     assert cut(given_parser) == joined(3, 2, 4, 3)
-    assert given_parser.proposals == Proposals(asked=1, retried=1)
+    assert given_parser.proposals == BoundaryProposals(asked=1, retried=1)
     assert "cannot be used" not in model.prompts[0]
     assert "cannot be used" in model.prompts[1]
 
@@ -107,9 +112,9 @@ def test_a_proposal_refused_twice_leaves_the_default_cut_and_a_warning(
 ) -> None:
     given_parser = parser(Scripted(["no", "still no"]))
     with caplog.at_level(logging.WARNING, logger="loregraph.chunk"):
-        found = given_parser.spans(Subject(text=TEXT, title="Talk"))
-    assert found == RECURSIVE.spans(Subject(text=TEXT))
-    assert given_parser.proposals == Proposals(asked=1, retried=1, refused=1)
+        found = given_parser.spans(ContextSource(text=TEXT, title="Talk"))
+    assert found == RECURSIVE.spans(ContextSource(text=TEXT))
+    assert given_parser.proposals == BoundaryProposals(asked=1, retried=1, refused=1)
     assert "1 of 1 stretches of 'Talk'" in caplog.text
 
 
@@ -121,9 +126,9 @@ def test_a_model_that_fails_is_not_asked_again() -> None:
         raise ModelUnavailable("no endpoint")
 
     given_parser = parser(failing)
-    assert given_parser.spans(Subject(text=TEXT)) == RECURSIVE.spans(Subject(text=TEXT))
+    assert given_parser.spans(ContextSource(text=TEXT)) == RECURSIVE.spans(ContextSource(text=TEXT))
     assert len(prompts) == 1
-    assert given_parser.proposals == Proposals(asked=1, refused=1)
+    assert given_parser.proposals == BoundaryProposals(asked=1, refused=1)
 
 
 def test_a_model_that_is_gone_is_soon_left_alone() -> None:
@@ -135,9 +140,9 @@ def test_a_model_that_is_gone_is_soon_left_alone() -> None:
 
     text = " ".join(SENTENCES * 5)
     given_parser = parser(gone, prompt_tokens=10 * EACH)
-    given_parser.spans(Subject(text=text))
+    given_parser.spans(ContextSource(text=text))
     assert len(prompts) == 3
-    assert given_parser.proposals == Proposals(asked=6, refused=6)
+    assert given_parser.proposals == BoundaryProposals(asked=6, refused=6)
 
 
 def test_the_last_passage_of_a_prompt_opens_the_next_prompt() -> None:
@@ -167,7 +172,7 @@ def test_numbers_are_read_tolerantly(answer: str, expected: list[int] | None) ->
 
 
 def test_a_single_part_may_be_as_large_as_it_is() -> None:
-    assert objection([2], [90, 10], size_tokens=50) == ""
+    assert validation_error([2], [90, 10], size_tokens=50) == ""
 
 
 FRAGMENTS = st.one_of(
@@ -188,7 +193,7 @@ def test_whatever_a_model_answers_chunks_cover_the_text_and_keep_the_limit(
     given_parser = parser(lambda prompt: left.pop() if left else "", prompt_tokens=64)
     measure = Measure(text, TOKENISER)
     covered = 0
-    for span in given_parser.spans(Subject(text=text, shape="markdown")):
+    for span in given_parser.spans(ContextSource(text=text, shape="markdown")):
         assert not text[covered : span.start].strip()
         assert span.end > covered
         assert measure.tokens(span.start, span.end) <= given_parser.size_tokens

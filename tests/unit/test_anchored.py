@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.anchored import GROWTH, Anchor, anchored, astray, strengths
+from graph.anchored import GROWTH, IncrementalState, astray, strengths, update_communities
 from graph.communities import communities, depth, partition
 from graph.errors import GraphInputError
 from graph.model import Community, content_id
@@ -47,8 +47,14 @@ def kept(
     ids: set[str] | None = None,
     drift: float = 99,
 ) -> list[Community]:
-    found = anchored(
-        previous, ids or ends(edges), edges, anchor=Anchor(), max_size=8, drift=drift, seed=1
+    found = update_communities(
+        previous,
+        ids or ends(edges),
+        edges,
+        anchor=IncrementalState(),
+        max_size=8,
+        drift=drift,
+        seed=1,
     )
     assert found is not None
     return list(found.communities)
@@ -80,7 +86,9 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
 ) -> None:
     was = communities(sorted({*ends(before), "alone"}), before, max_size=size, seed=1)
     now = {*ends(after), "alone", "new"}
-    found = anchored(was, now, after, anchor=Anchor(), max_size=size, drift=99.0, seed=1)
+    found = update_communities(
+        was, now, after, anchor=IncrementalState(), max_size=size, drift=99.0, seed=1
+    )
     assert found is not None
     hierarchy = found.communities
     by_id = {community.id: community for community in hierarchy}
@@ -106,12 +114,14 @@ def test_the_order_of_what_is_given_does_not_matter(
     now = sorted({*ends(after), "alone"})
     turned = [(b, a, w) if order.random() < 0.5 else (a, b, w) for a, b, w in after]
     order.shuffle(turned)
-    first = anchored(was, now, after, anchor=Anchor(), max_size=5, drift=99.0, seed=1)
-    second = anchored(
+    first = update_communities(
+        was, now, after, anchor=IncrementalState(), max_size=5, drift=99.0, seed=1
+    )
+    second = update_communities(
         order.sample(was, len(was)),
         now[::-1],
         turned,
-        anchor=Anchor(),
+        anchor=IncrementalState(),
         max_size=5,
         drift=99.0,
         seed=1,
@@ -179,18 +189,18 @@ def test_a_community_that_has_grown_too_large_is_divided_alone() -> None:
 def test_what_has_moved_too_far_is_clustered_anew() -> None:
     few = [*RING, ("new", "c03n02", 1.0)]
     many = [*RING, *((f"new{number}", "c03n02", 1.0) for number in range(9))]
-    arguments = {"anchor": Anchor(), "max_size": 8, "drift": 0.1, "seed": 1}
-    assert anchored(WHOLE, ends(few), few, **arguments) is not None  # type: ignore[arg-type]
-    assert anchored(WHOLE, ends(many), many, **arguments) is None  # type: ignore[arg-type]
-    assert anchored([], ends(few), few, **arguments) is None  # type: ignore[arg-type]
+    arguments = {"anchor": IncrementalState(), "max_size": 8, "drift": 0.1, "seed": 1}
+    assert update_communities(WHOLE, ends(few), few, **arguments) is not None  # type: ignore[arg-type]
+    assert update_communities(WHOLE, ends(many), many, **arguments) is None  # type: ignore[arg-type]
+    assert update_communities([], ends(few), few, **arguments) is None  # type: ignore[arg-type]
 
 
 def test_small_changes_add_up() -> None:
-    edges, hierarchy, anchor = list(RING), list(WHOLE), Anchor()
+    edges, hierarchy, anchor = list(RING), list(WHOLE), IncrementalState()
     steps = 0
     while True:
         edges.append((f"new{steps}", f"c{steps % 12:02}n03", 1.0))
-        found = anchored(
+        found = update_communities(
             hierarchy, ends(edges), edges, anchor=anchor, max_size=8, drift=0.1, seed=1
         )
         if found is None:
@@ -207,9 +217,11 @@ def test_ties_that_come_to_lead_elsewhere_are_drift() -> None:
     assert astray(WHOLE, strengths(RING)) == 0
     assert astray(WHOLE, strengths(torn)) > 7
     arguments = {"max_size": 8, "drift": 0.1, "seed": 1}
-    assert anchored(WHOLE, ends(torn), torn, anchor=Anchor(), **arguments) is None  # type: ignore[arg-type]
-    used = Anchor(astray=astray(WHOLE, strengths(torn)))
-    assert anchored(WHOLE, ends(torn), torn, anchor=used, **arguments) is not None  # type: ignore[arg-type]
+    assert (
+        update_communities(WHOLE, ends(torn), torn, anchor=IncrementalState(), **arguments) is None
+    )  # type: ignore[arg-type]
+    used = IncrementalState(astray=astray(WHOLE, strengths(torn)))
+    assert update_communities(WHOLE, ends(torn), torn, anchor=used, **arguments) is not None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -222,4 +234,4 @@ def test_ties_that_come_to_lead_elsewhere_are_drift() -> None:
 )
 def test_edges_that_cannot_be_used_are_refused(edge: Edge) -> None:
     with pytest.raises(GraphInputError):
-        anchored(WHOLE, ends(RING), [*RING, edge], anchor=Anchor(), seed=1)
+        update_communities(WHOLE, ends(RING), [*RING, edge], anchor=IncrementalState(), seed=1)

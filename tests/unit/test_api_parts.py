@@ -21,11 +21,11 @@ from engine.errors import SettingsError
 from engine.events import CitationsEvent
 from engine.serve.api import cursors
 from engine.serve.api.chat_completions import ChatRequest, Message, ending, turns_in
-from engine.serve.api.flow import Flow
-from engine.serve.api.gate import Gate, host_name, is_loopback
-from engine.serve.api.heads import Heads
+from engine.serve.api.flow import RequestLimits
+from engine.serve.api.gate import AuthMiddleware, host_name, is_loopback
+from engine.serve.api.heads import HeadMiddleware
 from engine.serve.api.jobs import Job, Jobs
-from engine.serve.api.lanes import Lane
+from engine.serve.api.lanes import ThreadLimiter
 from engine.serve.api.principal import Principal
 from engine.serve.api.problems import Problem
 from engine.serve.api.rate import RateLimit
@@ -129,7 +129,7 @@ def test_only_this_machine_is_this_machine(host: str, name: str, loopback: bool)
 
 def test_a_lane_runs_so_many_and_lets_so_many_wait() -> None:
     async def scenario() -> None:
-        lane, go = Lane("test", at_once=1, waiting=1), threading.Event()
+        lane, go = ThreadLimiter("test", at_once=1, waiting=1), threading.Event()
         first = asyncio.create_task(lane.run(go.wait))
         second = asyncio.create_task(lane.run(lambda: "second"))
         await asyncio.sleep(0.01)
@@ -150,7 +150,7 @@ def test_a_lane_runs_so_many_and_lets_so_many_wait() -> None:
 
 
 def answered(app: Any, *, seconds: float) -> list[dict[str, Any]]:
-    """What is sent for one request through `Flow`."""
+    """What is sent for one request through `RequestLimits`."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -159,7 +159,7 @@ def answered(app: Any, *, seconds: float) -> list[dict[str, Any]]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    flow = Flow(
+    flow = RequestLimits(
         app,
         max_body_bytes=10,
         max_upload_bytes=10,
@@ -345,7 +345,7 @@ def test_a_token_counts_until_its_time_is_up(tmp_path: Path) -> None:
     assert [row.expires for row in TokenStore(tokens.file).rows()] == [over, None]
 
     def status(token: str, now: datetime) -> tuple[int, str]:
-        gate = Gate(
+        gate = AuthMiddleware(
             PlainTextResponse("let in"),
             settings=ServeSettings(),
             tokens=tokens,
@@ -369,6 +369,8 @@ def test_a_time_that_no_token_can_last_is_refused_in_a_line(wrong: str) -> None:
 
 def test_head_is_get_without_its_body() -> None:
     app = Starlette(routes=[Route("/v1/thing", lambda _: PlainTextResponse("words"))])
-    got, head = (asked(Heads(app, apart="/mcp"), method, "/v1/thing") for method in ("GET", "HEAD"))
+    got, head = (
+        asked(HeadMiddleware(app, apart="/mcp"), method, "/v1/thing") for method in ("GET", "HEAD")
+    )
     assert (head.status_code, head.headers, head.content) == (200, got.headers, b"")
-    assert asked(Heads(app, apart="/mcp"), "HEAD", "/v1/none").status_code == 404
+    assert asked(HeadMiddleware(app, apart="/mcp"), "HEAD", "/v1/none").status_code == 404

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.answer.both import merged
+from engine.answer.both import combine_answers
 from engine.answer.language import ABSTENTION
 from engine.types import Answer, Citation, Passage, TraceStep, Usage
 
@@ -55,7 +55,7 @@ OVERVIEW = Answer(
 
 
 def test_the_local_part_comes_first_and_marks_are_numbered_on() -> None:
-    answer = merged(LOCAL, OVERVIEW)
+    answer = combine_answers(LOCAL, OVERVIEW)
 
     assert answer.mode == "both"
     assert answer.text == (
@@ -74,7 +74,7 @@ def test_lines_of_the_overview_that_say_what_the_local_part_says_are_left_out() 
         "From 2 documents:\n\nQuay:\n- It leaks. [1]\n- It is dry. [3]\n\n"
         "Leaks:\n- Again. [1][2]\n\nTowns:\n- Poor. [3]"
     )
-    answer = merged(LOCAL, replace(OVERVIEW, text=told))
+    answer = combine_answers(LOCAL, replace(OVERVIEW, text=told))
 
     assert answer.text.split("On the whole:\n\n")[1] == (
         "From 2 documents:\n\nQuay:\n- It is dry. [3]\n\nTowns:\n- Poor. [3]"
@@ -82,13 +82,15 @@ def test_lines_of_the_overview_that_say_what_the_local_part_says_are_left_out() 
 
 
 def test_an_overview_that_adds_nothing_leaves_the_local_answer_alone() -> None:
-    answer = merged(LOCAL, replace(OVERVIEW, text="From 2 documents:\n\nQuay:\n- It leaks. [1]"))
+    answer = combine_answers(
+        LOCAL, replace(OVERVIEW, text="From 2 documents:\n\nQuay:\n- It leaks. [1]")
+    )
 
     assert answer.text == LOCAL.text
 
 
 def test_passages_steps_and_costs_are_those_of_both() -> None:
-    answer = merged(LOCAL, OVERVIEW)
+    answer = combine_answers(LOCAL, OVERVIEW)
 
     assert [each.chunk_id for each in answer.passages] == ["a", "b", "c"]
     assert [step.stage for step in answer.trace] == ["write", "reduce", "merge"]
@@ -97,8 +99,8 @@ def test_passages_steps_and_costs_are_those_of_both() -> None:
 
 def test_where_one_abstains_the_other_answers_alone() -> None:
     none = {"text": ABSTENTION["en"], "citations": (), "abstained": True}
-    only_local = merged(LOCAL, replace(OVERVIEW, **none))
-    only_overview = merged(replace(LOCAL, **none), OVERVIEW)
+    only_local = combine_answers(LOCAL, replace(OVERVIEW, **none))
+    only_overview = combine_answers(replace(LOCAL, **none), OVERVIEW)
 
     assert (only_local.text, only_local.citations) == (LOCAL.text, LOCAL.citations)
     assert (only_overview.text, only_overview.citations) == (OVERVIEW.text, OVERVIEW.citations)
@@ -108,7 +110,7 @@ def test_where_one_abstains_the_other_answers_alone() -> None:
 
 def test_both_abstain_as_one() -> None:
     none = {"text": ABSTENTION["en"], "citations": (), "abstained": True}
-    answer = merged(replace(LOCAL, **none), replace(OVERVIEW, **none))
+    answer = combine_answers(replace(LOCAL, **none), replace(OVERVIEW, **none))
 
     assert answer.abstained
     assert answer.text == ABSTENTION["en"]
@@ -117,6 +119,8 @@ def test_both_abstain_as_one() -> None:
 
 def test_the_line_between_is_in_the_language_of_the_question() -> None:
     question = "码头和镇子怎么样？"
-    answer = merged(replace(LOCAL, question=question), replace(OVERVIEW, question=question))
+    answer = combine_answers(
+        replace(LOCAL, question=question), replace(OVERVIEW, question=question)
+    )
 
     assert "\n\n总的来看：\n\n" in answer.text

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from graph.changes import LAYOUTS, documents_laid_anew
+from graph.changes import LAYOUTS, rechunked_documents
 from graph.database import Database
 from graph.derive import Derived, DeriveOptions, derive
-from graph.digests import put_digests, things_said
+from graph.digests import collect_descriptions, save_summaries
 from graph.facts import (
     delete_chunks,
     put_chunks,
@@ -184,11 +184,11 @@ def test_a_relation_that_is_summarised_anew_makes_its_report_anew(database: Data
         entity_of = {merge.key: merge.entity_id for merge in named.merges}
         things = [
             thing
-            for thing in things_said(connection, named.entities, entity_of)
+            for thing in collect_descriptions(connection, named.entities, entity_of)
             if len(thing.texts) > 1
         ]
         assert things
-        put_digests(connection, things, {one.id: "They know." for one in things}, model="m")
+        save_summaries(connection, things, {one.id: "They know." for one in things}, model="m")
     after = derived_rows(database)
     assert before["relations"] != after["relations"]
     assert before["reports"] != after["reports"]
@@ -223,15 +223,15 @@ def test_a_new_document_makes_only_the_reports_it_speaks_to(database: Database) 
 
 def test_documents_are_laid_anew_when_their_chunks_change(database: Database) -> None:
     with database.write() as connection:
-        assert documents_laid_anew(connection, version="1") is None
+        assert rechunked_documents(connection, version="1") is None
         put_chunks(connection, [*document("a", [0, 1]), *document("b", [0])])
-        assert documents_laid_anew(connection, version="1") == {"a", "b"}
-        assert documents_laid_anew(connection, version="1") == set()
+        assert rechunked_documents(connection, version="1") == {"a", "b"}
+        assert rechunked_documents(connection, version="1") == set()
         put_chunks(connection, [replace(document("a", [1])[0], position=7)])
-        assert documents_laid_anew(connection, version="1") == {"a"}
+        assert rechunked_documents(connection, version="1") == {"a"}
         delete_chunks(connection, ["b#0"])
-        assert documents_laid_anew(connection, version="1") == set()
-        assert documents_laid_anew(connection, version="2") is None
+        assert rechunked_documents(connection, version="1") == set()
+        assert rechunked_documents(connection, version="2") is None
         assert "b" not in (read_state(connection, LAYOUTS) or "").replace("#", "").split("\n")
 
 

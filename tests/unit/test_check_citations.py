@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.answer.checks.citations import Checked, Policy, written
+from engine.answer.checks.citations import Policy, VerifiedAnswer, rebuild_answer
 from engine.answer.checks.stage import names_in
-from engine.answer.checks.support import SupportReader
+from engine.answer.checks.support import EntailmentScorer
 from engine.answer.checks.verdicts import read_claims
 from engine.index.door import sentence_spans
 from engine.retrieve.tokens import tokens
@@ -39,8 +39,8 @@ PASSAGES = tuple(
 )
 
 
-def checked(text: str, policy: Policy = "flag", *, min_support: float = 0.4) -> Checked:
-    reader = SupportReader(
+def checked(text: str, policy: Policy = "flag", *, min_support: float = 0.4) -> VerifiedAnswer:
+    reader = EntailmentScorer(
         tokens=tokens,
         weight=lambda _: 2.0,
         names=names_in,
@@ -48,7 +48,7 @@ def checked(text: str, policy: Policy = "flag", *, min_support: float = 0.4) -> 
         question="Who lit the lamp?",
     )
     reading = read_claims(text, PASSAGES, reader=reader, min_support=min_support)
-    return written(reading, PASSAGES, policy=policy, language="en")
+    return rebuild_answer(reading, PASSAGES, policy=policy, language="en")
 
 
 LIT = "Ada Brine lit the lamp in 1901"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.checks.figures import figures_of, missing_figures
+from engine.answer.checks.figures import extract_quantities, missing_quantities
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from engine.answer.checks.figures import figures_of, missing_figures
     ],
 )
 def test_what_means_the_same_is_the_same(one: str, other: str) -> None:
-    assert missing_figures(figures_of(one), figures_of(other)) == frozenset()
+    assert missing_quantities(extract_quantities(one), extract_quantities(other)) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -46,20 +46,20 @@ def test_what_means_the_same_is_the_same(one: str, other: str) -> None:
     ],
 )
 def test_what_the_evidence_lacks_is_named(claim: str, evidence: str, missing: set[str]) -> None:
-    assert missing_figures(figures_of(claim), figures_of(evidence)) == missing
+    assert missing_quantities(extract_quantities(claim), extract_quantities(evidence)) == missing
 
 
 @given(
     st.text(alphabet="0123456789.,-/ 一二十百千万亿年月日第kmMarchtwenty hundred～约", max_size=80)
 )
 def test_any_text_has_its_own_figures(text: str) -> None:
-    found = figures_of(text)
-    assert missing_figures(found, found) == frozenset()
+    found = extract_quantities(text)
+    assert missing_quantities(found, found) == frozenset()
 
 
 @pytest.mark.parametrize("part", ["1", "1,", "万", "twenty-", "A1-", "Mar ", "1.", "约"])
 def test_the_time_grows_with_the_text_alone(part: str) -> None:
-    figures_of(part * 10)
+    extract_quantities(part * 10)
     started = time.process_time()
-    figures_of(part * 20_000)
+    extract_quantities(part * 20_000)
     assert time.process_time() - started < 20  # quadratic would take minutes

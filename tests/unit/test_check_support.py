@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from engine.answer.checks.names import Beside, contradicts, missing_names
-from engine.answer.checks.order import put_for_another
+from engine.answer.checks.order import count_swapped_entities
 from engine.answer.checks.stage import names_in
-from engine.answer.checks.support import Support, SupportReader
+from engine.answer.checks.support import EntailmentScorer, SupportScore
 from engine.index.door import sentence_spans
 from engine.retrieve.tokens import tokens
 from engine.types import Passage
@@ -37,8 +37,8 @@ def passage(text: str, title: str = "", identity: str = "p") -> Passage:
     )
 
 
-def support(claim: str, *passages: Passage, question: str = "") -> Support:
-    reader = SupportReader(
+def support(claim: str, *passages: Passage, question: str = "") -> SupportScore:
+    reader = EntailmentScorer(
         tokens=tokens,
         weight=lambda _: 2.0,
         names=names_in,
@@ -126,7 +126,7 @@ def test_doubt_alone_asks_for_the_cosine() -> None:
         return 1.0
 
     def score(claim: str, compare: bool) -> float:
-        reader = SupportReader(
+        reader = EntailmentScorer(
             tokens=tokens,
             weight=lambda _: 2.0,
             names=names_in,
@@ -168,10 +168,12 @@ def test_names_are_found_however_they_are_shortened(
 
 def test_a_name_put_for_another_shows_by_its_place() -> None:
     source = "Ada Brine lit the lamp and Orrin Vale repaired the lamp at Gull Quay."
-    assert put_for_another("Orrin Vale lit the lamp at Gull Quay.", source, names=names_in) == 0
+    assert (
+        count_swapped_entities("Orrin Vale lit the lamp at Gull Quay.", source, names=names_in) == 0
+    )
     wrong = "Ada Brine lit the lamp and Mary Holt repaired the lamp at Gull Quay."
-    assert put_for_another(wrong, source, names=names_in) == 1
-    assert put_for_another(source, source, names=names_in) == 0
+    assert count_swapped_entities(wrong, source, names=names_in) == 1
+    assert count_swapped_entities(source, source, names=names_in) == 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from graph.extract.aliases import stated_aliases
 from graph.extract.chinese_aliases import introductions, stated_by
-from graph.extract.chinese_short import other_names
+from graph.extract.chinese_short import short_name_aliases
 from graph.extract.language import LanguageExtractor
 from graph.extract.segments import lay_out
 from graph.model import ALSO_KNOWN_AS, Mention, Name
@@ -178,7 +178,7 @@ def test_a_second_name_in_a_sentence(text: str, stated: bool) -> None:
 
 def things(text: str, **types: str) -> list[tuple[str, str]]:
     """`(name, other name)` of what a text calls its things."""
-    found = [i for segment in lay_out(text).segments for i in other_names(segment, types)]
+    found = [i for segment in lay_out(text).segments for i in short_name_aliases(segment, types)]
     return [(i.key, i.second_key) for i in sorted(found, key=lambda i: i.second)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graph.extract.chinese_aliases import Introduction
-from graph.extract.chinese_called import called
+from graph.extract.chinese_called import appellation_aliases
 from graph.extract.segments import lay_out
 
 
@@ -16,7 +16,7 @@ def second_names(
     found = [
         each
         for segment in lay_out(text).segments
-        for each in called(segment, names, introduced=introduced)
+        for each in appellation_aliases(segment, names, introduced=introduced)
     ]
     return [(i.key, i.second_key) for i in sorted(found, key=lambda i: i.second)]
 

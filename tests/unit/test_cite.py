@@ -8,9 +8,9 @@ import pytest
 from llama_index.core.llms import ChatMessage
 
 from engine.answer.checks.marks import expand_marks
-from engine.answer.checks.stage import Checks
+from engine.answer.checks.stage import CitationVerifier
 from engine.answer.language import ABSTENTION
-from engine.answer.packing.pack import pack
+from engine.answer.packing.pack import pack_context
 from engine.answer.prompts import fill
 from engine.answer.synthesise import is_abstention, synthesise
 from engine.settings import CheckSettings
@@ -61,8 +61,8 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-PACKED = pack(PASSAGES, budget_tokens=1000, count=words)
-CHECK = Checks(CheckSettings(), idf=lambda _: lambda _: 2.0).checked
+PACKED = pack_context(PASSAGES, budget_tokens=1000, count=words)
+CHECK = CitationVerifier(CheckSettings(), idf=lambda _: lambda _: 2.0).checked
 
 
 def test_a_model_answers_from_fenced_sources_and_is_cited() -> None:
@@ -99,7 +99,7 @@ def test_a_chinese_question_gets_chinese_instructions_and_abstention() -> None:
 
 
 def test_without_sources_no_model_is_asked() -> None:
-    empty = pack([], budget_tokens=100, count=words)
+    empty = pack_context([], budget_tokens=100, count=words)
     model = Script("never", "never")
     draft = synthesise("Who?", empty, complete=model, check=CHECK)
 

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.packing.compress import key_sentences, read_numbers, sentences_by_model, shown
-from engine.answer.packing.pack import pack
+from engine.answer.packing.compress import (
+    read_numbers,
+    render_selection,
+    select_key_sentences,
+    sentences_by_model,
+)
+from engine.answer.packing.pack import pack_context
 from engine.errors import ModelUnavailable
 from engine.index.door import Prompt, sentence_spans
 from engine.retrieve.tokens import tokens
@@ -37,7 +42,7 @@ def passage(text: str, name: str = "d", start: int = 0) -> Passage:
 
 
 def compressed(question: str, *passages: Passage, near_best: float = 0.5) -> Callable:
-    key = key_sentences(
+    key = select_key_sentences(
         question,
         passages,
         tokens=tokens,
@@ -45,7 +50,7 @@ def compressed(question: str, *passages: Passage, near_best: float = 0.5) -> Cal
         sentence_spans=sentence_spans,
         near_best=near_best,
     )
-    return shown(key, passages)
+    return render_selection(key, passages)
 
 
 def test_only_the_sentences_that_matter_are_shown_with_signs_for_gaps() -> None:
@@ -69,7 +74,7 @@ def test_of_every_passage_something_is_shown() -> None:
 
 def test_a_passage_stays_whole_in_the_pack_whatever_is_shown_of_it() -> None:
     found = [passage(TEXT)]
-    packed = pack(
+    packed = pack_context(
         found,
         budget_tokens=12,
         count=lambda text: len(text.split()),
@@ -84,7 +89,7 @@ def test_neighbours_that_share_a_sentence_show_it_once() -> None:
     cut = TEXT.index("She")
     first, second = passage(TEXT[: cut + 19]), passage(TEXT[cut:], start=cut)
     excerpt = compressed("Which whale oil?", first, second)
-    packed = pack(
+    packed = pack_context(
         [first, second],
         budget_tokens=99,
         count=len,
@@ -129,7 +134,7 @@ def test_a_model_names_the_sentences_by_number() -> None:
     key, why = by_model(json.dumps({"keep": [2, 3, 99, 0, -1]}))
 
     assert why == ""
-    assert shown(key, [passage(TEXT)])(passage(TEXT)) == (  # type: ignore[arg-type]
+    assert render_selection(key, [passage(TEXT)])(passage(TEXT)) == (  # type: ignore[arg-type]
         "… Ada Brine lit the lamp in 1901. She used whale oil. …"
     )
 

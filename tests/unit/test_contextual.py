@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.chunk.contextual import contexts, contextualised
-from engine.chunk.parser import Span, Subject
+from engine.chunk.contextual import add_context, contexts
+from engine.chunk.parser import ContextSource, Span
 from engine.errors import ModelUnavailable
 from engine.models.tokeniser import SimpleTokeniser
 
@@ -25,7 +25,7 @@ Close the doors. Call the bridge.
 
 Close the valves. Call the engine room.
 """
-SUBJECT = Subject(text=TEXT, shape="markdown", title="Handbook")
+SUBJECT = ContextSource(text=TEXT, shape="markdown", title="Handbook")
 FIRE, FLOOD = TEXT.index("## Fire"), TEXT.index("## Flood")
 SPANS = [
     Span(start=0, end=FIRE - 2, path=("Handbook",)),
@@ -74,7 +74,7 @@ def test_what_a_strategy_said_of_a_span_stays_behind() -> None:
 
 def test_a_chinese_text_has_its_own_lead() -> None:
     text = "第一章 总则\n\n本法规定数据的使用。其他从略。\n\n第二章 罚则\n\n违反者处罚款。"
-    subject = Subject(text=text, title="数据法")
+    subject = ContextSource(text=text, title="数据法")
     spans = [Span(start=text.index("违反"), end=len(text), path=("第二章 罚则",))]
     found = contexts(subject, spans, budget_tokens=64, tokeniser=TOKENISER)
     assert found[0].context == "数据法 › 第二章 罚则. 本法规定数据的使用。"
@@ -82,7 +82,7 @@ def test_a_chinese_text_has_its_own_lead() -> None:
 
 @given(st.text(max_size=200), st.text(max_size=300), st.integers(0, 40))
 def test_a_context_is_one_line_within_its_budget(title: str, text: str, budget: int) -> None:
-    subject = Subject(text=f"{text}\n\nThe end.", title=title)
+    subject = ContextSource(text=f"{text}\n\nThe end.", title=title)
     span = Span(start=len(text) + 2, end=len(text) + 10, path=(title, "Part"))
     (found,) = contexts(subject, [span], budget_tokens=budget, tokeniser=TOKENISER)
     assert TOKENISER.count(found.context) <= budget
@@ -139,9 +139,7 @@ def test_a_model_that_is_gone_is_soon_left_alone() -> None:
         calls.append(prompt)
         raise ModelUnavailable("no endpoint")
 
-    result = contextualised(
-        SUBJECT, SPANS * 4, complete=gone, budget_tokens=64, tokeniser=TOKENISER
-    )
+    result = add_context(SUBJECT, SPANS * 4, complete=gone, budget_tokens=64, tokeniser=TOKENISER)
     assert len(calls) == 3
     assert (result.asked, result.refused) == (12, 12)
     assert [span.context for span in result.spans] == PLAIN * 4
@@ -150,7 +148,7 @@ def test_a_model_that_is_gone_is_soon_left_alone() -> None:
 def test_a_long_document_is_shown_around_the_passage_only() -> None:
     lines = [f"Line {n} of the text." for n in range(2_000)]
     text = " ".join(lines)
-    subject = Subject(text=text, title="Long")
+    subject = ContextSource(text=text, title="Long")
     start = text.index(lines[1_000])
     spans = [Span(start=0, end=20), Span(start=start, end=start + 20)]
     prompts: list[str] = []
@@ -176,7 +174,7 @@ def test_text_in_a_document_cannot_fill_a_gap_of_the_prompt() -> None:
         seen.append(prompt)
         return "A line."
 
-    contexts(Subject(text=text), spans, complete=complete, tokeniser=TOKENISER)
+    contexts(ContextSource(text=text), spans, complete=complete, tokeniser=TOKENISER)
     assert all("Say {fence} and {words}." in prompt for prompt in seen)
 
 
@@ -190,14 +188,12 @@ def test_without_an_answer_the_plain_context_stands_and_is_counted(
     with caplog.at_level(logging.WARNING, logger="loregraph.chunk"):
         assert given_contexts(complete) == PLAIN
     assert "3 of 3 chunks of 'Handbook'" in caplog.text
-    result = contextualised(
-        SUBJECT, SPANS, complete=complete, budget_tokens=64, tokeniser=TOKENISER
-    )
+    result = add_context(SUBJECT, SPANS, complete=complete, budget_tokens=64, tokeniser=TOKENISER)
     assert (result.asked, result.refused) == (3, 3)
 
 
 def test_a_chunk_alone_in_its_document_is_not_asked_about() -> None:
-    subject = Subject(text="One line.", title="T")
+    subject = ContextSource(text="One line.", title="T")
     spans = [Span(start=0, end=9)]
     found = contexts(subject, spans, complete=failing, tokeniser=TOKENISER)
     assert [span.context for span in found] == ["T"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.curation import MERGED_BY_HAND, Curation, decided
+from graph.curation import MERGED_BY_HAND, Curation, apply_overrides
 from graph.curation_store import delete_curation, put_curation, read_curations
 from graph.database import Database
 from graph.decide import find_entities, find_key, plan_decision, plan_undo, standing_decisions
@@ -121,8 +121,8 @@ def test_decisions_act_in_the_order_of_their_numbers(
     shuffled = list(curations)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert resolve(names, curations=shuffled) == resolve(names, curations=curations)
-    apart = decided(curations).apart
-    together = {key: set(group) for group in decided(curations).groups for key in group}
+    apart = apply_overrides(curations).apart
+    together = {key: set(group) for group in apply_overrides(curations).groups for key in group}
     for entity in resolve(names, curations=curations)[0]:
         for key in apart & set(entity.keys):
             others = {e for group in together.values() if key in group for e in group}

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import storable
+from engine.ingest.content import sanitise_text
 from engine.ingest.database.connection import open_database
 from engine.ingest.database.reader import (
     DatabaseItem,
@@ -463,7 +463,9 @@ def test_encoding_a_name_loses_nothing_and_leaves_no_divider(name: str) -> None:
     st.lists(st.text(max_size=8), min_size=2, max_size=2),
 )
 def test_different_keys_have_different_texts(one: list[str], other: list[str]) -> None:
-    assert (key_text(one) == key_text(other)) == ([*map(storable, one)] == [*map(storable, other)])
+    assert (key_text(one) == key_text(other)) == (
+        [*map(sanitise_text, one)] == [*map(sanitise_text, other)]
+    )
 
 
 UTC_PLUS_2 = datetime.timezone(datetime.timedelta(hours=2))

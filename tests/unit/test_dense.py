@@ -353,7 +353,7 @@ def test_a_kept_graph_is_taken_again_or_mended(
     assert _recall(index, many) >= 0.95
     index.settle()
     assert _by_graph(index)
-    assert derived.is_sound(folder)
+    assert derived.is_valid_artifact(folder)
 
 
 def test_a_graph_that_nobody_wants_any_more_is_given_up(library: Library, many) -> None:
@@ -392,7 +392,7 @@ dense.DenseIndex(library, model={MODEL!r}).search(np.ones({DIMENSION}, dtype=np.
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert all(derived.is_sound(folder) for folder in _kept(library))
+    assert all(derived.is_valid_artifact(folder) for folder in _kept(library))
 
 
 def _recall(index: DenseIndex, held: dict[str, Matrix]) -> float:

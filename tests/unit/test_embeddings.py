@@ -19,13 +19,13 @@ from engine.models.fallback import (
     ChosenEmbedding,
     EmbeddingUnavailable,
     GuardedEmbedding,
+    check_same_model,
     choose_embedding,
-    refuse_mixture,
-    why_unusable,
+    probe_error,
 )
 from engine.models.prefixes import NO_PREFIXES, Prefixes, prefixes_for, with_prefixes
-from engine.models.readability import is_english_only, readability
-from engine.models.shorten import ShortenedEmbedding, shortened, smallest_size
+from engine.models.readability import is_english_only, tokeniser_coverage
+from engine.models.shorten import TruncatedEmbedding, shortened, smallest_size
 from engine.models.tfidf import TfidfEmbedding, hashed
 from engine.retrieve.tokens import tokens
 from engine.settings import EmbeddingSettings
@@ -179,7 +179,7 @@ def test_asked_asynchronously_a_wrapped_model_gives_the_same() -> None:
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=12))
 def test_a_shortened_vector_is_the_beginning_at_length_one(vector: list[float]) -> None:
-    model = ShortenedEmbedding(_Fixed(vector=vector), dimensions=3)
+    model = TruncatedEmbedding(_Fixed(vector=vector), dimensions=3)
     short = np.array(model.get_text_embedding("text"))
     assert short.shape == (3,)
     length = math.sqrt(math.fsum(value * value for value in vector[:3]))
@@ -342,7 +342,7 @@ def test_a_new_library_that_nothing_can_embed_for_says_why() -> None:
 
 def test_a_dead_endpoint_gives_way_in_a_new_library_alone() -> None:
     dead = _dead_endpoint()
-    reason = why_unusable(dead)
+    reason = probe_error(dead)
     assert reason is not None
     assert "no connection" in reason
     new = choose_embedding([dead, _tfidf()], held=[])
@@ -390,10 +390,10 @@ def test_a_library_begun_meanwhile_by_another_model_is_not_mixed(
 ) -> None:
     choice = ChosenEmbedding(model=_CHAIN[0], identity=_FAR, held=frozenset(held))
     if not refused:
-        refuse_mixture(choice, held_now=now)
+        check_same_model(choice, held_now=now)
         return
     with pytest.raises(EmbeddingUnavailable, match="since it was opened"):
-        refuse_mixture(choice, held_now=now)
+        check_same_model(choice, held_now=now)
 
 
 # --- the guard ----------------------------------------------------------------------------------
@@ -465,7 +465,7 @@ def test_an_endpoints_model_reads_every_script_unless_known_for_english(
     name: str, english_only: bool
 ) -> None:
     assert is_english_only(name) == english_only
-    reads = readability(with_prefixes(_Fixed(model_name=name)), tokeniser=_Tokeniser())
+    reads = tokeniser_coverage(with_prefixes(_Fixed(model_name=name)), tokeniser=_Tokeniser())
     assert reads(_HAN) == (0.25 if english_only else 1.0)
 
 
@@ -475,13 +475,13 @@ class _Tokeniser:
 
 
 def test_without_a_model_nothing_is_read_and_hashed_words_read_all_scripts_alike() -> None:
-    assert readability(None, tokeniser=_Tokeniser())("text") == 0.0
-    reads = readability(GuardedEmbedding(_tfidf()), tokeniser=_Tokeniser())
+    assert tokeniser_coverage(None, tokeniser=_Tokeniser())("text") == 0.0
+    reads = tokeniser_coverage(GuardedEmbedding(_tfidf()), tokeniser=_Tokeniser())
     assert reads(_HAN) == reads("English") == 0.5
 
 
 def test_the_bundled_model_reads_what_its_tokeniser_says() -> None:
     from engine.models.minilm import BundledEmbedding
 
-    reads = readability(GuardedEmbedding(BundledEmbedding()), tokeniser=_Tokeniser())
+    reads = tokeniser_coverage(GuardedEmbedding(BundledEmbedding()), tokeniser=_Tokeniser())
     assert reads(_MIXED) == 0.25

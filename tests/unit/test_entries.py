@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
-from engine.chunk.entries import EntriesNodeParser, entries, looks_like_entries, opening
+from engine.chunk.entries import GlossaryNodeParser, glossary_entries, looks_like_entries, opening
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
 
@@ -73,7 +73,7 @@ THREAD = "\n\n".join(
 
 
 def nodes(text: str, size: int = 64) -> list[TextNode]:
-    parser = EntriesNodeParser(size_tokens=size, overlap_tokens=0, tokeniser=FiveLetterTokeniser())
+    parser = GlossaryNodeParser(size_tokens=size, overlap_tokens=0, tokeniser=FiveLetterTokeniser())
     found = parser.get_nodes_from_documents([Document(id_="d", text=text)])
     return [node for node in found if isinstance(node, TextNode)]
 
@@ -133,14 +133,14 @@ def test_each_entry_is_a_chunk_and_read_with_those_around_it() -> None:
 
 def test_an_entry_that_does_not_fit_is_cut() -> None:
     found = nodes(DIRECTORY, size=16)
-    assert len(found) > len(entries(DIRECTORY))
+    assert len(found) > len(glossary_entries(DIRECTORY))
     assert all(len(TOKEN.findall(node.text)) <= 16 for node in found)
     assert "".join("".join(node.text.split()) for node in found) == "".join(DIRECTORY.split())
 
 
 def test_a_short_line_without_a_name_goes_with_the_entry_before() -> None:
     text = "Ada Brine (1815) was here for long.\n\nSee below.\n\nIvo Karst was not."
-    assert [text[start:end] for start, end in entries(text)] == [
+    assert [text[start:end] for start, end in glossary_entries(text)] == [
         "Ada Brine (1815) was here for long.\n\nSee below.",
         "Ivo Karst was not.",
     ]
@@ -152,7 +152,7 @@ PARAGRAPHS = st.lists(st.text("Ab .是\n ", min_size=1, max_size=60), max_size=8
 @given(PARAGRAPHS)
 def test_entries_hold_all_but_white_space(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
-    spans = entries(text)
+    spans = glossary_entries(text)
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
     assert spans == sorted(spans)
     assert all(node.text == text[node.start_char_idx : node.end_char_idx] for node in nodes(text))

@@ -30,7 +30,7 @@ from graph.model import (
     content_id,
 )
 from graph.overview import overview
-from graph.page_texts import kept_places, readable
+from graph.page_texts import evidence_spans, readable
 from graph.visualise import to_html
 
 HOSTILE = (
@@ -257,9 +257,9 @@ def test_sentences_are_kept_first_of_every_relation_then_second_until_the_room_i
         )
 
     light, heavy = relation("l", 1.0, places[0]), relation("h", 5.0, places[1], places[2])
-    both = kept_places([light, heavy], max_characters=20)
+    both = evidence_spans([light, heavy], max_characters=20)
     assert both == {"l": [places[0]], "h": [places[1]]}
-    shared = kept_places([light, relation("h", 5.0, places[0], places[3])], max_characters=20)
+    shared = evidence_spans([light, relation("h", 5.0, places[0], places[3])], max_characters=20)
     assert shared == {"l": [places[0]], "h": [places[0], places[3]]}
 
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.answer.draft import Draft
-from engine.answer.extracts.expect import expected_kinds, shows, without_asking
+from engine.answer.extracts.expect import answer_types, has_answer_type, strip_question_words
 from engine.answer.extracts.extractive import extractive_answer
 from engine.answer.language import ABSTENTION
-from engine.answer.sentences import in_context, plain, split_passages
+from engine.answer.sentences import split_passages, strip_markdown, with_neighbours
 from engine.retrieve.tokens import tokens
 from engine.types import Passage
 from graph.names import capitalised_names
@@ -225,19 +225,22 @@ def test_the_same_question_gives_the_same_answer() -> None:
     ],
 )
 def test_kinds_are_asked_for_and_shown(question: str, text: str, share: float) -> None:
-    assert shows(text, expected_kinds(question)) == share
+    assert has_answer_type(text, answer_types(question)) == share
 
 
 def test_words_that_only_ask_are_taken_out() -> None:
-    assert without_asking("Who founded the club?") == "founded the club?"
-    assert without_asking("这家公司是谁创立的？") == "这家公司是 创立的？"
+    assert strip_question_words("Who founded the club?") == "founded the club?"
+    assert strip_question_words("这家公司是谁创立的？") == "这家公司是 创立的？"
 
 
 def test_markdown_and_marks_of_the_source_do_not_reach_the_answer() -> None:
-    assert plain("- **Bold** and *soft* `code` [link](a.md) [3]") == "Bold and soft code link (3)"
-    assert plain("a * b * c and snake_case_name") == "a * b * c and snake_case_name"
-    assert in_context("It sank.", title="The Wren") == "The Wren: It sank."
-    assert in_context("Italy won.", title="The Wren") == "Italy won."
+    assert (
+        strip_markdown("- **Bold** and *soft* `code` [link](a.md) [3]")
+        == "Bold and soft code link (3)"
+    )
+    assert strip_markdown("a * b * c and snake_case_name") == "a * b * c and snake_case_name"
+    assert with_neighbours("It sank.", title="The Wren") == "The Wren: It sank."
+    assert with_neighbours("Italy won.", title="The Wren") == "Italy won."
 
 
 def test_a_heading_in_capitals_is_no_answer() -> None:

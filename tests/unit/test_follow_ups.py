@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.checks.stage import mentions_in
+from engine.answer.checks.stage import find_mentions
 from engine.answer.language import ABSTENTION
 from engine.answer.talk.by_model import follow_up_prompt, read_follow_up
-from engine.answer.talk.references import Name, stands_alone
-from engine.answer.talk.turns import MOST_TURNS, recent, told, turns_of
+from engine.answer.talk.references import Name, resolve_references
+from engine.answer.talk.turns import MOST_TURNS, format_history, parse_history, trim_history
 from engine.types import Answer, Turn
 
 FOUNDED = Turn(
@@ -21,7 +21,7 @@ NOTHING = Turn("Who founded the station at Gull Quay?", ABSTENTION["en"])
 
 
 def names(text: str) -> list[Name]:
-    return [Name(start=m.start, end=m.end, type=m.type) for m in mentions_in(text)]
+    return [Name(start=m.start, end=m.end, type=m.type) for m in find_mentions(text)]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def names(text: str) -> list[Name]:
 def test_what_a_follow_up_leaves_out_is_put_in(
     turns: list[Turn], question: str, alone: str
 ) -> None:
-    assert stands_alone(question, turns, names=names) == alone
+    assert resolve_references(question, turns, names=names) == alone
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_what_a_follow_up_leaves_out_is_put_in(
 )
 @pytest.mark.parametrize("turn", [FOUNDED, CHINESE], ids=["en", "zh"])
 def test_a_question_that_stands_alone_is_left_as_it_is(turn: Turn, question: str) -> None:
-    assert stands_alone(question, [turn], names=names) == question
+    assert resolve_references(question, [turn], names=names) == question
 
 
 def test_a_question_after_nothing_or_after_a_refusal_takes_no_name_from_an_answer() -> None:
-    assert stands_alone("When was she born?", [], names=names) == "When was she born?"
-    assert "Marsh" not in stands_alone("When was she born?", [NOTHING], names=names)
+    assert resolve_references("When was she born?", [], names=names) == "When was she born?"
+    assert "Marsh" not in resolve_references("When was she born?", [NOTHING], names=names)
 
 
 # --- turns --------------------------------------------------------------------------------------
@@ -134,26 +134,26 @@ def test_a_question_after_nothing_or_after_a_refusal_takes_no_name_from_an_answe
 def test_an_answer_is_the_turn_of_the_question_as_it_was_understood() -> None:
     text = "Ada was born in 1870. [1]\n\nSources\n[1] Ada (ada:0-20)"
     answer = Answer(question="And her?", understood="When was Ada born?", text=text, mode="local")
-    assert turns_of([answer]) == (Turn("When was Ada born?", "Ada was born in 1870."),)
+    assert parse_history([answer]) == (Turn("When was Ada born?", "Ada was born in 1870."),)
 
 
 def test_only_the_last_turns_are_read_and_what_is_no_character_is_left_out() -> None:
     turns = [Turn(f"Question {n}?\x00\ud800", "Yes.") for n in range(100)]
-    read = turns_of([*turns, Turn("  ")])
+    read = parse_history([*turns, Turn("  ")])
     assert len(read) == MOST_TURNS - 1
     assert read[-1].question == "Question 99?\ufffd\ufffd"
 
 
 def test_turns_are_cut_from_the_oldest_until_they_fit() -> None:
     turns = tuple(Turn(f"What is {n}?", f"It is {n}.") for n in range(10))
-    kept = recent(turns, budget_tokens=20, count=lambda text: len(text.split()))
+    kept = trim_history(turns, budget_tokens=20, count=lambda text: len(text.split()))
     assert kept == turns[-2:]
-    assert len(told(kept).split()) <= 20
-    assert recent(turns, budget_tokens=3, count=lambda text: len(text.split())) == ()
+    assert len(format_history(kept).split()) <= 20
+    assert trim_history(turns, budget_tokens=3, count=lambda text: len(text.split())) == ()
 
 
 def test_of_the_last_turn_the_answer_is_cut() -> None:
-    (kept,) = recent(
+    (kept,) = trim_history(
         [Turn("What?", "word " * 500)], budget_tokens=50, count=lambda text: len(text.split())
     )
     assert kept.question == "What?"

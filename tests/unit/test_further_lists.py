@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from engine import KnowledgeEngine, Settings
 from engine.index.filters import document_filter
-from engine.retrieve.further import FurtherList, further_scores
+from engine.retrieve.further import ExtraRetriever, further_scores
 from engine.retrieve.local import LocalRetriever
 from engine.settings import RetrieveSettings
 
@@ -86,12 +86,12 @@ def test_age_is_measured_from_the_newest_that_may_be_seen(engine: KnowledgeEngin
 
 def test_names_of_the_engines_own_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="'dense'"):
-        FurtherList("dense", Fixed([]))
+        ExtraRetriever("dense", Fixed([]))
     with pytest.raises(ValueError, match="weight"):
-        FurtherList("mine", Fixed([]), -1.0)
+        ExtraRetriever("mine", Fixed([]), -1.0)
 
 
 def test_a_list_without_scores_counts_by_places() -> None:
-    lists = [FurtherList("mine", Fixed([("b", None), ("x", None), ("a", None)]))]
+    lists = [ExtraRetriever("mine", Fixed([("b", None), ("x", None), ("a", None)]))]
     scores = further_scores(lists, "?", row_of={"a": 0, "b": 1})
     assert scores["mine"].tolist() == [0.5, 1.0]

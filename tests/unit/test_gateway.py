@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.deadline import within
+from engine.deadline import run_with_timeout
 from engine.errors import (
     BudgetExceeded,
     MissingExtra,
@@ -28,26 +28,26 @@ from engine.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from engine.given_up import SharedWork, WorkGivenUp
-from engine.index.ledger import Ledger, drop_stale_replies
+from engine.given_up import CancelScope, WorkCancelled
+from engine.index.ledger import UsageLog, drop_stale_replies
 from engine.index.library import Library
 from engine.models.budget import Budget
 from engine.models.build import build_llm
 from engine.models.failures import translated
 from engine.models.gateways import build_gateways, build_llms, stage_settings
-from engine.models.learned import Learned, Manner
+from engine.models.learned import RequestDialect, ServerCapabilities
 from engine.models.naming import answering_identity, identity_of
 from engine.models.prices import FREE, Price, PriceTable, is_local, load_prices, price_of
-from engine.models.rate import Pace
-from engine.models.response import Reported, reported_usage
-from engine.models.retrying import nature_of, patience
+from engine.models.rate import RateLimiter
+from engine.models.response import ProviderUsage, usage_from_response
+from engine.models.retrying import backoff_seconds, classify_failure
 from engine.models.structured import (
     format_arguments,
     is_strict,
     marked_instructions,
     with_longest_answer,
 )
-from engine.models.thinking import stream_without_thoughts, without_thoughts
+from engine.models.thinking import stream_without_thoughts, strip_reasoning
 from engine.settings import LlmSettings
 from engine.types import StageUsage, Usage
 
@@ -308,8 +308,8 @@ class _Clock:
         self.now += seconds
 
 
-def _pace(clock: _Clock, *, requests_per_minute: float | None = None) -> Pace:
-    return Pace(
+def _pace(clock: _Clock, *, requests_per_minute: float | None = None) -> RateLimiter:
+    return RateLimiter(
         concurrency=2,
         requests_per_minute=requests_per_minute,
         now=lambda: clock.now,
@@ -342,7 +342,7 @@ def test_without_a_limit_nobody_waits_until_the_server_asks_for_it() -> None:
 
 
 def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
-    pace, lock = Pace(concurrency=3), threading.Lock()
+    pace, lock = RateLimiter(concurrency=3), threading.Lock()
     running, most = 0, 0
     together = threading.Barrier(3)  # nobody goes on before there are three
 
@@ -362,7 +362,7 @@ def test_no_more_calls_than_there_are_places_go_out_at_a_time() -> None:
     assert most == 3
 
 
-def _in_a_place(pace: Pace) -> None:
+def _in_a_place(pace: RateLimiter) -> None:
     with pace.slot():
         pass
 
@@ -373,39 +373,39 @@ def _in_a_place(pace: Pace) -> None:
         pytest.param(lambda pace: pace.wait(), id="its turn"),
         pytest.param(lambda pace: pace.sleep(60.0), id="another try"),
         pytest.param(_in_a_place, id="a place"),
-        pytest.param(lambda _: within(60.0, lambda: time.sleep(20)), id="an answer"),
+        pytest.param(lambda _: run_with_timeout(60.0, lambda: time.sleep(20)), id="an answer"),
     ],
 )
 def test_whoever_waits_for_work_that_is_given_up_goes_on_waiting_for_nothing(
-    part: Callable[[Pace], None],
+    part: Callable[[RateLimiter], None],
 ) -> None:
-    pace, shared = Pace(concurrency=1), SharedWork()
+    pace, shared = RateLimiter(concurrency=1), CancelScope()
     pace.hold(60.0)
     with pace.slot(), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(shared.bound(part), pace)
         time.sleep(0.02)
         shared.give_up()
         shared.give_up()
-        with pytest.raises(WorkGivenUp):
+        with pytest.raises(WorkCancelled):
             waiting.result(timeout=60)
-    with pytest.raises(WorkGivenUp):
+    with pytest.raises(WorkCancelled):
         shared.bound(part)(pace)
 
 
 def test_other_work_goes_on_when_some_is_given_up() -> None:
-    pace, given_up = Pace(concurrency=1), SharedWork()
+    pace, given_up = RateLimiter(concurrency=1), CancelScope()
     given_up.give_up()
-    SharedWork().bound(pace.wait)()
+    CancelScope().bound(pace.wait)()
     pace.wait()
-    assert within(5.0, lambda: "done") == "done"
+    assert run_with_timeout(5.0, lambda: "done") == "done"
 
 
 def test_a_part_ends_with_the_whole() -> None:
-    whole = SharedWork()
-    part = whole.bound(SharedWork)()
+    whole = CancelScope()
+    part = whole.bound(CancelScope)()
     whole.give_up()
-    with pytest.raises(WorkGivenUp):
-        part.bound(Pace(concurrency=1).wait)()
+    with pytest.raises(WorkCancelled):
+        part.bound(RateLimiter(concurrency=1).wait)()
 
 
 # --- patience -----------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ def _as_ours(error: Exception) -> ModelError:
     ],
 )
 def test_each_failure_has_a_nature(error: Exception, passes: bool, may_cost: bool) -> None:
-    nature = nature_of(_as_ours(error))
+    nature = classify_failure(_as_ours(error))
     assert (nature.passes, nature.may_cost) == (passes, may_cost)
 
 
@@ -500,13 +500,15 @@ def test_a_request_that_is_too_long_is_told_apart(words: str) -> None:
 def test_how_long_a_server_asks_to_be_left_alone(
     headers: dict[str, str], seconds: float | None
 ) -> None:
-    nature = nature_of(_as_ours(_status(429, headers=headers)))
+    nature = classify_failure(_as_ours(_status(429, headers=headers)))
     assert nature.retry_after_seconds == seconds
 
 
 def test_a_date_says_how_long_to_wait() -> None:
     when = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    asked = nature_of(_as_ours(_status(503, headers={"Retry-After": when}))).retry_after_seconds
+    asked = classify_failure(
+        _as_ours(_status(503, headers={"Retry-After": when}))
+    ).retry_after_seconds
     assert asked is not None
     assert 25 < asked <= 30
 
@@ -523,7 +525,7 @@ def _failing(errors: list[Exception]) -> Callable[[], str]:
 
 def _waits(errors: list[Exception], *, retries: int, longest: float) -> tuple[list[float], Any]:
     clock, held = _Clock(), []
-    loop = patience(
+    loop = backoff_seconds(
         retries=retries, longest_wait_seconds=longest, hold=held.append, sleep=clock.sleep
     )
     assert loop.copy()(_failing(errors)) == "fine"
@@ -550,7 +552,9 @@ def test_a_wait_that_the_server_asks_for_is_kept_by_all_up_to_the_timeout() -> N
 
 def test_after_all_retries_the_last_error_comes_out() -> None:
     errors: list[Exception] = [_status(500), _status(502), _status(503)]
-    loop = patience(retries=1, longest_wait_seconds=1.0, hold=lambda _: None, sleep=lambda _: None)
+    loop = backoff_seconds(
+        retries=1, longest_wait_seconds=1.0, hold=lambda _: None, sleep=lambda _: None
+    )
     with pytest.raises(ModelUnavailable, match="502"):
         loop.copy()(_failing(errors))
     with pytest.raises(ModelUnavailable, match="401"):
@@ -559,11 +563,11 @@ def test_after_all_retries_the_last_error_comes_out() -> None:
 
 def test_a_call_is_over_when_its_time_is() -> None:
     with pytest.raises(TimeoutError):
-        within(0.05, lambda: time.sleep(5))
-    assert within(5, lambda: "done") == "done"
-    assert within(None, threading.current_thread) is threading.current_thread()
+        run_with_timeout(0.05, lambda: time.sleep(5))
+    assert run_with_timeout(5, lambda: "done") == "done"
+    assert run_with_timeout(None, threading.current_thread) is threading.current_thread()
     with pytest.raises(KeyError):
-        within(5, lambda: {}["missing"])
+        run_with_timeout(5, lambda: {}["missing"])
 
 
 # --- thoughts -----------------------------------------------------------------------------------
@@ -584,7 +588,7 @@ def test_a_call_is_over_when_its_time_is() -> None:
     ],
 )
 def test_thoughts_are_taken_out(text: str, answer: str) -> None:
-    assert without_thoughts(text) == answer
+    assert strip_reasoning(text) == answer
 
 
 @given(
@@ -666,28 +670,28 @@ def test_the_copy_that_is_asked_bounds_the_answer_and_leaves_the_model_as_it_is(
     assert (copy.max_tokens, llm.max_tokens) == (7, 100)
     assert (copy._client.max_retries, llm._client.max_retries) == (0, 3)
     assert copy._client._client is llm._client._client
-    newer = with_longest_answer(llm, 7, newer_limit=True)
+    newer = with_longest_answer(llm, 7, uses_max_completion_tokens=True)
     assert newer.max_tokens is None
     assert newer.additional_kwargs["max_completion_tokens"] == 7
     assert "max_completion_tokens" not in llm.additional_kwargs
 
 
 def test_what_a_server_refuses_is_remembered_once() -> None:
-    learned = Learned("schema", goes_down=True)
+    learned = ServerCapabilities("schema", goes_down=True)
     first = learned.manner
     said = "unknown field response_format"
     assert learned.refused(first, said, with_schema=True)
     assert learned.refused(first, said, with_schema=True)  # another call, asked before
-    assert learned.manner == Manner(level="json")
+    assert learned.manner == RequestDialect(level="json")
     assert not learned.refused(learned.manner, said, with_schema=False)
     assert not learned.refused(learned.manner, "no such model", with_schema=True)
     assert learned.refused(learned.manner, said, with_schema=True)
     assert not learned.refused(learned.manner, said, with_schema=True)
-    assert not Learned("schema", goes_down=False).refused(first, said, with_schema=True)
+    assert not ServerCapabilities("schema", goes_down=False).refused(first, said, with_schema=True)
 
 
 def test_what_the_server_counts_raises_what_is_held_back() -> None:
-    learned = Learned("none", goes_down=False)
+    learned = ServerCapabilities("none", goes_down=False)
     assert learned.tokens(100) == 100
     learned.reported(150, counted=100)
     learned.reported(120, counted=100)
@@ -814,23 +818,23 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 @pytest.fixture
-def ledger(library: Library) -> Iterator[Ledger]:
-    ledger = Ledger(library)
+def ledger(library: Library) -> Iterator[UsageLog]:
+    ledger = UsageLog(library)
     yield ledger
     ledger.close()
 
 
-def _add(ledger: Ledger, *, day: str = "2026-01-01", stage: str = "map", failed: int = 0) -> None:
+def _add(ledger: UsageLog, *, day: str = "2026-01-01", stage: str = "map", failed: int = 0) -> None:
     usage = Usage(calls=1, prompt_tokens=10, cached_tokens=4, completion_tokens=2, cost=0.5)
     ledger.add(day=day, stage=stage, model="m", usage=usage, failed=failed)
 
 
-def test_calls_add_up_by_day_stage_and_model(library: Library, ledger: Ledger) -> None:
+def test_calls_add_up_by_day_stage_and_model(library: Library, ledger: UsageLog) -> None:
     _add(ledger)
     _add(ledger, failed=1)
     _add(ledger, stage="answers")
     _add(ledger, day="2026-01-02")
-    rows = Ledger(library).rows()
+    rows = UsageLog(library).rows()
     assert [(row.day, row.stage, row.calls, row.failed) for row in rows] == [
         ("2026-01-01", "answers", 1, 0),
         ("2026-01-01", "map", 2, 1),
@@ -847,16 +851,16 @@ def test_calls_add_up_by_day_stage_and_model(library: Library, ledger: Ledger) -
         failed=1,
         day="2026-01-01",
     )
-    assert Ledger(library).spent_by_others("2026-01-01") == Usage(
+    assert UsageLog(library).spent_by_others("2026-01-01") == Usage(
         calls=3, prompt_tokens=30, cached_tokens=12, completion_tokens=6, cost=1.5
     )
     assert ledger.spent_by_others("2026-01-01") == Usage()
 
 
 def test_what_another_process_spends_is_known_and_what_this_one_does_is_not_counted_twice(
-    library: Library, ledger: Ledger
+    library: Library, ledger: UsageLog
 ) -> None:
-    other, later = Ledger(library), {"day": "2026-01-02"}
+    other, later = UsageLog(library), {"day": "2026-01-02"}
     for one in (ledger, other, other):
         _add(one)
         _add(one, **later)
@@ -868,58 +872,58 @@ def test_what_another_process_spends_is_known_and_what_this_one_does_is_not_coun
     assert [one.spent_by_others("2026-01-02").calls for one in (ledger, other)] == [3, 1]
 
 
-def test_a_call_is_booked_though_its_caller_fails(library: Library, ledger: Ledger) -> None:
+def test_a_call_is_booked_though_its_caller_fails(library: Library, ledger: UsageLog) -> None:
     with pytest.raises(RuntimeError), library.write():
         _add(ledger)
         raise RuntimeError
     _add(ledger, day="2026-01-02")
     ledger.close()
-    assert Ledger(library).spent_by_others("2026-01-01").calls == 1
+    assert UsageLog(library).spent_by_others("2026-01-01").calls == 1
 
 
 def test_a_busy_library_keeps_nobody_waiting_and_loses_nothing(
-    library: Library, ledger: Ledger
+    library: Library, ledger: UsageLog
 ) -> None:
     with library.write():
         began = time.monotonic()
         for _ in range(5):
             _add(ledger)
-        assert not ledger.keep_reply("key", "text", usage=Usage(), asked_in=0)
+        assert not ledger.cache_reply("key", "text", usage=Usage(), asked_in=0)
         assert time.monotonic() - began < 2
     ledger.close()
-    assert Ledger(library).spent_by_others("2026-01-01").calls == 5
-    assert ledger.kept_reply("key") is None
+    assert UsageLog(library).spent_by_others("2026-01-01").calls == 5
+    assert ledger.cached_reply("key") is None
 
 
-def test_threads_lose_no_call(library: Library, ledger: Ledger) -> None:
+def test_threads_lose_no_call(library: Library, ledger: UsageLog) -> None:
     with ThreadPoolExecutor(4) as pool:
         for _ in range(40):
             pool.submit(_add, ledger)
     ledger.close()
-    assert Ledger(library).spent_by_others("2026-01-01").calls == 40
+    assert UsageLog(library).spent_by_others("2026-01-01").calls == 40
 
 
 def _change(library: Library) -> None:
     from engine.index.door import write_state
 
     with library.write() as connection:
-        write_state(connection, "generation", str(Ledger(library).generation() + 1))
+        write_state(connection, "generation", str(UsageLog(library).generation() + 1))
 
 
-def test_answers_are_kept_until_the_library_changes(library: Library, ledger: Ledger) -> None:
-    assert ledger.keep_reply("key", "一个 answer", usage=Usage(prompt_tokens=3), asked_in=0)
-    assert ledger.keep_reply("key", "another", usage=Usage(), asked_in=0)
-    assert Ledger(library).kept_reply("key") == "another"
+def test_answers_are_kept_until_the_library_changes(library: Library, ledger: UsageLog) -> None:
+    assert ledger.cache_reply("key", "一个 answer", usage=Usage(prompt_tokens=3), asked_in=0)
+    assert ledger.cache_reply("key", "another", usage=Usage(), asked_in=0)
+    assert UsageLog(library).cached_reply("key") == "another"
     _change(library)
-    assert ledger.kept_reply("key") is None
-    assert not ledger.keep_reply("key", "asked before", usage=Usage(), asked_in=0)
+    assert ledger.cached_reply("key") is None
+    assert not ledger.cache_reply("key", "asked before", usage=Usage(), asked_in=0)
     assert library.counts()["replies"] == 0
 
 
 def test_what_was_answered_before_can_be_deleted_with_the_documents(
-    library: Library, ledger: Ledger
+    library: Library, ledger: UsageLog
 ) -> None:
-    ledger.keep_reply("key", "text", usage=Usage(), asked_in=0)
+    ledger.cache_reply("key", "text", usage=Usage(), asked_in=0)
     with library.write() as connection:
         drop_stale_replies(connection)
     assert library.counts()["replies"] == 1
@@ -945,12 +949,12 @@ def test_an_error_that_is_not_ours_is_not_taken_for_an_answer() -> None:
                 "completion_tokens": 1,
                 "prompt_tokens_details": {"cached_tokens": 4},
             },
-            Reported(prompt_tokens=9, completion_tokens=1, cached=4),
+            ProviderUsage(prompt_tokens=9, completion_tokens=1, cached=4),
             id="OpenAI",
         ),
         pytest.param(
             {"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4},
-            Reported(prompt_tokens=9, completion_tokens=1, cached=4),
+            ProviderUsage(prompt_tokens=9, completion_tokens=1, cached=4),
             id="DeepSeek",
         ),
         pytest.param(
@@ -960,7 +964,7 @@ def test_an_error_that_is_not_ours_is_not_taken_for_an_answer() -> None:
                 "cache_read_input_tokens": 4,
                 "cache_creation_input_tokens": 3,
             },
-            Reported(prompt_tokens=9, completion_tokens=1, cached=4, written=3),
+            ProviderUsage(prompt_tokens=9, completion_tokens=1, cached=4, written=3),
             id="Anthropic, beside the prompt",
         ),
         pytest.param(
@@ -969,23 +973,23 @@ def test_an_error_that_is_not_ours_is_not_taken_for_an_answer() -> None:
                 "completion_tokens": 1,
                 "prompt_tokens_details": {"cached_tokens": 99},
             },
-            Reported(prompt_tokens=9, completion_tokens=1, cached=9),
+            ProviderUsage(prompt_tokens=9, completion_tokens=1, cached=9),
             id="more than there were",
         ),
         pytest.param(
             {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None},
-            Reported(prompt_tokens=9, completion_tokens=1),
+            ProviderUsage(prompt_tokens=9, completion_tokens=1),
             id="none",
         ),
     ],
 )
 def test_what_a_provider_had_kept_is_read_from_its_usage(
-    usage: dict[str, Any], reported: Reported
+    usage: dict[str, Any], reported: ProviderUsage
 ) -> None:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
     response = ChatResponse(message=ChatMessage(content="x"), raw={"usage": usage})
-    assert reported_usage(response) == reported
+    assert usage_from_response(response) == reported
 
 
 def test_kept_tokens_have_prices_of_their_own_where_there_are_any() -> None:

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.answer.checks.stage import Checks
+from engine.answer.checks.stage import CitationVerifier
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
-from engine.answer.overviews.asking import Reply, ask_round
+from engine.answer.overviews.asking import Reply, call_batch
 from engine.answer.overviews.mapping import Mapped, map_batches, map_reports, read_points
 from engine.answer.overviews.replies import read_questions, read_ratings
 from engine.answer.overviews.written import best_points, reduce_with_model
-from engine.answer.packing.pack import Packed
+from engine.answer.packing.pack import PackedContext
 from engine.answer.sentences import Embed
 from engine.errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
 from engine.settings import CheckSettings
@@ -81,7 +81,7 @@ class Script:
         self.prompts: list[Prompt] = []
 
     def __call__(
-        self, stage: str, prompts: Sequence[Prompt], *, tell: object = None
+        self, stage: str, prompts: Sequence[Prompt], *, on_event: object = None
     ) -> list[Reply | ModelError]:
         self.rounds.append((stage, len(prompts)))
         self.prompts += prompts
@@ -106,11 +106,11 @@ def reduced(script: Script, points: Sequence[Point], *, limit: int = 5) -> Draft
     )  # fmt: skip
 
 
-CHECKS = Checks(CheckSettings(), idf=lambda _: lambda _: 1.0)
+CHECKS = CitationVerifier(CheckSettings(), idf=lambda _: lambda _: 1.0)
 
 
 def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
-    packed = Packed(passages=tuple(passages))
+    packed = PackedContext(passages=tuple(passages))
     return CHECKS.checked(QUESTION, packed, reply=reply, usage=usage, summing_up=True)
 
 
@@ -344,8 +344,8 @@ def test_a_round_adds_up_what_its_calls_cost() -> None:
     script = Script(lambda stage, prompt: "fine")
     prompts = [Prompt(system="s", user=str(n), max_output_tokens=5) for n in range(3)]
 
-    assert ask_round(script, "map", prompts).usage.prompt_tokens == 30
-    assert ask_round(script, "map", []).texts == ()
+    assert call_batch(script, "map", prompts).usage.prompt_tokens == 30
+    assert call_batch(script, "map", []).texts == ()
 
 
 def test_of_an_overview_figures_and_names_are_held_to_the_sources() -> None:
@@ -367,19 +367,19 @@ def test_of_an_overview_figures_and_names_are_held_to_the_sources() -> None:
 LOOSE = "The cable broke in 2016 [1]. Farmers quarrelled over grazing rights [2]."
 
 
-def overview_of(reply: str, checks: Checks) -> Draft:
+def overview_of(reply: str, checks: CitationVerifier) -> Draft:
     passages = [
         Passage(text=text, score=1, relevance=1, document_id=f"d{n}", chunk_id=f"c{n}", title="",
                 start=0, end=len(text))
         for n, text in enumerate(("The cable broke in 2016.", "Shepherds argued about pastures."))
     ]  # fmt: skip
-    packed = Packed(passages=tuple(passages))
+    packed = PackedContext(passages=tuple(passages))
     return checks.checked(QUESTION, packed, reply=reply, usage=ONE_CALL, summing_up=True)
 
 
-def checks_that(policy: str, embed: Embed | None = None) -> Checks:
+def checks_that(policy: str, embed: Embed | None = None) -> CitationVerifier:
     settings = CheckSettings.model_validate({"citations": policy})
-    return Checks(settings, idf=lambda _: lambda _: 1.0, embed=embed)
+    return CitationVerifier(settings, idf=lambda _: lambda _: 1.0, embed=embed)
 
 
 def test_a_statement_that_its_points_do_not_bear_out_is_flagged_or_dropped() -> None:

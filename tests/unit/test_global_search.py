@@ -14,9 +14,9 @@ from engine.retrieve.tokens import tokens
 from graph.global_match import chunk_match, content_terms, informativeness
 from graph.global_search import (
     Point,
-    cover,
+    community_of_chunks,
+    greedy_cover,
     map_points,
-    owners,
     reduce_points,
     report_text,
     select_reports,
@@ -102,8 +102,8 @@ def test_a_selection_never_exceeds_the_budget(budget: int) -> None:
 
 
 def test_an_undivided_community_stands_in_at_finer_levels() -> None:
-    assert cover(COMMUNITIES, 0) == ["a", "b"]
-    assert cover(COMMUNITIES, 1) == ["a1", "a2", "b"]
+    assert greedy_cover(COMMUNITIES, 0) == ["a", "b"]
+    assert greedy_cover(COMMUNITIES, 1) == ["a1", "a2", "b"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ CHOIR = "The choir of the northern quay sang for the widows of the storm on Sund
 def test_a_chunk_belongs_to_the_report_that_rests_most_on_it_or_on_its_document() -> None:
     beside = Chunk(id="c0b", document_id="d0", title="Notes", text=CHOIR, end=len(CHOIR))
     chunks = {one.id: one for one in (chunk(0, CABLE), beside, chunk(9, CHOIR))}
-    owner = owners([report("a", "The cable broke."), report("b")], chunks)
+    owner = community_of_chunks([report("a", "The cable broke."), report("b")], chunks)
 
     assert [owner(key) for key in ("c0", "c0b", "c9", "unknown")] == ["a", "a", "", ""]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from engine.retrieve.tokens import tokens
 from graph.community_tree import CommunityTree
-from graph.global_dynamic import Depth, Descent, descend
-from graph.global_follow import leads, sheets
-from graph.global_lazy import Allowance, Sifted, by_home, relevant_chunks
+from graph.global_dynamic import Descent, SelectionLimits, select_dynamic
+from graph.global_follow import chunk_reports, follow_up_terms
+from graph.global_lazy import RelevanceTest, TestBudget, by_community, relevant_chunks
 from graph.global_match import report_match
 from graph.global_search import Point
 from graph.model import Chunk, Community, Evidence, Finding, Report
@@ -77,12 +77,12 @@ def descent(
     def rate(shown: Sequence[Report]) -> Mapping[str, float]:
         return {one.community_id: ratings.get(one.community_id, 0.0) for one in shown}
 
-    return descend(
+    return select_dynamic(
         TREE,
         {key: report(key) for key in reports.split()},
         prior=rate,
         rate=rate,
-        depth=Depth(levels=levels, per_level=per_level),
+        depth=SelectionLimits(levels=levels, per_level=per_level),
         budget_tokens=budget,
         count=words,
     )
@@ -136,14 +136,14 @@ def test_a_descent_keeps_its_budget_and_says_what_found_no_room() -> None:
 
 def sifted(
     scores: Mapping[str, float], relevant: str, *, chunks: int = 100, patience: int = 3, **more: int
-) -> tuple[Sifted, list[list[str]]]:
+) -> tuple[RelevanceTest, list[list[str]]]:
     asked: list[list[str]] = []
 
     def test(keys: Sequence[str]) -> Mapping[str, float]:
         asked.append(list(keys))
         return {key: 1.0 for key in keys if key in relevant.split()}
 
-    allowed = Allowance(chunks=chunks, patience=patience, **more)
+    allowed = TestBudget(chunks=chunks, patience=patience, **more)
     found = relevant_chunks(TREE, TREE.homes(CHUNKS), scores, test=test, allowed=allowed)
     return found, asked
 
@@ -197,7 +197,7 @@ def test_tests_never_exceed_what_is_allowed(
 
 
 def test_chunks_are_grouped_by_home_in_their_order() -> None:
-    assert by_home(["c3", "c1", "c4", "c5"], TREE.homes(CHUNKS)) == {
+    assert by_community(["c3", "c1", "c4", "c5"], TREE.homes(CHUNKS)) == {
         "z": ["c3"],
         "ab": ["c1", "c5"],
         "": ["c4"],
@@ -209,7 +209,7 @@ TEXT = "# Heading of it\n\nThe cable broke off the cape. 海底电缆在2016年�
 
 def test_a_sheet_holds_sentences_at_their_places() -> None:
     chunk = Chunk(id="c1", document_id="d1", title="The cable", text=TEXT)
-    (sheet,) = sheets({"ab": ["c1", "gone"]}, {"c1": chunk}, titles={}, tokens=tokens)
+    (sheet,) = chunk_reports({"ab": ["c1", "gone"]}, {"c1": chunk}, titles={}, tokens=tokens)
 
     assert sheet.title == "The cable"
     assert [one.text for one in sheet.findings] == [
@@ -238,14 +238,18 @@ def test_names_that_the_question_lacks_lead_on_the_weightiest_first() -> None:
         named("Orrin Vale left Gull Quay.", 50),
         named("Nothing else.", 10),
     ]
-    found = leads("What did Ada Brine do?", points, names_in=names_in, tokens=tokens, limit=5)
+    found = follow_up_terms(
+        "What did Ada Brine do?", points, names_in=names_in, tokens=tokens, limit=5
+    )
 
     assert found == ["Orrin Vale", "Gull Quay"]
 
 
 def test_a_name_that_was_followed_or_stands_everywhere_leads_nowhere() -> None:
     points = [named("Ada Brine met Orrin Vale.", 90), named("Ada Brine met 陆汀兰.", 50)]
-    found = leads("Who?", points, names_in=names_in, tokens=tokens, limit=5, known=["Orrin Vale"])
+    found = follow_up_terms(
+        "Who?", points, names_in=names_in, tokens=tokens, limit=5, known=["Orrin Vale"]
+    )
 
     assert found == ["陆汀兰"]
 

@@ -18,13 +18,13 @@ from graph.facts import (
     extractions_by_text,
     forget_titles,
     generation,
-    one_a_place,
     put_chunks,
     put_extractions,
     read_extractions,
     read_state,
     text_sha,
     title_key,
+    unique_per_span,
     write_state,
 )
 from graph.model import Chunk, Extraction, Mention, Statement
@@ -360,8 +360,8 @@ def test_one_name_in_one_place_has_one_type(
     database: Database, types: list[str], kept: str
 ) -> None:
     given = [_mention(kind) for kind in types]
-    assert one_a_place(given) == [_mention(kept)]
-    assert one_a_place([*given, _mention("CONCEPT", end=3)]) == sorted(
+    assert unique_per_span(given) == [_mention(kept)]
+    assert unique_per_span([*given, _mention("CONCEPT", end=3)]) == sorted(
         [_mention(kept), _mention("CONCEPT", end=3)]
     )
     with database.write() as connection:

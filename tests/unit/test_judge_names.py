@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from graph.database import Database
 from graph.derive import DeriveOptions, derive, is_fresh
-from graph.doubtful_names import keep_judgements, pending_questions
+from graph.doubtful_names import save_verdicts, uncertain_pairs
 from graph.facts import delete_document, put_chunks, put_extractions
 from graph.judge_names import (
     PAIRS_A_CALL,
     Judgement,
     NamedThing,
-    NameQuestion,
+    PairQuestion,
+    batch_questions,
     judge_prompt,
     judged_links,
-    packed,
     read_verdicts,
 )
 from graph.judgement_store import read_judgements
@@ -31,8 +31,8 @@ from graph.read import read_entities
 from graph.schema import metadata
 
 
-def question(first: str, second: str, context: str = "") -> NameQuestion:
-    return NameQuestion(
+def question(first: str, second: str, context: str = "") -> PairQuestion:
+    return PairQuestion(
         first=NamedThing(key=first, name=first.title(), type="PERSON", context=context),
         second=NamedThing(key=second, name=second.title()),
     )
@@ -125,8 +125,8 @@ def test_the_instructions_are_in_the_language_of_most_names() -> None:
 
 def test_questions_are_packed_in_order() -> None:
     many = [question(f"name {n:03}", f"name {n:03}x") for n in range(2 * PAIRS_A_CALL + 1)]
-    assert [each for some in packed(many) for each in some] == many
-    assert [len(some) for some in packed(many)] == [PAIRS_A_CALL, PAIRS_A_CALL, 1]
+    assert [each for some in batch_questions(many) for each in some] == many
+    assert [len(some) for some in batch_questions(many)] == [PAIRS_A_CALL, PAIRS_A_CALL, 1]
 
 
 def test_only_pairs_that_are_the_same_and_known_are_linked() -> None:
@@ -181,14 +181,14 @@ def judged(database: Database, verdict: str) -> int:
     return kept(database, [pair.keys for pair in in_doubt(database)], verdict)
 
 
-def in_doubt(database: Database) -> list[NameQuestion]:
+def in_doubt(database: Database) -> list[PairQuestion]:
     with database.read() as connection:
-        return pending_questions(connection, limit=10)
+        return uncertain_pairs(connection, limit=10)
 
 
 def kept(database: Database, pairs: list[tuple[str, str]], verdict: str) -> int:
     with database.write() as connection:
-        return keep_judgements(
+        return save_verdicts(
             connection,
             [
                 Judgement(first_key=a, second_key=b, verdict=verdict, reason="", model="m")

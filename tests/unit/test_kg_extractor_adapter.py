@@ -16,7 +16,7 @@ from llama_index.core.indices.property_graph import SimpleLLMPathExtractor
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
-from graph.extract.llama import ExtractionTransform, extraction_of, read_back
+from graph.extract.llama import ExtractionTransform, extraction_from_node, extraction_of
 from graph.model import Extraction, Mention, Statement
 from graph.names import name_key
 
@@ -128,7 +128,7 @@ def test_a_relation_of_any_extractor_rests_on_the_sentence_with_both_ends() -> N
 
 
 def test_what_is_not_in_the_text_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    found = read_back(foreign_node())
+    found = extraction_from_node(foreign_node())
     assert found.unplaced_names == ("Atlantis",)
     assert found.dropped_relations == 2
     with caplog.at_level(logging.WARNING, logger="loregraph"):
@@ -138,7 +138,7 @@ def test_what_is_not_in_the_text_is_dropped_and_counted(caplog: pytest.LogCaptur
 
 def test_a_name_inside_a_longer_word_is_not_the_name() -> None:
     node = TextNode(text="Berlin", metadata={KG_NODES_KEY: [EntityNode(name="Lin")]})
-    assert read_back(node).unplaced_names == ("Lin",)
+    assert extraction_from_node(node).unplaced_names == ("Lin",)
 
 
 def test_llama_index_s_own_path_extractor_is_understood() -> None:

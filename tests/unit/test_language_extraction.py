@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph.extract import chinese
 from graph.extract.language import LanguageExtractor
 from graph.extract.protocol import Extractor
-from graph.extract.segments import shadow_of
+from graph.extract.segments import strip_markup
 from graph.model import NAMED_TYPES, Extraction
 from graph.names import name_key
 from graph.sentences import sentence_spans
@@ -275,7 +275,7 @@ def test_without_a_dictionary_marked_chinese_names_remain(monkeypatch: pytest.Mo
 
 def test_markup_is_blanked_without_moving_anything() -> None:
     text = "# The **Lantern** Cable\n[map](http://x.org/a_b) | \ud800 e@mail.org"
-    shadow = shadow_of(text)
+    shadow = strip_markup(text)
     assert len(shadow) == len(text)
     assert "http" not in shadow
     assert "*" not in shadow
@@ -298,7 +298,7 @@ def test_markup_is_blanked_without_moving_anything() -> None:
     ],
 )
 def test_formulas_and_transcribers_marks_are_no_prose(text: str, left: str) -> None:
-    assert " ".join(shadow_of(text).split()) == left
+    assert " ".join(strip_markup(text).split()) == left
 
 
 _PIECES = st.sampled_from(
@@ -348,7 +348,7 @@ _SHARED = LanguageExtractor()
 @settings(max_examples=100)
 @given(st.text(max_size=200))
 def test_a_shadow_is_as_long_as_its_text(text: str) -> None:
-    assert len(shadow_of(text)) == len(text)
+    assert len(strip_markup(text)) == len(text)
 
 
 def test_keys_of_names_are_name_keys(english: Extraction) -> None:

@@ -13,7 +13,7 @@ from engine.chunk.cuts import sentence_starts
 from engine.chunk.headings import atx_heading
 from engine.ingest.pdf.glyphs import SOFT_HYPHEN
 from engine.ingest.pdf.lines import flowing_pages, one_paragraph, word_counts
-from graph.extract.segments import shadow_of
+from graph.extract.segments import strip_markup
 
 SIZE = 100_000
 SECONDS = 10.0
@@ -47,7 +47,7 @@ minutes of quadratic time at this size."""
             lambda: sentence_starts(("\n" + " " * 99) * (SIZE // 100), 0, SIZE), id="blank lines"
         ),
         *(
-            pytest.param(lambda text=text: shadow_of(text), id=f"prose, {name}")
+            pytest.param(lambda text=text: strip_markup(text), id=f"prose, {name}")
             for name, text in (
                 ("characters without a gap", "汉" * SIZE),
                 ("no mail address", f"{'a' * SIZE}@{'b' * SIZE}"),

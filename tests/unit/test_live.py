@@ -10,7 +10,7 @@ from rich.console import Console
 
 from engine.errors import ModelUnavailable
 from engine.events import AnswerEvent, Event, PassagesEvent, RouteEvent, StepEvent, TokensEvent
-from engine.serve.live import LINES, answer_seen
+from engine.serve.live import LINES, render_stream
 from engine.types import Answer, Route, TraceStep
 
 ANSWER = Answer(question="Who?", text="Ada. [1]", mode="local")
@@ -25,7 +25,7 @@ def seen(*events: Event) -> tuple[Answer, str]:
         yield from events
         yield AnswerEvent(answer=ANSWER)
 
-    return answer_seen(stream(), console), file.getvalue()
+    return render_stream(stream(), console), file.getvalue()
 
 
 def test_what_is_done_and_said_is_shown_and_the_answer_given_back() -> None:
@@ -65,5 +65,5 @@ def test_what_ends_the_stream_comes_out_and_the_work_is_given_up(error: BaseExce
             given_up.append(True)
 
     with pytest.raises(type(error)):
-        answer_seen(stream(), Console(file=io.StringIO(), force_terminal=True))
+        render_stream(stream(), Console(file=io.StringIO(), force_terminal=True))
     assert given_up == [True]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graph.extract.model_anchor import anchored
 from graph.extract.model_places import FoldedText
-from graph.extract.model_records import Said, SaidClaim, SaidEntity, SaidRelation
+from graph.extract.model_records import RawClaim, RawEntity, RawExtraction, RawRelation
 from graph.extract.model_schema import ExtractionSchema
 from graph.extract.model_values import date_of, scale_of, status_of, strength_of
 from graph.model import Claim, Description, Extraction, Statement
@@ -16,12 +16,12 @@ from graph.model import Claim, Description, Extraction, Statement
 OPEN = ExtractionSchema.of()
 
 
-def said(*names: str | tuple[str, str], **lists: object) -> Said:
+def said(*names: str | tuple[str, str], **lists: object) -> RawExtraction:
     entities = tuple(
-        SaidEntity(name=name) if isinstance(name, str) else SaidEntity(name=name[0], type=name[1])
+        RawEntity(name=name) if isinstance(name, str) else RawEntity(name=name[0], type=name[1])
         for name in names
     )
-    return Said(entities=entities, **lists)  # type: ignore[arg-type]
+    return RawExtraction(entities=entities, **lists)  # type: ignore[arg-type]
 
 
 def surfaces(text: str, name: str) -> list[str]:
@@ -114,11 +114,11 @@ def test_types_are_ours_or_those_of_the_schema(
 
 def test_a_name_given_twice_has_one_type_and_its_longest_description() -> None:
     entities = (
-        SaidEntity(name="Ada", type="", description="short"),
-        SaidEntity(name="ADA", type="PERSON", description="a longer one"),
-        SaidEntity(name="Ada's", type="WORK"),
+        RawEntity(name="Ada", type="", description="short"),
+        RawEntity(name="ADA", type="PERSON", description="a longer one"),
+        RawEntity(name="Ada's", type="WORK"),
     )
-    found = anchored(Said(entities=entities), "Ada and ADA and Ada.", OPEN).extraction
+    found = anchored(RawExtraction(entities=entities), "Ada and ADA and Ada.", OPEN).extraction
     assert {mention.type for mention in found.mentions} == {"PERSON"}
     assert found.descriptions == (Description(key="ada", text="a longer one"),)
 
@@ -150,13 +150,13 @@ def test_a_person_completed_from_another_text_is_found_by_the_surname() -> None:
 TEXT = "Ada Brine met Tom Reed. The Kestrel sank. Tom Reed rebuilt it for Ada Brine."
 
 
-def relation(source: str, target: str, predicate: str = "knows", **more: str) -> SaidRelation:
-    return SaidRelation(source=source, target=target, predicate=predicate, **more)
+def relation(source: str, target: str, predicate: str = "knows", **more: str) -> RawRelation:
+    return RawRelation(source=source, target=target, predicate=predicate, **more)
 
 
-def statements(*relations: SaidRelation, schema: ExtractionSchema = OPEN) -> list[Statement]:
+def statements(*relations: RawRelation, schema: ExtractionSchema = OPEN) -> list[Statement]:
     names = said(("Ada Brine", "PERSON"), ("Tom Reed", "PERSON"), ("Kestrel", "PRODUCT"))
-    whole = Said(entities=names.entities, relations=relations)
+    whole = RawExtraction(entities=names.entities, relations=relations)
     return list(anchored(whole, TEXT, schema).extraction.statements)
 
 
@@ -207,16 +207,16 @@ def test_that_two_names_are_one_is_believed_of_a_single_sentence_alone() -> None
     ],
 )
 def test_relations_without_two_ends_are_dropped_and_counted(
-    given_relation: SaidRelation, why: str
+    given_relation: RawRelation, why: str
 ) -> None:
-    whole = Said(entities=said("Ada Brine").entities, relations=(given_relation,))
+    whole = RawExtraction(entities=said("Ada Brine").entities, relations=(given_relation,))
     found = anchored(whole, TEXT, OPEN)
     assert found.extraction.statements == ()
     assert found.dropped == {why: 1}
 
 
 def test_an_end_that_is_no_listed_entity_counts_where_it_stands_as_a_name() -> None:
-    whole = Said(
+    whole = RawExtraction(
         entities=said("Ada Brine").entities, relations=(relation("Ada Brine", "Tom Reed"),)
     )
     found = anchored(whole, TEXT, OPEN).extraction
@@ -241,7 +241,7 @@ STRICT = ExtractionSchema.of(["PERSON", "PRODUCT"], ["PERSON - rebuilt - PRODUCT
     ],
 )
 def test_a_strict_schema_checks_predicate_domain_and_range(
-    given_relation: SaidRelation, kept: bool
+    given_relation: RawRelation, kept: bool
 ) -> None:
     assert bool(statements(given_relation, schema=STRICT)) == kept
 
@@ -263,7 +263,7 @@ def test_a_relation_said_twice_is_one_with_the_longer_description() -> None:
 def test_claims_rest_on_the_sentence_that_they_speak_of() -> None:
     text = "Ada Brine was born in 1850. In 1871 Ada Brine built the Kestrel."
     claims = (
-        SaidClaim(
+        RawClaim(
             subject="Ada Brine",
             object="Kestrel",
             type="construction work",
@@ -272,11 +272,11 @@ def test_claims_rest_on_the_sentence_that_they_speak_of() -> None:
             end="1999",
             text="She built it in 1871.",
         ),
-        SaidClaim(subject="Zed", text="He was there."),
-        SaidClaim(subject="Ada Brine", object="Zed", status="?", text="Born in 1850."),
+        RawClaim(subject="Zed", text="He was there."),
+        RawClaim(subject="Ada Brine", object="Zed", status="?", text="Born in 1850."),
     )
     found = anchored(
-        Said(entities=said("Ada Brine", "Kestrel").entities, claims=claims), text, OPEN
+        RawExtraction(entities=said("Ada Brine", "Kestrel").entities, claims=claims), text, OPEN
     )
     assert found.extraction.claims == (
         Claim(
@@ -309,8 +309,8 @@ def test_claims_rest_on_the_sentence_that_they_speak_of() -> None:
 
 
 def test_a_schema_without_claims_keeps_none() -> None:
-    claim = SaidClaim(subject="Ada Brine", text="x")
-    whole = Said(entities=said("Ada Brine").entities, claims=(claim,))
+    claim = RawClaim(subject="Ada Brine", text="x")
+    whole = RawExtraction(entities=said("Ada Brine").entities, claims=(claim,))
     assert anchored(whole, TEXT, ExtractionSchema.of(claims=False)).extraction.claims == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.answer.checks.in_language import in_other_language
-from engine.answer.checks.orders import gives_orders, without_faked_lines
+from engine.answer.checks.orders import escape_delimiters, is_injection
 from engine.answer.language import Language
 from engine.answer.prompts import chat_messages, fence
 
@@ -27,7 +27,7 @@ from engine.answer.prompts import chat_messages, fence
     ],
 )
 def test_what_speaks_to_a_model_is_known(sentence: str) -> None:
-    assert gives_orders(sentence)
+    assert is_injection(sentence)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_what_speaks_to_a_model_is_known(sentence: str) -> None:
     ],
 )
 def test_what_speaks_to_people_is_not(sentence: str) -> None:
-    assert not gives_orders(sentence)
+    assert not is_injection(sentence)
 
 
 def test_a_long_sentence_costs_little() -> None:
-    assert not gives_orders("ignore all the " * 200_000)
-    assert not gives_orders("ai " * 200_000)
+    assert not is_injection("ignore all the " * 200_000)
+    assert not is_injection("ai " * 200_000)
 
 
 def test_a_document_that_imitates_the_fence_is_made_unlike_it() -> None:
@@ -67,7 +67,7 @@ def test_a_document_that_imitates_the_fence_is_made_unlike_it() -> None:
 def test_other_signs_of_a_document_stay_as_they_are() -> None:
     code = "cat <<<word; a >>> 2; <<<<<<< HEAD"
 
-    assert without_faked_lines(code) == code
+    assert escape_delimiters(code) == code
 
 
 @pytest.mark.parametrize(

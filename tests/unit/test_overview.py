@@ -6,8 +6,8 @@ import pytest
 
 from engine.answer.draft import Draft
 from engine.answer.language import ABSTENTION
-from engine.answer.overviews.told import MOST_FURTHER, overview
-from engine.answer.sentences import plain
+from engine.answer.overviews.told import MOST_FURTHER, render_overview
+from engine.answer.sentences import strip_markdown
 from graph.global_search import Point
 from graph.model import Chunk, Evidence
 
@@ -53,7 +53,7 @@ def check_quotes(draft: Draft) -> None:
 
 def test_points_are_grouped_by_theme_and_cited() -> None:
     points = [point(0, "c1", "c2"), point(1, "c3", community="b"), point(2, "c1")]
-    draft = overview("What are the main themes?", points, titles=TITLES, chunks=CHUNKS)
+    draft = render_overview("What are the main themes?", points, titles=TITLES, chunks=CHUNKS)
 
     assert draft.text == (
         "From 3 documents:\n\n"
@@ -70,7 +70,7 @@ WIDER = {"a": ["a", "harbour"], "b": ["b", "harbour"], "c": ["c", "quarry"]}
 def test_points_alone_in_their_communities_are_told_under_the_wider_one() -> None:
     points = [point(0, "c1"), point(2, "c1", community="c"), point(1, "c3", community="b")]
     titles = TITLES | {"harbour": "The harbour", "c": "The cut", "quarry": "The quarry"}
-    draft = overview(
+    draft = render_overview(
         "What are the main themes?", points, titles=titles, chunks=CHUNKS, line_of=WIDER.__getitem__
     )
 
@@ -85,30 +85,32 @@ def test_points_alone_in_their_communities_are_told_under_the_wider_one() -> Non
 def test_what_belongs_to_no_theme_is_a_short_list_of_the_best() -> None:
     pairs = [point(0, "c1"), point(1, "c2")]
     alone = [point(2, "c3", community=f"alone {number}") for number in range(MOST_FURTHER + 4)]
-    draft = overview("Themes?", [*pairs, *alone], titles=TITLES, chunks=CHUNKS)
+    draft = render_overview("Themes?", [*pairs, *alone], titles=TITLES, chunks=CHUNKS)
 
     assert draft.text.count("- ") == 2 + MOST_FURTHER
     assert draft.figures["left_out"] == 4
-    only = overview("Themes?", alone, titles=TITLES, chunks=CHUNKS)
+    only = render_overview("Themes?", alone, titles=TITLES, chunks=CHUNKS)
     assert only.text.count("- ") == len(alone)
     assert "Further" not in only.text
 
 
 def test_a_chinese_question_gets_a_chinese_lead() -> None:
-    draft = overview("主要主题是什么？", [point(2, "c1")], titles={"a": "海缆"}, chunks=CHUNKS)
+    draft = render_overview(
+        "主要主题是什么？", [point(2, "c1")], titles={"a": "海缆"}, chunks=CHUNKS
+    )
 
     assert draft.text.startswith("综合 1 份文档：\n\n- 海缆在2016年断裂。 [1]")
 
 
 def test_a_span_that_two_points_share_has_one_number() -> None:
     points = [point(0, "c1"), point(0, "c1", community="b")]
-    draft = overview("What are the main themes?", points, titles={}, chunks=CHUNKS)
+    draft = render_overview("What are the main themes?", points, titles={}, chunks=CHUNKS)
 
     assert [citation.number for citation in draft.citations] == [1]
 
 
 def test_a_point_whose_evidence_is_gone_is_not_told() -> None:
-    draft = overview(
+    draft = render_overview(
         "What happened?", [point(0, "gone"), point(1, "c1")], titles=TITLES, chunks=CHUNKS
     )
 
@@ -118,12 +120,12 @@ def test_a_point_whose_evidence_is_gone_is_not_told() -> None:
 
 @pytest.mark.parametrize("points", [[], [point(0, "gone")]])
 def test_without_points_it_abstains(points: list[Point]) -> None:
-    draft = overview("What happened?", points, titles=TITLES, chunks=CHUNKS)
+    draft = render_overview("What happened?", points, titles=TITLES, chunks=CHUNKS)
 
     assert draft.abstained
     assert draft.text == ABSTENTION["en"]
 
 
 def test_a_table_row_is_told_without_its_bars() -> None:
-    assert plain("| Pilgrim | Glider | GL-PIL-02 |") == "Pilgrim · Glider · GL-PIL-02"
-    assert plain("Either a | b or c.") == "Either a | b or c."
+    assert strip_markdown("| Pilgrim | Glider | GL-PIL-02 |") == "Pilgrim · Glider · GL-PIL-02"
+    assert strip_markdown("Either a | b or c.") == "Either a | b or c."

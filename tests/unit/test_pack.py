@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answer.draft import cite_span
-from engine.answer.packing.merge import Span, TextAt, at_home, merged
-from engine.answer.packing.pack import Order, Packed, label, pack
-from engine.answer.packing.window import SMALLEST, room
+from engine.answer.packing.merge import Span, TextAt, merge_spans, to_document_offsets
+from engine.answer.packing.pack import Order, PackedContext, label, pack_context
+from engine.answer.packing.window import SMALLEST, window_budget_tokens
 from engine.types import Passage
 
 
@@ -49,7 +49,7 @@ def test_the_budget_is_never_exceeded_and_no_passage_is_cut(
 ) -> None:
     assert callable(count)
     passages = [passage(text, number) for number, text in enumerate(contents)]
-    packed = pack(passages, budget_tokens=budget, count=count)
+    packed = pack_context(passages, budget_tokens=budget, count=count)
 
     assert packed.tokens == count(packed.text) <= budget
     assert all(chosen in passages and chosen.text in packed.text for chosen in packed.passages)
@@ -59,7 +59,7 @@ def test_the_budget_is_never_exceeded_and_no_passage_is_cut(
 @given(texts)
 def test_the_order_of_rank_is_kept(contents: list[str]) -> None:
     passages = [passage(text, number) for number, text in enumerate(contents)]
-    packed = pack(passages, budget_tokens=10_000, count=words)
+    packed = pack_context(passages, budget_tokens=10_000, count=words)
     places = [passages.index(chosen) for chosen in packed.passages]
 
     assert places == sorted(places)
@@ -67,7 +67,7 @@ def test_the_order_of_rank_is_kept(contents: list[str]) -> None:
 
 def test_a_passage_that_does_not_fit_leaves_room_for_smaller_ones() -> None:
     long, short = passage("word " * 50, 1), passage("short one", 2)
-    packed = pack([long, short], budget_tokens=20, count=words)
+    packed = pack_context([long, short], budget_tokens=20, count=words)
 
     assert packed.passages == (short,)
     assert packed.left_out == 1
@@ -77,7 +77,7 @@ def test_a_passage_that_does_not_fit_leaves_room_for_smaller_ones() -> None:
 def test_copies_are_packed_once() -> None:
     text = "The tide gauge stands in the old lifeboat house and is read every six minutes by Ada."
     copies = [passage(text, 1), passage(text.upper(), 2), passage(text.replace("Ada", "Adam"), 3)]
-    packed = pack(copies, budget_tokens=1000, count=words)
+    packed = pack_context(copies, budget_tokens=1000, count=words)
 
     assert packed.passages == (copies[0],)
     assert packed.duplicates == 2
@@ -89,14 +89,14 @@ def test_rows_that_differ_in_a_figure_are_no_copies() -> None:
     )
     rows = [passage(text.format(digit), digit) for digit in range(3)]
 
-    assert pack(rows, budget_tokens=1000, count=words).passages == tuple(rows)
+    assert pack_context(rows, budget_tokens=1000, count=words).passages == tuple(rows)
 
 
 def test_a_span_inside_another_of_its_document_is_a_copy() -> None:
     whole = passage("One sentence. Another sentence.", 1)
     part = passage("Another sentence.", 1, start=14, end=31)
 
-    assert pack([whole, part], budget_tokens=1000, count=words).passages == (whole,)
+    assert pack_context([whole, part], budget_tokens=1000, count=words).passages == (whole,)
 
 
 def test_a_label_is_one_line_that_says_where_a_passage_is_from() -> None:
@@ -154,7 +154,7 @@ def test_whatever_the_tokeniser_and_order_no_chunk_is_cut_and_every_span_slices_
 ) -> None:
     texts, found = made
     text = lookup(texts) if joins else None
-    packed = pack(found, budget_tokens=budget, count=count, order=order, text=text)
+    packed = pack_context(found, budget_tokens=budget, count=count, order=order, text=text)
 
     assert packed.tokens == count(packed.text)
     assert packed.tokens <= budget or not packed.passages
@@ -177,10 +177,10 @@ def test_what_is_taken_does_not_depend_on_the_order_in_which_it_stands(
     made: tuple[dict[str, str], list[Passage]], budget: int, order: Order
 ) -> None:
     texts, found = made
-    by_rank = pack(found, budget_tokens=budget, count=words, text=lookup(texts))
-    other = pack(found, budget_tokens=budget, count=words, text=lookup(texts), order=order)
+    by_rank = pack_context(found, budget_tokens=budget, count=words, text=lookup(texts))
+    other = pack_context(found, budget_tokens=budget, count=words, text=lookup(texts), order=order)
 
-    def taken(packed: Packed) -> set[str]:
+    def taken(packed: PackedContext) -> set[str]:
         return {part.chunk_id for span in packed.spans for part in span.parts}
 
     assert taken(by_rank) == taken(other)
@@ -197,7 +197,7 @@ def test_which_chunks_are_joined_does_not_depend_on_their_rank(
     def places(spans: list[Span]) -> set[tuple[str, int, int]]:
         return {(s.passage.document_id, s.passage.start, s.passage.end) for s in spans}
 
-    assert places(merged(found, lookup(texts))) == places(merged(shuffled, lookup(texts)))
+    assert places(merge_spans(found, lookup(texts))) == places(merge_spans(shuffled, lookup(texts)))
 
 
 @given(chunked())
@@ -206,7 +206,8 @@ def test_spans_that_are_joined_no_longer_touch(
 ) -> None:
     texts, found = made
     spans = sorted(
-        merged(found, lookup(texts)), key=lambda one: (one.passage.document_id, one.passage.start)
+        merge_spans(found, lookup(texts)),
+        key=lambda one: (one.passage.document_id, one.passage.start),
     )
     for one, after in pairwise(spans):
         if one.passage.document_id == after.passage.document_id:
@@ -223,7 +224,7 @@ def chunks(text: str, *cuts: tuple[int, int]) -> list[Passage]:
 def test_neighbours_read_as_one_under_the_heading_where_they_begin() -> None:
     text = "The lamp was lit in 1901.\n\nIt burned whale oil until the storm."
     second, first = chunks(text, (27, 64), (0, 25))
-    packed = pack([second, first], budget_tokens=100, count=words, text=lookup({"d": text}))
+    packed = pack_context([second, first], budget_tokens=100, count=words, text=lookup({"d": text}))
 
     assert packed.text == f"[1] Title 0 › H0\n{text}"
     assert packed.passages[0].chunk_id == second.chunk_id
@@ -234,8 +235,8 @@ def test_what_two_chunks_share_is_shown_and_counted_once() -> None:
     text = " ".join(f"word{number}" for number in range(60))
     half = len(text) // 2
     two = chunks(text, (0, half + 80), (half - 80, len(text)))
-    apart = pack(two, budget_tokens=500, count=words)
-    joined = pack(two, budget_tokens=500, count=words, text=lookup({"d": text}))
+    apart = pack_context(two, budget_tokens=500, count=words)
+    joined = pack_context(two, budget_tokens=500, count=words, text=lookup({"d": text}))
 
     assert joined.tokens < apart.tokens
     assert joined.passages[0].text == text
@@ -245,13 +246,16 @@ def test_chunks_with_words_between_them_stay_apart() -> None:
     text = "One. Two. Three."
     two = chunks(text, (0, 4), (10, 16))
 
-    assert len(pack(two, budget_tokens=99, count=words, text=lookup({"d": text})).passages) == 2
+    assert (
+        len(pack_context(two, budget_tokens=99, count=words, text=lookup({"d": text})).passages)
+        == 2
+    )
 
 
 def test_a_neighbour_that_finds_no_room_leaves_the_other_alone() -> None:
     text = "One two three.\n\n" + "more " * 50
     two = chunks(text, (0, 14), (16, len(text)))
-    packed = pack(two, budget_tokens=10, count=words, text=lookup({"d": text}))
+    packed = pack_context(two, budget_tokens=10, count=words, text=lookup({"d": text}))
 
     assert packed.passages == (two[0],)
     assert packed.left_out == 1
@@ -260,14 +264,16 @@ def test_a_neighbour_that_finds_no_room_leaves_the_other_alone() -> None:
 def test_a_citation_in_joined_chunks_names_the_chunk_that_holds_it() -> None:
     text = "The lamp was lit in 1901.\n\nIt burned whale oil until the storm."
     second, first = chunks(text, (27, 64), (0, 25))
-    (span,) = pack([second, first], budget_tokens=99, count=words, text=lookup({"d": text})).spans
+    (span,) = pack_context(
+        [second, first], budget_tokens=99, count=words, text=lookup({"d": text})
+    ).spans
     cited = [
         cite_span(span.passage, 0, 25, number=1),
         cite_span(span.passage, 27, 64, number=2),
         cite_span(passage("elsewhere", 7), 0, 4, number=3),
     ]
 
-    assert [each.chunk_id for each in at_home(cited, [span])] == ["c0", "c27", "c7"]
+    assert [each.chunk_id for each in to_document_offsets(cited, [span])] == ["c0", "c27", "c7"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +290,7 @@ def test_the_order_is_the_one_asked_for(order: Order, expected: list[int]) -> No
         passage(f"text {rank}", document_id=name, chunk_id=f"c{rank}", start=at, end=at + 6)
         for rank, (name, at) in places.items()
     ]
-    packed = pack(found, budget_tokens=999, count=words, order=order)
+    packed = pack_context(found, budget_tokens=999, count=words, order=order)
 
     assert [int(one.text.split()[1]) for one in packed.passages] == expected
     assert [line.split()[0] for line in packed.text.splitlines()[::3]] == [
@@ -306,7 +312,7 @@ def test_the_order_is_the_one_asked_for(order: Order, expected: list[int]) -> No
 def test_room_is_what_a_window_leaves_and_never_more_than_the_limit(
     window: int, answer: int, instructions: int, question: int, history: int, cap: int | None
 ) -> None:
-    left = room(
+    left = window_budget_tokens(
         window,
         answer_tokens=answer,
         instruction_tokens=instructions,

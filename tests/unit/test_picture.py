@@ -16,7 +16,7 @@ from graph.picture import Picture, picture
 from graph.picture_png import to_png
 from graph.picture_svg import to_svg
 from graph.picture_words import shortened, width_of, wrapped
-from graph.subgraph import Part, part_around
+from graph.subgraph import Subgraph, neighbourhood_subgraph
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -31,7 +31,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def small() -> GraphExport:
-    return part_around(generated(400), generated(400).entities[3].id, hops=2, limit=60).export
+    return neighbourhood_subgraph(
+        generated(400), generated(400).entities[3].id, hops=2, limit=60
+    ).export
 
 
 def hostile(export: GraphExport) -> GraphExport:
@@ -61,14 +63,14 @@ def shuffled(export: GraphExport) -> GraphExport:
     "export", [generated(400), small(), GraphExport()], ids=["many", "few", "none"]
 )
 def test_equal_graphs_give_equal_bytes(export: GraphExport) -> None:
-    drawn, again = picture(Part(export=export)), picture(Part(export=shuffled(export)))
+    drawn, again = picture(Subgraph(export=export)), picture(Subgraph(export=shuffled(export)))
     assert to_svg(again) == to_svg(drawn)
     assert to_png(again).content == to_png(drawn).content
 
 
 @pytest.mark.parametrize("export", [generated(400), small()], ids=["many", "few"])
 def test_no_label_stands_over_another_and_everything_is_on_the_sheet(export: GraphExport) -> None:
-    drawn = picture(Part(export=export))
+    drawn = picture(Subgraph(export=export))
     boxes = []
     for words in drawn.words[1:]:
         half = width_of(words.text) * words.size / 2
@@ -91,7 +93,7 @@ def test_no_label_stands_over_another_and_everything_is_on_the_sheet(export: Gra
 
 def test_few_entities_are_all_drawn_and_the_centre_is_ringed() -> None:
     whole = generated(400)
-    part = part_around(whole, whole.entities[3].id, hops=2, limit=60)
+    part = neighbourhood_subgraph(whole, whole.entities[3].id, hops=2, limit=60)
     drawn = picture(part)
     assert len(drawn.discs) == len(part.export.entities)
     assert sum(one.width > 2 for one in drawn.discs) == 1
@@ -100,7 +102,7 @@ def test_few_entities_are_all_drawn_and_the_centre_is_ringed() -> None:
 
 @pytest.mark.parametrize("export", [generated(400), small()], ids=["many", "few"])
 def test_hostile_names_stay_text_in_an_svg_that_points_nowhere(export: GraphExport) -> None:
-    text = to_svg(picture(Part(export=hostile(export), about=HOSTILE[1])))
+    text = to_svg(picture(Subgraph(export=hostile(export), about=HOSTILE[1])))
     root = ElementTree.fromstring(text)  # noqa: S314
     assert {one.tag.removeprefix(SVG) for one in root.iter()} <= {
         *("svg", "title", "rect", "g", "line", "circle", "text"),
@@ -112,12 +114,12 @@ def test_hostile_names_stay_text_in_an_svg_that_points_nowhere(export: GraphExpo
 
 
 def test_hostile_names_can_be_drawn_as_pixels() -> None:
-    image = Image.open(io.BytesIO(to_png(picture(Part(export=hostile(small())))).content))
+    image = Image.open(io.BytesIO(to_png(picture(Subgraph(export=hostile(small())))).content))
     assert image.size[0] > 500
 
 
 def test_a_png_is_twice_as_large_as_the_picture_and_shows_it() -> None:
-    drawn = picture(Part(export=generated(400)))
+    drawn = picture(Subgraph(export=generated(400)))
     image = Image.open(io.BytesIO(to_png(drawn).content)).convert("RGB")
     assert abs(image.size[0] - 2 * drawn.width) <= 2
     disc = drawn.discs[0]
@@ -137,7 +139,7 @@ def test_an_immense_picture_is_made_smaller_instead_of_filling_the_memory() -> N
 
 def test_chinese_without_a_font_for_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.picture_png._found", lambda names: None)
-    assert "fonts-noto-cjk" in to_png(picture(Part(export=hostile(small())))).note
+    assert "fonts-noto-cjk" in to_png(picture(Subgraph(export=hostile(small())))).note
 
 
 @pytest.mark.parametrize(

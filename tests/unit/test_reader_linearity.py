@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import pytest
-from format_tokens import AROUND, NESTED, TOKENS, place_of, textual_formats
+from format_tokens import AROUND, NESTED, TOKENS, key_of, textual_formats
 
 from engine.errors import SourceError
 from engine.ingest.content import ReadOptions
@@ -62,7 +62,7 @@ def _name(place: str) -> str:
 
 
 def test_every_format_has_marks_that_grow_or_members() -> None:
-    places = {place_of(each) for each in (*FORMATS.values(), *NAMES.values())}
+    places = {key_of(each) for each in (*FORMATS.values(), *NAMES.values())}
     assert places == {*TOKENS, *CONTAINERS, *OF_LIBRARIES}
     assert set(textual_formats()) == set(TOKENS)
 
@@ -223,7 +223,7 @@ def _page(size: int) -> bytes:
     ],
 )
 def test_containers_of_many_members_take_linear_time(name: str, grown: Grown) -> None:
-    assert _too_slow(place_of(format_of_name(name)), {name: grown}) == {}
+    assert _too_slow(key_of(format_of_name(name)), {name: grown}) == {}
 
 
 def _entries(size: int, name: str) -> Iterator[tuple[str, str]]:
@@ -271,7 +271,7 @@ def _growth(place: str, grown: Grown) -> float:
 
 def _seconds(place: str, data: bytes) -> float:
     """What the reader computes, with a warm start."""
-    format_ = next(each for each in FORMATS.values() if place_of(each) == place)
+    format_ = next(each for each in FORMATS.values() if key_of(each) == place)
     started = time.thread_time()
     with suppress(SourceError, RecursionError):  # a refusal is an answer, and has to come soon
         format_.read(data, OPTIONS)

@@ -11,7 +11,7 @@ from llama_index.core import Document
 
 from engine.errors import SourceError
 from engine.ingest.clean import clean
-from engine.ingest.content import ReadOptions, readable_stem, storable
+from engine.ingest.content import ReadOptions, sanitise_text, title_from_filename
 from engine.ingest.parts import read_parts
 from engine.ingest.readers import document_of, read_llama_document, read_text
 from engine.ingest.text.markdown import front_matter, markdown_title
@@ -117,7 +117,7 @@ def test_what_is_read_can_be_stored(tmp_path: Path) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_storable_text_keeps_its_length_and_encodes(text: str) -> None:
-    stored = storable(text)
+    stored = sanitise_text(text)
     assert len(stored) == len(text)
     assert "\x00" not in stored
     stored.encode("utf-8")
@@ -152,7 +152,7 @@ def test_plain_text_names_itself(text: str, title: str | None) -> None:
 def test_without_a_title_the_file_name_is_made_readable(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, "field_notes-2016-11-17.txt", b"It rained all day, and on.\n" * 9)
     assert found.title == "field notes 2016-11-17"
-    assert readable_stem("---") == "---"
+    assert title_from_filename("---") == "---"
 
 
 # What cannot be read

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.index.door import Chunk
-from engine.retrieve.reading import readings
+from engine.retrieve.reading import expand_to_parents
 
 TEXT = "".join(f"{number:02}," for number in range(40))
 
@@ -24,7 +24,7 @@ def chunk(number: int, *, read: tuple[int, int] | None = None, document: str = "
 def read(
     held: dict[int, Chunk], rows: Sequence[int], *, limit: int = 10
 ) -> list[tuple[int, int, int]]:
-    found = readings(
+    found = expand_to_parents(
         rows,
         limit=limit,
         chunks=lambda some: {row: held[row] for row in some if row in held},

@@ -7,7 +7,13 @@ import time
 import pytest
 
 from engine.answer.draft import Draft
-from engine.answer.reflect import arithmetic, merit, read_decision, read_query, spared
+from engine.answer.reflect import (
+    answer_score,
+    answer_without_retrieval,
+    arithmetic,
+    read_decision,
+    read_query,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +29,7 @@ from engine.answer.reflect import arithmetic, merit, read_decision, read_query, 
     ],
 )
 def test_greetings_sums_and_talk_are_spared(question: str) -> None:
-    draft = spared(question)
+    draft = answer_without_retrieval(question)
     assert draft is not None
     assert draft.text
     assert not draft.abstained
@@ -45,7 +51,7 @@ def test_greetings_sums_and_talk_are_spared(question: str) -> None:
     ],
 )
 def test_all_else_is_looked_up(question: str) -> None:
-    assert spared(question) is None
+    assert answer_without_retrieval(question) is None
 
 
 @pytest.mark.parametrize(
@@ -99,15 +105,15 @@ def test_a_query_is_one_line_and_new() -> None:
 
 
 def test_rounds_compare_by_what_is_borne_out() -> None:
-    assert merit(Draft(text="x", abstained=True, evidence=0.9)) == 0.0
-    assert merit(Draft(text="x", grounding=0.5, evidence=0.9)) == 0.5
-    assert merit(Draft(text="x", evidence=0.9)) == 0.9
-    assert merit(Draft(text="x")) == 1.0
+    assert answer_score(Draft(text="x", abstained=True, evidence=0.9)) == 0.0
+    assert answer_score(Draft(text="x", grounding=0.5, evidence=0.9)) == 0.5
+    assert answer_score(Draft(text="x", evidence=0.9)) == 0.9
+    assert answer_score(Draft(text="x")) == 1.0
 
 
 def test_a_long_question_is_told_from_a_sum_quickly() -> None:
     started = time.process_time()
-    assert spared("1+" * 2_000) is None
-    assert spared("(" * 4_000) is None
-    assert spared("1 " * 2_000 + "?") is None
+    assert answer_without_retrieval("1+" * 2_000) is None
+    assert answer_without_retrieval("(" * 4_000) is None
+    assert answer_without_retrieval("1 " * 2_000 + "?") is None
     assert time.process_time() - started < 20

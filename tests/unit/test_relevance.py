@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieve.relevance import Evidence, coverage, question_tokens, relevance
+from engine.retrieve.relevance import RelevanceFeatures, coverage, question_tokens, relevance
 from engine.retrieve.tokens import tokens
 
 SHARES = st.floats(0, 1)
 EVIDENCES = st.builds(
-    Evidence,
+    RelevanceFeatures,
     covered=SHARES,
     share=SHARES,
     cosine=st.none() | st.floats(-1, 1),
@@ -91,21 +91,21 @@ def test_scattered_letters_do_not_count() -> None:
 
 
 @given(st.lists(EVIDENCES, max_size=6))
-def test_relevance_is_a_probability_for_each_passage(evidences: list[Evidence]) -> None:
+def test_relevance_is_a_probability_for_each_passage(evidences: list[RelevanceFeatures]) -> None:
     judged = relevance(evidences)
     assert len(judged) == len(evidences)
     assert all(0 <= p <= 1 for p in judged)
 
 
 @given(EVIDENCES, st.sampled_from(["covered", "share", "cosine", "names"]))
-def test_more_evidence_never_lowers_relevance(evidence: Evidence, field: str) -> None:
+def test_more_evidence_never_lowers_relevance(evidence: RelevanceFeatures, field: str) -> None:
     weaker = replace(evidence, **{field: 0.0})
     stronger = replace(evidence, **{field: 1.0})
     assert relevance([weaker]) <= relevance([stronger])
 
 
 @given(st.lists(EVIDENCES, min_size=2, max_size=6))
-def test_the_order_of_the_list_means_nothing(evidences: list[Evidence]) -> None:
+def test_the_order_of_the_list_means_nothing(evidences: list[RelevanceFeatures]) -> None:
     assert relevance(evidences[::-1])[::-1] == pytest.approx(relevance(evidences))
 
 
@@ -113,13 +113,15 @@ def test_the_order_of_the_list_means_nothing(evidences: list[Evidence]) -> None:
 def test_a_good_passage_is_above_and_a_chance_hit_below_the_threshold(
     cosine: float | None,
 ) -> None:
-    good = Evidence(covered=0.9, share=1.0, cosine=cosine, names=1.0)
-    chance = Evidence(covered=0.15, share=1.0, cosine=None if cosine is None else 0.2, names=0.0)
+    good = RelevanceFeatures(covered=0.9, share=1.0, cosine=cosine, names=1.0)
+    chance = RelevanceFeatures(
+        covered=0.15, share=1.0, cosine=None if cosine is None else 0.2, names=0.0
+    )
     assert relevance([good])[0] > 0.6
     assert relevance([chance])[0] < 0.2
 
 
 def test_chinese_needs_no_cosine() -> None:
-    unread = Evidence(covered=0.8, share=1.0, cosine=0.9, readable=0.0)
+    unread = RelevanceFeatures(covered=0.8, share=1.0, cosine=0.9, readable=0.0)
     assert relevance([unread]) == relevance([replace(unread, cosine=None)])
     assert relevance([unread])[0] > 0.5

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from graph.model import Community, Entity, Evidence, Finding, Relation, Report
 from graph.report_prompt import (
     MAX_EVIDENCES,
-    Material,
     ReportBasis,
+    ReportMaterial,
     material,
     read_written,
     report_prompt,
@@ -68,8 +68,8 @@ def _words(text: str) -> int:
     return len(text.split())
 
 
-def _shown(*bases: ReportBasis) -> list[Material]:
-    shown: list[Material] = []
+def _shown(*bases: ReportBasis) -> list[ReportMaterial]:
+    shown: list[ReportMaterial] = []
     for basis in bases:
         first = 1 + sum(len(one.places) for one in shown)
         shown.append(material(basis, budget_tokens=500, count=_words, first=first))

@@ -23,11 +23,17 @@ from engine.errors import (
 )
 from engine.models.rerankers import build_reranker
 from engine.retrieve.prompts import prompt
-from engine.retrieve.rerank import blended, in_order_of, reranked, shown_text, with_rerank_score
+from engine.retrieve.rerank import (
+    blend_scores,
+    in_order_of,
+    rerank_text,
+    reranked,
+    with_rerank_score,
+)
 from engine.retrieve.rerank_endpoint import EndpointReranker, read_scores
 from engine.retrieve.rerank_language import (
     LanguageReranker,
-    objection,
+    ranking_error,
     read_order,
     window_bounds,
 )
@@ -109,7 +115,12 @@ def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(
 ) -> None:
     reranker, told = Scripted(error=AssertionError("asked")), []
     found = reranked(
-        passages(count), "q", reranker=reranker, candidates=candidates, top_k=9, tell=told.append
+        passages(count),
+        "q",
+        reranker=reranker,
+        candidates=candidates,
+        top_k=9,
+        on_event=told.append,
     )
     assert found == passages(count)
     assert len(told) == 1
@@ -139,7 +150,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told_and_logged(
             reranker=Scripted(error=error),
             candidates=4,
             top_k=3,
-            tell=told.append,
+            on_event=told.append,
         )
     assert found == passages(3)
     assert told == [f"order kept: {error}"]
@@ -183,7 +194,7 @@ def test_a_reranker_that_breaks_its_contract_changes_nothing(
 ) -> None:
     told: list[str] = []
     found = reranked(
-        passages(3), "q", reranker=Lossy(change), candidates=3, top_k=3, tell=told.append
+        passages(3), "q", reranker=Lossy(change), candidates=3, top_k=3, on_event=told.append
     )
     assert found == passages(3)
     assert told[0].startswith("order kept: the reranker gave")
@@ -191,7 +202,9 @@ def test_a_reranker_that_breaks_its_contract_changes_nothing(
 
 def test_what_was_done_is_told_in_a_line() -> None:
     told: list[str] = []
-    reranked(passages(5), "q", reranker=Scripted(2, 1, 3), candidates=3, top_k=5, tell=told.append)
+    reranked(
+        passages(5), "q", reranker=Scripted(2, 1, 3), candidates=3, top_k=5, on_event=told.append
+    )
     assert told == ["3 of 5 passages judged, 3 moved"]
 
 
@@ -240,15 +253,15 @@ def test_a_blend_is_a_permutation_and_ignores_the_scale_of_the_judge(
     scores: list[float], weight: float
 ) -> None:
     before = passages(len(scores))
-    found = blended(in_order_of(before, scores), before, weight=weight)
+    found = blend_scores(in_order_of(before, scores), before, weight=weight)
     assert sorted(ids(found)) == sorted(ids(before))
-    doubled = blended(in_order_of(before, [2 * s for s in scores]), before, weight=weight)
+    doubled = blend_scores(in_order_of(before, [2 * s for s in scores]), before, weight=weight)
     assert ids(doubled) == ids(found)
 
 
 def test_a_blend_leaves_unjudged_passages_last_and_takes_scores_of_any_sign() -> None:
     before = [replace(each, score=-float(n)) for n, each in enumerate(passages(3))]
-    found = blended(in_order_of(before, [1.0, 2.0, None]), before, weight=0.9)
+    found = blend_scores(in_order_of(before, [1.0, 2.0, None]), before, weight=0.9)
     assert ids(found) == ["c1", "c0", "c2"]
 
 
@@ -269,10 +282,10 @@ def test_equal_scores_keep_their_order_and_unjudged_passages_come_last(
 
 def test_title_and_headings_stand_before_the_text_unless_it_begins_with_them() -> None:
     below = replace(passage(1, "It flows north.", title="The Oder"), headings=("Course",))
-    assert shown_text(below, limit_characters=99) == "The Oder – Course\nIt flows north."
+    assert rerank_text(below, limit_characters=99) == "The Oder – Course\nIt flows north."
     said = passage(1, "The Oder flows north.", title="The Oder")
-    assert shown_text(said, limit_characters=99) == "The Oder flows north."
-    assert shown_text(below, limit_characters=8) == "The Oder"
+    assert rerank_text(said, limit_characters=99) == "The Oder flows north."
+    assert rerank_text(below, limit_characters=8) == "The Oder"
 
 
 # --- a language model's order -----------------------------------------------------------------
@@ -322,10 +335,10 @@ def test_every_order_survives_writing_and_reading(order: list[int], form: str) -
 
 
 def test_only_strange_numbers_are_objected_to() -> None:
-    assert objection([2, 2, 1], 3) == ""
-    assert objection([], 3) == ""
-    assert "no passage 4" in objection([1, 4], 3)
-    assert "no JSON" in objection(None, 3)
+    assert ranking_error([2, 2, 1], 3) == ""
+    assert ranking_error([], 3) == ""
+    assert "no passage 4" in ranking_error([1, 4], 3)
+    assert "no JSON" in ranking_error(None, 3)
 
 
 class ScriptedModel:
@@ -367,7 +380,9 @@ def test_two_unusable_answers_are_an_error_and_the_order_stays() -> None:
         LanguageReranker(ScriptedModel("no", "never")).rerank("q", passages(3))
     told: list[str] = []
     reranker = LanguageReranker(ScriptedModel("no", "never"))
-    found = reranked(passages(3), "q", reranker=reranker, candidates=3, top_k=3, tell=told.append)
+    found = reranked(
+        passages(3), "q", reranker=reranker, candidates=3, top_k=3, on_event=told.append
+    )
     assert found == passages(3)
     assert told[0].startswith("order kept: the language model gave no order")
 
@@ -579,7 +594,7 @@ def test_what_a_postprocessor_drops_stays_behind_unjudged() -> None:
     assert ids(found) == ["c1", "c0", "c2"]
     assert [each.scores.get("rerank") for each in found] == [4.0, None, None]
     told: list[str] = []
-    again = reranked(THREE, "q", reranker=reranker, candidates=3, top_k=3, tell=told.append)
+    again = reranked(THREE, "q", reranker=reranker, candidates=3, top_k=3, on_event=told.append)
     assert ids(again) == ["c1", "c0", "c2"]
 
 

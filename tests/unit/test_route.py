@@ -14,15 +14,15 @@ from llama_index.core.tools.types import ToolMetadata
 from engine.answer.language import Language, language_of
 from engine.answer.routing.by_model import read_route, route_prompt
 from engine.answer.routing.cues import CUES, names_in
-from engine.answer.routing.likeness import learn, shipped
+from engine.answer.routing.likeness import fit_examples, load_pretrained
 from engine.answer.routing.prototypes import (
     GLOBAL_QUESTIONS_ZH,
     LOCAL_QUESTIONS_ZH,
-    typical_questions,
+    example_questions,
 )
-from engine.answer.routing.reasons import LIKENESS, because
-from engine.answer.routing.scope import decide
-from engine.answer.routing.selector import ScopeSelector
+from engine.answer.routing.reasons import LIKENESS, explain_route
+from engine.answer.routing.scope import classify_scope
+from engine.answer.routing.selector import QuerySelector
 from engine.answer.routing.two_questions import goes_both_ways
 from engine.errors import ModelUnavailable, QuestionError
 from engine.index.door import Prompt
@@ -103,8 +103,8 @@ class LikenessByFirstWord(BaseEmbedding):
 
 
 def test_nearly_all_questions_of_either_scope_find_their_way() -> None:
-    right_global = [question for question in GLOBAL if decide(question).mode == "global"]
-    right_local = [question for question in LOCAL if decide(question).mode == "local"]
+    right_global = [question for question in GLOBAL if classify_scope(question).mode == "global"]
+    right_local = [question for question in LOCAL if classify_scope(question).mode == "local"]
 
     assert len(right_global) >= 0.96 * len(GLOBAL), set(GLOBAL) - set(right_global)
     assert len(right_local) >= 0.96 * len(LOCAL), set(LOCAL) - set(right_local)
@@ -127,12 +127,12 @@ def test_a_foreign_name_does_not_turn_the_language(question: str, language: str)
 
 def test_names_of_the_graph_pull_a_question_to_local() -> None:
     question = "请介绍一下沈望舒和陆听澜的分歧"
-    without = ScopeSelector().route(question)
-    with_names = ScopeSelector(known_names=lambda _question, _within: 2).route(question)
+    without = QuerySelector().route(question)
+    with_names = QuerySelector(known_names=lambda _question, _within: 2).route(question)
 
     assert without.mode == "global"
     assert with_names.mode == "both"
-    assert decide("沈望舒和陆听澜的父亲", known_names=2).mode == "local"
+    assert classify_scope("沈望舒和陆听澜的父亲", known_names=2).mode == "local"
 
 
 def test_question_words_are_no_names() -> None:
@@ -143,8 +143,8 @@ def test_question_words_are_no_names() -> None:
 def test_likeness_decides_where_words_say_nothing() -> None:
     question = "The weather and the harvest"
 
-    assert decide(question, vector_likeness=0.6).mode == "global"
-    assert decide(question, vector_likeness=-0.6).mode == "local"
+    assert classify_scope(question, vector_likeness=0.6).mode == "global"
+    assert classify_scope(question, vector_likeness=-0.6).mode == "local"
 
 
 def test_an_embedding_model_is_not_asked_about_what_it_cannot_read() -> None:
@@ -152,7 +152,7 @@ def test_an_embedding_model_is_not_asked_about_what_it_cannot_read() -> None:
         def _get_text_embedding(self, text: str) -> list[float]:
             raise AssertionError(text)
 
-    selector = ScopeSelector(Refusing(), readable=lambda _: 0.0)
+    selector = QuerySelector(Refusing(), readable=lambda _: 0.0)
     assert selector.route("谁创立了这家公司？").mode == "local"
 
 
@@ -164,26 +164,26 @@ def test_a_model_that_reads_chinese_is_asked_about_chinese() -> None:
             asked.append(text)
             return super()._get_text_embedding(text)
 
-    ScopeSelector(Reading()).route("谁创立了这家公司？")
+    QuerySelector(Reading()).route("谁创立了这家公司？")
     assert asked[-1] == "谁创立了这家公司？"
     assert set(asked[:-1]) == {*GLOBAL_QUESTIONS_ZH, *LOCAL_QUESTIONS_ZH}
 
 
 @pytest.mark.parametrize("question", ["", "   ", "？", "a", "1"])
 def test_odd_questions_go_local(question: str) -> None:
-    assert decide(question).mode == "local"
+    assert classify_scope(question).mode == "local"
 
 
 def test_the_selector_chooses_by_name_and_says_why() -> None:
-    result = ScopeSelector().select(TOOLS, "What are the main themes across these documents?")
+    result = QuerySelector().select(TOOLS, "What are the main themes across these documents?")
 
     assert result.ind == 0
     assert result.reason.startswith("the whole is asked for: it ")
-    assert ScopeSelector().select(TOOLS[::-1], "Who founded it?").ind == 0
+    assert QuerySelector().select(TOOLS[::-1], "Who founded it?").ind == 0
 
 
 def test_both_faces_of_the_selector_agree() -> None:
-    selector = ScopeSelector(LikenessByFirstWord(), known_names=lambda _question, _within: 1)
+    selector = QuerySelector(LikenessByFirstWord(), known_names=lambda _question, _within: 1)
     for question in (*GLOBAL, *LOCAL):
         assert selector.select(TOOLS, question) == asyncio.run(selector.aselect(TOOLS, question))
 
@@ -196,7 +196,7 @@ def test_typical_questions_are_embedded_once() -> None:
             batches.append(1)
             return super()._get_text_embedding(text)
 
-    selector = ScopeSelector(Counting())
+    selector = QuerySelector(Counting())
     selector.select(TOOLS, "Describe the harvest")
     first = len(batches)
     selector.select(TOOLS, "Describe the harvest")
@@ -210,14 +210,14 @@ def test_typical_questions_are_embedded_once() -> None:
 def test_any_other_pair_of_tools_is_refused(names: list[str]) -> None:
     tools = [ToolMetadata(name=name, description="") for name in names]
     with pytest.raises(QuestionError, match="'local' and 'global'"):
-        ScopeSelector().select(tools, "Who?")
+        QuerySelector().select(tools, "Who?")
 
 
 IN_DOUBT = "请介绍一下沈望舒和陆听澜的分歧"
 
 
-def selector(**options: object) -> ScopeSelector:
-    return ScopeSelector(known_names=lambda _question, _within: 2, **options)  # type: ignore[arg-type]
+def selector(**options: object) -> QuerySelector:
+    return QuerySelector(known_names=lambda _question, _within: 2, **options)  # type: ignore[arg-type]
 
 
 def test_what_stays_in_doubt_goes_both_ways_local_first() -> None:
@@ -301,7 +301,7 @@ def test_questions_that_the_router_is_measured_by_are_none_that_it_learns_from()
     file = Path(__file__).parents[1] / "benchmarks" / "router_questions.jsonl"
     read = [json.loads(line) for line in file.open(encoding="utf8")]
     learnt = {
-        text for language in ("en", "zh") for kind in typical_questions(language) for text in kind
+        text for language in ("en", "zh") for kind in example_questions(language) for text in kind
     }
 
     assert not learnt & {each["text"] for each in read}
@@ -312,7 +312,7 @@ def test_held_out_questions_find_their_way_without_any_model() -> None:
     file = Path(__file__).parents[1] / "benchmarks" / "router_questions.jsonl"
     read = [json.loads(line) for line in file.open(encoding="utf8")]
     held_out = [each for each in read if each["split"] == "held_out"]
-    right = [each for each in held_out if decide(each["text"]).mode == each["scope"]]
+    right = [each for each in held_out if classify_scope(each["text"]).mode == each["scope"]]
 
     assert len(right) >= 0.85 * len(held_out)
 
@@ -320,9 +320,9 @@ def test_held_out_questions_find_their_way_without_any_model() -> None:
 def test_what_is_shipped_for_the_bundled_model_is_what_it_would_be_taught() -> None:
     model = BundledEmbedding()
     again = "run tests/benchmarks/fit_likeness.py again"
-    beforehand = shipped("all-MiniLM-L6-v2/fp32", "en")
+    beforehand = load_pretrained("all-MiniLM-L6-v2/fp32", "en")
     assert beforehand is not None, again
-    taught = learn(lambda texts: model.get_text_embedding_batch(list(texts)), "en")
+    taught = fit_examples(lambda texts: model.get_text_embedding_batch(list(texts)), "en")
     for question in (*GLOBAL[:5], *LOCAL[:5]):
         vector = model.get_text_embedding(question)
         assert abs(beforehand(vector) - taught(vector)) < 0.001, again
@@ -332,7 +332,7 @@ def test_what_is_shipped_for_the_bundled_model_is_what_it_would_be_taught() -> N
     ("model", "language"), [("all-MiniLM-L6-v2/fp32", "zh"), ("another/fp32", "en"), ("", "en")]
 )
 def test_nothing_is_shipped_for_other_models_or_languages(model: str, language: Language) -> None:
-    assert shipped(model, language) is None
+    assert load_pretrained(model, language) is None
 
 
 @pytest.mark.parametrize(
@@ -345,11 +345,11 @@ def test_nothing_is_shipped_for_other_models_or_languages(model: str, language: 
     ],
 )
 def test_a_question_that_is_two_goes_both_ways(question: str) -> None:
-    route = ScopeSelector().route(question)
+    route = QuerySelector().route(question)
 
     assert route.mode == "both"
     assert route.reason.startswith(("it asks for one thing (“", "既问具体的事（“"))
-    assert ScopeSelector(both=False).route(question).mode != "both"
+    assert QuerySelector(both=False).route(question).mode != "both"
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_a_question_that_is_two_goes_both_ways(question: str) -> None:
     ],
 )
 def test_two_halves_of_one_kind_go_one_way(question: str) -> None:
-    assert goes_both_ways(question, decide) is None
+    assert goes_both_ways(question, classify_scope) is None
 
 
 # --- reasons --------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_two_halves_of_one_kind_go_one_way(question: str) -> None:
     ],
 )
 def test_a_reason_is_said_as_a_person_would(question: str, reason: str) -> None:
-    assert decide(question).reason == reason
+    assert classify_scope(question).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -396,15 +396,18 @@ def test_a_reason_is_said_as_a_person_would(question: str, reason: str) -> None:
 )
 def test_every_sign_has_words_in_both_languages(sign: str) -> None:
     for said in (
-        because({sign: 1.0}, "global", "en"),
-        because({sign: -1.0}, "local", "en"),
+        explain_route({sign: 1.0}, "global", "en"),
+        explain_route({sign: -1.0}, "local", "en"),
     ):
         assert not re.search(r"[\u4e00-\u9fff]|Chinese|\(s\)", said)
-    for said in (because({sign: 1.0}, "global", "zh"), because({sign: -1.0}, "local", "zh")):
+    for said in (
+        explain_route({sign: 1.0}, "global", "zh"),
+        explain_route({sign: -1.0}, "local", "zh"),
+    ):
         assert not re.search(r"[A-Za-z]", said)
 
 
 def test_what_the_rules_went_by_is_told_with_its_weights() -> None:
-    signs = decide("What are the main themes of the archive?").signs
+    signs = classify_scope("What are the main themes of the archive?").signs
     assert signs["asks for the main matters"] > 0
     assert signs["names the collection"] > 0

@@ -15,7 +15,7 @@ from graph.linking import write_links
 from graph.model import Chunk
 from graph.names import NameMatcher, name_key
 from graph.schema import entities, links, metadata, names
-from graph.search_view import LONG_DOCUMENT, MAX_QUESTION_CHARACTERS, GraphView, read_view
+from graph.search_view import LONG_DOCUMENT, MAX_QUESTION_CHARACTERS, WalkSnapshot, read_view
 
 SURFACES = [
     "Ada Brine",
@@ -63,15 +63,15 @@ def connection() -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="module")
-def view(connection: Connection) -> GraphView:
+def view(connection: Connection) -> WalkSnapshot:
     return read_view(connection)
 
 
-def labels(view: GraphView, connection: Connection, question: str) -> set[str]:
+def labels(view: WalkSnapshot, connection: Connection, question: str) -> set[str]:
     return {label.removeprefix("e-") for label in view.names_in(connection, question).labels}
 
 
-def test_rows_are_chunks_by_document_and_position(view: GraphView) -> None:
+def test_rows_are_chunks_by_document_and_position(view: WalkSnapshot) -> None:
     assert view.chunk_ids == ("c1", "c2", "c3", "c4")
     assert view.titles == ("e-ada brine", "e-ada brine", "", "e-st. louis")
     assert view.labels[1] == ("e-o'neill",)
@@ -85,7 +85,7 @@ def test_rows_are_chunks_by_document_and_position(view: GraphView) -> None:
     ["{}", "Who is {}?", "who knew {}, and why", "“{}”", "{}的作者是谁？", "关于{}。"],
 )
 def test_a_known_name_is_seen_in_a_question(
-    view: GraphView, connection: Connection, surface: str, question: str
+    view: WalkSnapshot, connection: Connection, surface: str, question: str
 ) -> None:
     if surface == "Brine":
         surface = "brine"
@@ -101,7 +101,7 @@ _pieces = st.sampled_from(
 @settings(max_examples=150)
 @given(pieces=st.lists(_pieces, max_size=8), separator=st.sampled_from([" ", "", ", "]))
 def test_looking_up_what_may_be_a_name_finds_what_matching_all_names_finds(
-    view: GraphView, connection: Connection, pieces: list[str], separator: str
+    view: WalkSnapshot, connection: Connection, pieces: list[str], separator: str
 ) -> None:
     question = separator.join(pieces)
     every = NameMatcher(
@@ -112,7 +112,7 @@ def test_looking_up_what_may_be_a_name_finds_what_matching_all_names_finds(
 
 
 def test_a_capitalised_name_that_nobody_knows_is_told(
-    view: GraphView, connection: Connection
+    view: WalkSnapshot, connection: Connection
 ) -> None:
     found = view.names_in(connection, "Did Ada Brine meet Zebulon Pike?")
     assert found.labels == {"e-ada brine"}
@@ -121,13 +121,13 @@ def test_a_capitalised_name_that_nobody_knows_is_told(
 
 @pytest.mark.parametrize("question", ["", " ", "?", "🦊", "\x00", "the of and", "了的是"])
 def test_a_question_without_names_has_none(
-    view: GraphView, connection: Connection, question: str
+    view: WalkSnapshot, connection: Connection, question: str
 ) -> None:
     assert view.names_in(connection, question).labels == frozenset()
 
 
 def test_a_very_long_question_is_read_as_far_as_its_limit(
-    view: GraphView, connection: Connection
+    view: WalkSnapshot, connection: Connection
 ) -> None:
     assert labels(view, connection, "Ada Brine " + "x " * MAX_QUESTION_CHARACTERS) == {"ada brine"}
     assert labels(view, connection, "x" * MAX_QUESTION_CHARACTERS + " Ada Brine") == set()
@@ -177,7 +177,7 @@ def test_a_chunk_that_introduces_a_full_name_is_the_likely_home_of_a_shorter_one
 def test_only_chunks_of_long_documents_have_neighbours() -> None:
     documents = (*("x",) * (LONG_DOCUMENT - 1), *("y",) * LONG_DOCUMENT, "z")
     count = len(documents)
-    some = GraphView(
+    some = WalkSnapshot(
         chunk_ids=tuple(map(str, range(count))), documents=documents, titles=("",) * count,
         labels=((),) * count, display={},
     )  # fmt: skip
@@ -186,7 +186,7 @@ def test_only_chunks_of_long_documents_have_neighbours() -> None:
     assert some.only([]).adjacent.tolist() == []
 
 
-def test_names_lead_to_the_chunks_that_have_them_best_first(view: GraphView) -> None:
+def test_names_lead_to_the_chunks_that_have_them_best_first(view: WalkSnapshot) -> None:
     found = view.from_labels({"e-o'neill"})
     assert [chunk_id for chunk_id, _ in found][:1] == ["c2"]
     masses = [mass for _, mass in found]
@@ -196,7 +196,7 @@ def test_names_lead_to_the_chunks_that_have_them_best_first(view: GraphView) -> 
     assert view.from_labels({"e-nobody"}) == []
 
 
-def test_how_a_chunk_was_reached_is_told_in_names(view: GraphView) -> None:
+def test_how_a_chunk_was_reached_is_told_in_names(view: WalkSnapshot) -> None:
     path = view.path(0, [2])
     assert path[0].startswith("seed ")
     assert any("Ada Brine" in step for step in path)
@@ -234,7 +234,7 @@ def test_a_thing_with_a_second_name_is_told_with_all_of_them() -> None:
             label = "e-曹操" if key == "曹操" else "e-刘备"
             row = {"key": key, "entity_id": label, "reason": "", "kind": kind, "dirty": False}
             opened.execute(insert(names).values(**row))
-        view = GraphView((), (), (), (), {})
+        view = WalkSnapshot((), (), (), (), {})
         found = view.names_in(opened, "劉備和曹操來了，刘备先到。")
         dirty = update(names).where(names.c.key == "玄德").values(dirty=True)
         opened.execute(dirty)
@@ -247,13 +247,15 @@ def test_a_thing_with_a_second_name_is_told_with_all_of_them() -> None:
 
 
 def test_a_thing_that_no_row_of_a_part_names_is_not_searched(
-    view: GraphView, connection: Connection
+    view: WalkSnapshot, connection: Connection
 ) -> None:
     assert view.names_in(connection, "Ada Brine").things == ()
     assert view.only([]).names_in(connection, "Ada Brine").things == ()
 
 
-def test_a_part_calls_things_by_names_of_its_own(connection: Connection, view: GraphView) -> None:
+def test_a_part_calls_things_by_names_of_its_own(
+    connection: Connection, view: WalkSnapshot
+) -> None:
     """Where the rows of a part do not hold the name that a thing goes by, another that they do."""
     alias = {"key": "tides of merrow", "entity_id": "e-o'neill", "reason": "", "kind": "name"}
     connection.execute(update(names).where(names.c.key == alias["key"]).values(**alias))

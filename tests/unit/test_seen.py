@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.index.seen import FILE_NAME, Seen, look_at
+from engine.index.seen import FILE_NAME, FileStateCache, stat_signature
 
 LONG_AGO = 1_600_000_000
 
@@ -21,15 +21,15 @@ LOOK = (4, LONG_AGO * 10**9, LONG_AGO * 10**9, 7)
 
 
 def test_a_file_that_looks_as_it_did_has_the_hash_that_it_had(tmp_path: Path) -> None:
-    seen = Seen(tmp_path)
+    seen = FileStateCache(tmp_path)
     seen.note_file("a.md", LOOK, "sha")
     seen.save(sources={"a.md"})
-    assert Seen(tmp_path).sha256_of("a.md", LOOK) == "sha"
+    assert FileStateCache(tmp_path).sha256_of("a.md", LOOK) == "sha"
 
 
 @pytest.mark.parametrize("place", range(4))
 def test_any_difference_in_its_look_means_to_read_it(tmp_path: Path, place: int) -> None:
-    seen = Seen(tmp_path)
+    seen = FileStateCache(tmp_path)
     seen.note_file("a.md", LOOK, "sha")
     other = list(LOOK)
     other[place] += 1
@@ -39,24 +39,24 @@ def test_any_difference_in_its_look_means_to_read_it(tmp_path: Path, place: int)
 def test_a_file_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("text")
-    seen = Seen(tmp_path)
-    seen.note_file("a.md", look_at(path), "sha")
-    assert seen.sha256_of("a.md", look_at(path)) is None
+    seen = FileStateCache(tmp_path)
+    seen.note_file("a.md", stat_signature(path), "sha")
+    assert seen.sha256_of("a.md", stat_signature(path)) is None
 
 
 def test_what_is_no_source_any_more_is_forgotten(tmp_path: Path) -> None:
-    seen = Seen(tmp_path)
+    seen = FileStateCache(tmp_path)
     seen.note_file("secret.md", LOOK, "sha")
     seen.note_address("https://example.org/", etag='"1"', last_modified="")
     seen.save(sources={"secret.md", "https://example.org/"})
-    assert Seen(tmp_path).marks_of("https://example.org/") == ('"1"', "")
-    Seen(tmp_path).save(sources=set())
+    assert FileStateCache(tmp_path).marks_of("https://example.org/") == ('"1"', "")
+    FileStateCache(tmp_path).save(sources=set())
     assert "secret" not in (tmp_path / "derived" / FILE_NAME).read_text()
-    assert Seen(tmp_path).marks_of("https://example.org/") == ("", "")
+    assert FileStateCache(tmp_path).marks_of("https://example.org/") == ("", "")
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    Seen(tmp_path).save(sources=set())
+    FileStateCache(tmp_path).save(sources=set())
     assert not (tmp_path / "derived").exists()
 
 
@@ -64,10 +64,10 @@ def test_nothing_new_is_not_written(tmp_path: Path) -> None:
 def test_a_damaged_file_only_costs_the_hints(tmp_path: Path, text: str) -> None:
     (tmp_path / "derived").mkdir()
     (tmp_path / "derived" / FILE_NAME).write_text(text)
-    assert Seen(tmp_path).sha256_of("a.md", LOOK) is None
+    assert FileStateCache(tmp_path).sha256_of("a.md", LOOK) is None
 
 
 def test_a_folder_and_what_is_gone_have_no_look(tmp_path: Path) -> None:
-    assert look_at(tmp_path) is None
-    assert look_at(tmp_path / "gone") is None
-    assert look_at(old_file(tmp_path / "a")) is not None
+    assert stat_signature(tmp_path) is None
+    assert stat_signature(tmp_path / "gone") is None
+    assert stat_signature(old_file(tmp_path / "a")) is not None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.chunk.measure import Measure
-from engine.chunk.parser import Span, Subject
+from engine.chunk.parser import ContextSource, Span
 from engine.chunk.recursive import RecursiveNodeParser
 from engine.chunk.semantic import Embed, SemanticNodeParser, boundaries, distances, term_vectors
 from engine.errors import ModelOutputError
@@ -52,13 +52,13 @@ def texts_of(text: str, spans: Sequence[Span]) -> list[str]:
 )
 def test_a_chunk_ends_where_the_subject_changes(ships: str, bread: str) -> None:
     text = ships + bread
-    found = texts_of(text, parser(size=TOKENISER.count(text) - 1).spans(Subject(text=text)))
+    found = texts_of(text, parser(size=TOKENISER.count(text) - 1).spans(ContextSource(text=text)))
     assert found == [ships.strip(), bread.strip()]
 
 
 def test_a_section_that_fits_is_never_embedded() -> None:
     text = f"# One\n\n{SHIPS}\n\n# Two\n\n{BREAD}"
-    subject = Subject(text=text, shape="markdown")
+    subject = ContextSource(text=text, shape="markdown")
     recursive = RecursiveNodeParser(size_tokens=64, overlap_tokens=0, tokeniser=TOKENISER)
     assert parser(never).spans(subject) == recursive.spans(subject)
 
@@ -71,14 +71,14 @@ def test_what_is_embedded_is_the_text_itself_each_part_once_in_one_call() -> Non
         return by_words(texts)
 
     text = (SHIPS + BREAD) * 6
-    parser(embed).spans(Subject(text=text))
+    parser(embed).spans(ContextSource(text=text))
     assert len(calls) == 1
     assert " ".join(calls[0]) == text.strip()
 
 
 def test_no_chunk_crosses_a_heading_that_stands_over_enough_text() -> None:
     text = f"# Ships\n\n{SHIPS * 4}\n\n# Bread\n\n{BREAD * 4}"
-    found = parser().spans(Subject(text=text, shape="markdown"))
+    found = parser().spans(ContextSource(text=text, shape="markdown"))
     assert [span.path for span in found] == sorted((span.path for span in found), reverse=True)
     begun = {span.path: text[span.start :] for span in reversed(found)}
     assert begun[("Ships",)].startswith("# Ships\n")
@@ -88,7 +88,7 @@ def test_no_chunk_crosses_a_heading_that_stands_over_enough_text() -> None:
 def test_a_table_stays_whole_and_a_heading_keeps_what_follows() -> None:
     table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(4))
     text = f"# Head\n\n{SHIPS * 4}\n\n{table}\n\n{BREAD * 4}"
-    found = texts_of(text, parser().spans(Subject(text=text, shape="markdown")))
+    found = texts_of(text, parser().spans(ContextSource(text=text, shape="markdown")))
     assert sum(table in chunk for chunk in found) == 1
     assert found[0].startswith("# Head\n\nThe ship")
 
@@ -99,14 +99,14 @@ def test_the_last_bits_of_a_vector_never_decide() -> None:
     def shaken(texts: Sequence[str]) -> list[list[float]]:
         return (np.array(by_words(texts)) + 1e-9).tolist()  # type: ignore[no-any-return]
 
-    subject = Subject(text=text)
+    subject = ContextSource(text=text)
     assert parser(shaken).spans(subject) == parser().spans(subject)
 
 
 def test_a_text_too_long_to_embed_is_cut_as_by_default_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    subject = Subject(text=SHIPS * 20)
+    subject = ContextSource(text=SHIPS * 20)
     recursive = RecursiveNodeParser(size_tokens=64, overlap_tokens=0, tokeniser=TOKENISER)
     with caplog.at_level(logging.WARNING, logger="loregraph.chunk"):
         found = parser(never, max_embedded_tokens=100).spans(subject)
@@ -124,11 +124,11 @@ def test_a_text_too_long_to_embed_is_cut_as_by_default_and_the_log_says_so(
 )
 def test_vectors_that_do_not_match_the_texts_are_refused(answer: list[list[float]]) -> None:
     with pytest.raises(ModelOutputError, match="one vector a text"):
-        parser(lambda texts: answer).spans(Subject(text=SHIPS * 10))
+        parser(lambda texts: answer).spans(ContextSource(text=SHIPS * 10))
 
 
 def test_an_empty_text_has_no_chunks() -> None:
-    assert parser(never).spans(Subject(text=" \n\t ")) == []
+    assert parser(never).spans(ContextSource(text=" \n\t ")) == []
 
 
 # Boundaries and distances
@@ -222,7 +222,7 @@ DOCUMENTS = st.lists(FRAGMENTS, max_size=30).map("".join)
 @given(DOCUMENTS, st.sampled_from([16, 40, 100]))
 def test_chunks_are_ordered_cover_the_text_and_keep_the_limit(text: str, size: int) -> None:
     given_parser = parser(size=size)
-    found = given_parser.spans(Subject(text=text, shape="markdown"))
+    found = given_parser.spans(ContextSource(text=text, shape="markdown"))
     measure = Measure(text, TOKENISER)
     covered = 0
     for span in found:
@@ -231,4 +231,4 @@ def test_chunks_are_ordered_cover_the_text_and_keep_the_limit(text: str, size: i
         assert measure.tokens(span.start, span.end) <= size
         covered = span.end
     assert not text[covered:].strip()
-    assert found == given_parser.spans(Subject(text=text, shape="markdown"))
+    assert found == given_parser.spans(ContextSource(text=text, shape="markdown"))

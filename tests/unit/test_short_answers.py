@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answer.draft import Draft
-from engine.answer.extracts.asked import asked_for
+from engine.answer.extracts.asked import classify_question
 from engine.answer.extracts.countries import countries_in
-from engine.answer.extracts.dates import Event, date_of, dates_in, earlier, is_dateline
-from engine.answer.extracts.evidence import figures
+from engine.answer.extracts.dates import Event, date_of, dates_in, is_before, is_dateline
+from engine.answer.extracts.evidence import evidence_features
 from engine.answer.extracts.extractive import extractive_answer
-from engine.answer.extracts.relatives import variants
+from engine.answer.extracts.relatives import lexical_variants
 from engine.answer.extracts.spans import MAX_SPANS, spans_of
-from engine.answer.sentences import plain, split_passages
+from engine.answer.sentences import split_passages, strip_markdown
 from engine.retrieve.tokens import tokens
 from engine.types import Passage
 from graph.names import capitalised_names
@@ -225,8 +225,8 @@ def test_a_row_of_a_table_is_told_by_its_columns_and_quoted_as_it_stands() -> No
 
 
 def test_cells_without_as_many_headings_stand_without_them() -> None:
-    assert plain("| a | b |", columns=("x",)) == "a · b"
-    assert plain("| a | b |", columns=("x", "")) == "x: a · b"
+    assert strip_markdown("| a | b |", columns=("x",)) == "a · b"
+    assert strip_markdown("| a | b |", columns=("x", "")) == "x: a · b"
 
 
 @pytest.mark.parametrize(
@@ -280,10 +280,10 @@ def test_a_dateline_with_the_year_asked_for_is_not_the_answer() -> None:
 
 
 def test_dates_compare_as_far_as_both_are_said() -> None:
-    assert earlier((1961, 0, 0), (1962, 5, 1)) is True
-    assert earlier((1961, 0, 0), (1961, 5, 1)) is None
-    assert earlier((1961, 6, 2), (1961, 6, 1)) is False
-    assert earlier((1961, 6, 1), (1961, 6, 1)) is None
+    assert is_before((1961, 0, 0), (1962, 5, 1)) is True
+    assert is_before((1961, 0, 0), (1961, 5, 1)) is None
+    assert is_before((1961, 6, 2), (1961, 6, 1)) is False
+    assert is_before((1961, 6, 1), (1961, 6, 1)) is None
 
 
 def test_countries_and_their_people_are_one() -> None:
@@ -292,9 +292,9 @@ def test_countries_and_their_people_are_one() -> None:
 
 
 def test_a_word_for_who_did_it_stands_for_the_deed() -> None:
-    assert "direct" in variants("director")
-    assert "son" in variants("father")
-    assert variants("灯塔") == ("灯塔",)
+    assert "direct" in lexical_variants("director")
+    assert "son" in lexical_variants("father")
+    assert lexical_variants("灯塔") == ("灯塔",)
 
 
 @pytest.mark.parametrize(
@@ -312,12 +312,12 @@ def test_a_word_for_who_did_it_stands_for_the_deed() -> None:
     ],
 )
 def test_the_kind_of_answer_is_read_off_the_question(question: str, kind: str) -> None:
-    assert asked_for(question, tokens=tokens).kind == kind
+    assert classify_question(question, tokens=tokens).kind == kind
 
 
 @given(st.text(max_size=300), st.sampled_from(["Who is it?", "它在哪里？", "How many?", "何时？"]))
 def test_spans_are_few_lie_in_the_text_and_come_in_order(text: str, question: str) -> None:
-    asked = asked_for(question, tokens=tokens)
+    asked = classify_question(question, tokens=tokens)
     spans = spans_of(text, asked, names=capitalised_names, held=question)
 
     assert len(spans) <= MAX_SPANS
@@ -332,7 +332,9 @@ def evidence_of(question: str, text: str, relevance: float) -> float:
         end=len(text),
     )  # fmt: skip
     chosen = split_passages([passage], tokens=tokens, sentence_spans=sentence_spans)
-    asked = partial(figures, question, chosen, [passage], tokens=tokens, decided=False, bound=None)
+    asked = partial(
+        evidence_features, question, chosen, [passage], tokens=tokens, decided=False, bound=None
+    )
     return asked(wanted=dict.fromkeys(tokens(question), 1.0))["evidence"]
 
 

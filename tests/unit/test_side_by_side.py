@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.index.side_by_side import side_by_side
+from engine.index.side_by_side import parallel_map
 
 
 def test_every_item_is_worked_on_once_and_only_so_many_at_a_time() -> None:
@@ -22,7 +22,7 @@ def test_every_item_is_worked_on_once_and_only_so_many_at_a_time() -> None:
             running -= 1
         return item * item
 
-    assert sorted(side_by_side(range(21), work, workers=3)) == [n * n for n in range(21)]
+    assert sorted(parallel_map(range(21), work, workers=3)) == [n * n for n in range(21)]
     assert most == 3
 
 
@@ -34,7 +34,7 @@ def test_items_are_taken_only_when_there_is_room() -> None:
             taken.append(number)
             yield number
 
-    results = side_by_side(items(), lambda n: n, workers=2)
+    results = parallel_map(items(), lambda n: n, workers=2)
     next(results)
     assert len(taken) <= 4
 
@@ -44,8 +44,8 @@ def test_what_the_work_raises_comes_out() -> None:
         raise KeyError(item)
 
     with pytest.raises(KeyError):
-        list(side_by_side([1], work, workers=2))
+        list(parallel_map([1], work, workers=2))
 
 
 def test_nothing_to_do_gives_nothing() -> None:
-    assert list(side_by_side([], str, workers=4)) == []
+    assert list(parallel_map([], str, workers=4)) == []

@@ -10,7 +10,7 @@ from llama_index.core import Document
 
 from engine.chunk.measure import Measure
 from engine.chunk.parent_child import ParentChildNodeParser
-from engine.chunk.parser import Span, SpanNodeParser, Subject
+from engine.chunk.parser import ContextSource, Span, SpanNodeParser
 from engine.chunk.sentence_window import SentenceWindowNodeParser
 from engine.models.tokeniser import SimpleTokeniser
 
@@ -49,7 +49,7 @@ def read(text: str, spans: Sequence[Span]) -> list[str]:
 
 def test_children_are_small_and_read_as_their_parent() -> None:
     text = sentences(40)
-    spans = parent_child().spans(Subject(text=text))
+    spans = parent_child().spans(ContextSource(text=text))
     measure = Measure(text, TOKENISER)
     parents = sorted({span.read for span in spans if span.read is not None})
     assert max(measure.tokens(span.start, span.end) for span in spans) <= 32
@@ -60,24 +60,24 @@ def test_children_are_small_and_read_as_their_parent() -> None:
 
 def test_a_child_knows_the_headings_above_it_and_not_its_neighbours() -> None:
     text = f"# A\n\n## B\n\n{sentences(6)}\n\n## C\n\n{sentences(6)}"
-    spans = parent_child(size=400).spans(Subject(text=text, shape="markdown"))
+    spans = parent_child(size=400).spans(ContextSource(text=text, shape="markdown"))
     assert {span.path for span in spans} == {("A", "B"), ("A", "C")}
 
 
 def test_a_text_that_is_small_is_its_own_parent() -> None:
     text = "One line."
-    assert parent_child().spans(Subject(text=text)) == [Span(start=0, end=9, read=(0, 9))]
+    assert parent_child().spans(ContextSource(text=text)) == [Span(start=0, end=9, read=(0, 9))]
 
 
 def test_children_are_never_larger_than_their_parents() -> None:
     text = sentences(20)
-    spans = parent_child(size=32, child=128).spans(Subject(text=text))
+    spans = parent_child(size=32, child=128).spans(ContextSource(text=text))
     assert all((span.start, span.end) == span.read for span in spans)
 
 
 def test_each_sentence_is_found_and_read_with_its_neighbours() -> None:
     text = "The first one. The second one. The third one. The fourth one."
-    spans = sentence_window().spans(Subject(text=text))
+    spans = sentence_window().spans(ContextSource(text=text))
     assert found(text, spans) == [
         "The first one.", "The second one.", "The third one.", "The fourth one."
     ]  # fmt: skip
@@ -91,27 +91,27 @@ def test_each_sentence_is_found_and_read_with_its_neighbours() -> None:
 
 def test_chinese_is_cut_at_its_own_marks() -> None:
     text = "刘备是谁？他住在涿县。关羽来了！张飞也来了。"
-    spans = sentence_window().spans(Subject(text=text))
+    spans = sentence_window().spans(ContextSource(text=text))
     assert found(text, spans) == ["刘备是谁？", "他住在涿县。", "关羽来了！", "张飞也来了。"]
 
 
 def test_a_window_ends_with_its_section() -> None:
     text = "# A\n\nThe first one here. The second one here.\n\n# B\n\nThe third one here."
-    spans = sentence_window(window=3).spans(Subject(text=text, shape="markdown"))
+    spans = sentence_window(window=3).spans(ContextSource(text=text, shape="markdown"))
     assert read(text, spans)[1] == "# A\n\nThe first one here. The second one here."
     assert found(text, spans)[2] == "# B\n\nThe third one here."
 
 
 def test_a_sentence_that_says_too_little_stands_with_the_next() -> None:
     text = "Yes. No. We should meet on Monday then. Right."
-    assert found(text, sentence_window(sentence=6).spans(Subject(text=text))) == [
+    assert found(text, sentence_window(sentence=6).spans(ContextSource(text=text))) == [
         "Yes. No. We should meet on Monday then.", "Right."
     ]  # fmt: skip
 
 
 def test_a_window_is_never_larger_than_a_chunk_may_be() -> None:
     text = sentences(20)
-    spans = sentence_window(size=32, window=5).spans(Subject(text=text))
+    spans = sentence_window(size=32, window=5).spans(ContextSource(text=text))
     measure = Measure(text, TOKENISER)
     sizes = [measure.tokens(*span.read) for span in spans if span.read is not None]
     assert len(sizes) == len(spans)
@@ -122,7 +122,7 @@ def test_nodes_carry_what_is_to_be_read() -> None:
     document = Document(id_="d", text=sentences(20), metadata={"title": "T"})
     nodes = parent_child().get_nodes_from_documents([document])
     places = [(node.metadata["read_start"], node.metadata["read_end"]) for node in nodes]
-    spans = parent_child().spans(Subject(text=document.text))
+    spans = parent_child().spans(ContextSource(text=document.text))
     assert places == [span.read for span in spans]
 
 
@@ -158,7 +158,7 @@ DOCUMENTS = st.lists(FRAGMENTS, max_size=30).map("".join)
 def test_chunks_cover_the_text_and_lie_in_what_is_read(parser: SpanNodeParser, text: str) -> None:
     measure = Measure(text, TOKENISER)
     covered = 0
-    for span in parser.spans(Subject(text=text, shape="markdown")):
+    for span in parser.spans(ContextSource(text=text, shape="markdown")):
         assert not text[covered : span.start].strip()
         assert span.end > covered
         assert span.read is not None

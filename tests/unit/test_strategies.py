@@ -9,7 +9,7 @@ from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
 from engine.chunk import chunk
-from engine.chunk.choose import ChunkOptions, Strategy, node_parser, suited
+from engine.chunk.choose import ChunkOptions, Strategy, node_parser, select_strategy
 from engine.chunk.detect import looks_like_faq, looks_like_legal, looks_like_transcript
 from engine.chunk.parser import PAGE_STARTS, SHAPE
 from engine.errors import SettingsError
@@ -424,7 +424,7 @@ PROSE = [
 @pytest.mark.parametrize("text", PROSE)
 @pytest.mark.parametrize("shape", ["text", "markdown"])
 def test_ordinary_text_is_not_taken_for_something_else(text: str, shape: Shape) -> None:
-    assert suited(text, shape) == "recursive"
+    assert select_strategy(text, shape) == "recursive"
 
 
 def test_law_is_known_by_its_clauses_and_its_words() -> None:
@@ -432,12 +432,12 @@ def test_law_is_known_by_its_clauses_and_its_words() -> None:
     chinese = "".join(f"第{n}条　当事人不得违反本法的规定。\n" for n in "一二三四五六七八")
     assert looks_like_legal(law)
     assert looks_like_legal(chinese)
-    assert suited(law, "text") == suited(chinese, "markdown") == "legal"
+    assert select_strategy(law, "text") == select_strategy(chinese, "markdown") == "legal"
 
 
 def test_what_the_reader_knows_counts_first() -> None:
-    assert suited("x = 1\n", "code") == "code"
-    assert suited("Hello.\n", "transcript") == "transcript"
+    assert select_strategy("x = 1\n", "code") == "code"
+    assert select_strategy("Hello.\n", "transcript") == "transcript"
 
 
 def source(text: str, *, shape: Shape = "text") -> SourceText:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from engine.events import Listener, TokensEvent
-from engine.given_up import SharedWork, WorkGivenUp, go_on, pause
+from engine.given_up import CancelScope, WorkCancelled, raise_if_cancelled, wait_cancellable
 from engine.streaming import astreamed, awaited, streamed
 
 ROOM = 4
@@ -19,10 +19,10 @@ _own: contextvars.ContextVar[str] = contextvars.ContextVar("of the reader", defa
 def counting(count: int, ended: list[object]) -> object:
     """Work that tells so many numbers, and notes how it ended."""
 
-    def work(tell: Listener) -> None:
+    def work(on_event: Listener) -> None:
         try:
             for number in range(count):
-                tell(TokensEvent(text=str(number)))
+                on_event(TokensEvent(text=str(number)))
         except BaseException as error:
             ended.append(type(error))
             raise
@@ -41,9 +41,9 @@ def test_all_that_is_told_comes_out_in_its_order_however_little_room_there_is() 
 def test_the_work_waits_for_a_reader_when_the_room_is_full() -> None:
     told = threading.Semaphore(0)
 
-    def work(tell: Listener) -> None:
+    def work(on_event: Listener) -> None:
         for number in range(ROOM + 2):
-            tell(TokensEvent(text=str(number)))
+            on_event(TokensEvent(text=str(number)))
             told.release()
 
     stream = streamed(work, ahead=ROOM)
@@ -55,8 +55,8 @@ def test_the_work_waits_for_a_reader_when_the_room_is_full() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)])
 def test_what_the_work_raises_comes_after_what_it_told(error: BaseException) -> None:
-    def work(tell: Listener) -> None:
-        tell(TokensEvent(text="before"))
+    def work(on_event: Listener) -> None:
+        on_event(TokensEvent(text="before"))
         raise error
 
     heard = []
@@ -71,10 +71,10 @@ def test_who_stops_reading_gives_the_work_up(count: int) -> None:
     ended: list[object] = []
     over = threading.Event()
 
-    def work(tell: Listener) -> None:
+    def work(on_event: Listener) -> None:
         try:
-            counting(count, ended)(tell)
-            pause(60)  # as for a model's answer
+            counting(count, ended)(on_event)
+            wait_cancellable(60)  # as for a model's answer
         finally:
             over.set()
 
@@ -82,35 +82,35 @@ def test_who_stops_reading_gives_the_work_up(count: int) -> None:
     next(stream)
     stream.close()
     assert over.wait(60)
-    assert ended in (["done"], [WorkGivenUp])
+    assert ended in (["done"], [WorkCancelled])
 
 
 def test_a_stream_that_is_read_to_its_end_gives_up_nothing_around_it() -> None:
-    outer = SharedWork()
+    outer = CancelScope()
 
     def inside() -> str:
         list(streamed(counting(3, []), ahead=ROOM))
         stream = streamed(counting(30, []), ahead=ROOM)
         next(stream)
         stream.close()
-        go_on()
+        raise_if_cancelled()
         return "goes on"
 
     assert outer.bound(inside)() == "goes on"
 
 
 def test_a_stream_ends_with_the_work_that_it_is_part_of() -> None:
-    outer, begun, over = SharedWork(), threading.Event(), threading.Event()
+    outer, begun, over = CancelScope(), threading.Event(), threading.Event()
 
-    def work(tell: Listener) -> None:
+    def work(on_event: Listener) -> None:
         begun.set()
         try:
-            pause(60)
+            wait_cancellable(60)
         finally:
             over.set()
 
     def read() -> None:
-        with pytest.raises(WorkGivenUp):
+        with pytest.raises(WorkCancelled):
             list(streamed(work))
 
     reader = threading.Thread(target=outer.bound(read))
@@ -123,8 +123,8 @@ def test_a_stream_ends_with_the_work_that_it_is_part_of() -> None:
 
 
 def test_the_work_is_done_in_the_context_of_its_reader() -> None:
-    def work(tell: Listener) -> None:
-        tell(TokensEvent(text=_own.get()))
+    def work(on_event: Listener) -> None:
+        on_event(TokensEvent(text=_own.get()))
 
     _own.set("mine")
     assert [event.text for event in streamed(work)] == ["mine"]
@@ -154,7 +154,7 @@ def test_what_is_awaited_is_returned_or_raised_and_given_up_when_cancelled() -> 
 
     def wait() -> None:
         try:
-            pause(60)
+            wait_cancellable(60)
         finally:
             over.set()
 
@@ -180,10 +180,10 @@ def test_a_loop_that_is_gone_gives_the_work_up() -> None:
     over = threading.Event()
     begin = threading.Event()
 
-    def work(tell: Listener) -> None:
+    def work(on_event: Listener) -> None:
         begin.wait(60)
         try:
-            counting(1_000, ended)(tell)
+            counting(1_000, ended)(on_event)
         finally:
             over.set()
 
@@ -197,4 +197,4 @@ def test_a_loop_that_is_gone_gives_the_work_up() -> None:
     loop.close()
     begin.set()
     assert over.wait(60)
-    assert ended == [WorkGivenUp]
+    assert ended == [WorkCancelled]

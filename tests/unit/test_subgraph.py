@@ -23,7 +23,7 @@ from graph.names import name_key
 from graph.subgraph import (
     Quote,
     listed,
-    part_around,
+    neighbourhood_subgraph,
     part_of_answer,
     part_of_community,
     restricted,
@@ -103,36 +103,40 @@ def names_of(export: GraphExport) -> set[str]:
 
 @pytest.mark.parametrize("hops", [0, 1, 2, 5])
 def test_around_an_entity_is_what_that_many_relations_reach(hops: int) -> None:
-    part = part_around(chain(), "Maeve Tolland", hops=hops)
+    part = neighbourhood_subgraph(chain(), "Maeve Tolland", hops=hops)
     assert names_of(part.export) == set(NAMES[: hops + 1])
     assert part.centre == entity_id("Maeve Tolland")
 
 
 def test_relations_are_followed_against_their_direction_too() -> None:
-    assert names_of(part_around(chain(), "林若溪").export) == {"Jory Pell", "林若溪", "Port Ansgar"}
+    assert names_of(neighbourhood_subgraph(chain(), "林若溪").export) == {
+        "Jory Pell",
+        "林若溪",
+        "Port Ansgar",
+    }
 
 
 def test_where_room_is_short_the_nearest_and_strongest_stay() -> None:
     export = chain(("林若溪", "Solway Grace", 9.0), ("林若溪", "Old Bess", 0.5))
-    part = part_around(export, "林若溪", hops=3, limit=3)
+    part = neighbourhood_subgraph(export, "林若溪", hops=3, limit=3)
     assert names_of(part.export) == {"林若溪", "Solway Grace", "Jory Pell"}
 
 
 def test_an_entity_is_found_by_id_and_in_any_case() -> None:
     export = chain()
     for called in (entity_id("Jory Pell"), "jory  pell", "JORY PELL"):
-        assert part_around(export, called).centre == entity_id("Jory Pell")
+        assert neighbourhood_subgraph(export, called).centre == entity_id("Jory Pell")
 
 
 def test_an_unknown_entity_is_refused_with_names_that_come_near() -> None:
     with pytest.raises(GraphInputError, match="Maeve Tolland"):
-        part_around(chain(), "Maeve Toland")
+        neighbourhood_subgraph(chain(), "Maeve Toland")
 
 
 @pytest.mark.parametrize("hops", [-1, 7])
 def test_a_distance_out_of_range_is_refused(hops: int) -> None:
     with pytest.raises(GraphInputError, match="hops"):
-        part_around(chain(), "Jory Pell", hops=hops)
+        neighbourhood_subgraph(chain(), "Jory Pell", hops=hops)
 
 
 def test_a_part_holds_only_what_it_needs_and_its_order_does_not_matter() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NotAllowed, SourceError
-from engine.tools.rights import ALL_RIGHTS, Admitted, Rights, admitted_source
+from engine.tools.rights import ALL_RIGHTS, Access, Admitted, admitted_source
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_without_a_folder_no_file_can_be_added() -> None:
 
 
 def test_rights_reach_as_far_as_their_namespaces() -> None:
-    rights = Rights(reads=frozenset({"north", "east"}), writes=frozenset({"north"}))
+    rights = Access(reads=frozenset({"north", "east"}), writes=frozenset({"north"}))
     assert rights.within(None) == {"north", "east"}
     assert rights.within("east") == "east"
     with pytest.raises(NotAllowed):
@@ -141,15 +141,15 @@ def test_rights_reach_as_far_as_their_namespaces() -> None:
 
 def test_where_several_could_be_meant_one_must_be_said() -> None:
     assert ALL_RIGHTS.home(None) == ""
-    assert Rights(writes=frozenset({"", "north"})).home(None) == ""
+    assert Access(writes=frozenset({"", "north"})).home(None) == ""
     with pytest.raises(NotAllowed, match="east, north"):
-        Rights(writes=frozenset({"east", "north"})).home(None)
+        Access(writes=frozenset({"east", "north"})).home(None)
     with pytest.raises(NotAllowed, match="none"):
         ALL_RIGHTS.read_only().home(None)
 
 
 def test_confinement_only_takes_away() -> None:
-    rights = Rights(reads=frozenset({"north", "east"}), writes=frozenset({"north"}))
-    assert rights.only("east") == Rights(reads=frozenset({"east"}), writes=frozenset())
-    assert rights.only("south") == Rights(reads=frozenset(), writes=frozenset())
+    rights = Access(reads=frozenset({"north", "east"}), writes=frozenset({"north"}))
+    assert rights.only("east") == Access(reads=frozenset({"east"}), writes=frozenset())
+    assert rights.only("south") == Access(reads=frozenset(), writes=frozenset())
     assert ALL_RIGHTS.only("north").home(None) == "north"

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelUnavailable
-from engine.retrieve.expand_feedback import feedback_terms, moved
+from engine.retrieve.expand_feedback import feedback_terms, shift_query_vector
 from engine.retrieve.expand_merge import Method, merge
 from engine.retrieve.expand_parts import MAX_PARTS, question_parts
 from engine.retrieve.expand_steps import steps
-from engine.retrieve.expand_with_model import hypothetical_passage, phrasings, sub_questions
+from engine.retrieve.expand_with_model import hypothetical_passage, multi_query, sub_questions
 from engine.retrieve.ranking import Ranking, rank_passages
-from engine.retrieve.transform import Expansion, expanded, rank_expanded
+from engine.retrieve.transform import Expansion, expand_query, rank_expanded
 
 METHODS: tuple[Method, ...] = ("sum", "max", "rrf", "turns")
 _QUESTION = "Who is older, Maeve Brandt or Oran Tal?"
@@ -201,10 +201,10 @@ def test_feedback_of_chinese_gives_pairs_of_characters() -> None:
 def test_a_moved_question_is_a_unit_vector_nearer_to_the_passages() -> None:
     question = np.array([1.0, 0.0], dtype=np.float32)
     passages = np.array([[0.0, 1.0], [0.6, 0.8]], dtype=np.float32)
-    vector = moved(question, passages, share=0.5)
+    vector = shift_query_vector(question, passages, share=0.5)
     assert np.linalg.norm(vector) == pytest.approx(1.0)
     assert (passages @ vector > passages @ question).all()
-    assert moved(question, passages[:0]).tolist() == question.tolist()
+    assert shift_query_vector(question, passages[:0]).tolist() == question.tolist()
 
 
 # --- with a model -------------------------------------------------------------------------------
@@ -228,19 +228,19 @@ def test_a_moved_question_is_a_unit_vector_nearer_to_the_passages() -> None:
 )
 def test_a_models_list_is_read_in_any_dress(reply: str) -> None:
     wanted = ["How old is Maeve?", "How old is Oran?"]
-    assert phrasings(_QUESTION, complete=_says(reply)) == wanted
+    assert multi_query(_QUESTION, complete=_says(reply)) == wanted
     assert sub_questions(_QUESTION, complete=_says(reply)) == wanted
 
 
 @pytest.mark.parametrize("reply", ["", "   ", "[]", "{}", "{broken", _QUESTION, "x" * 400])
 def test_a_reply_of_no_use_gives_nothing(reply: str) -> None:
-    assert phrasings(_QUESTION, complete=_says(reply)) == []
+    assert multi_query(_QUESTION, complete=_says(reply)) == []
     assert sub_questions(_QUESTION, complete=_says(reply)) == []
 
 
 def test_more_wordings_than_asked_for_are_left_out() -> None:
     reply = "\n".join(f"wording {number}" for number in range(9))
-    assert phrasings(_QUESTION, complete=_says(reply), count=2) == ["wording 0", "wording 1"]
+    assert multi_query(_QUESTION, complete=_says(reply), count=2) == ["wording 0", "wording 1"]
 
 
 def test_a_hypothetical_passage_is_one_text_without_its_label() -> None:
@@ -249,7 +249,7 @@ def test_a_hypothetical_passage_is_one_text_without_its_label() -> None:
     assert passage == "Maeve was born in 1901. Oran was born in 1903."
 
 
-@pytest.mark.parametrize("ask", [phrasings, sub_questions, hypothetical_passage])
+@pytest.mark.parametrize("ask", [multi_query, sub_questions, hypothetical_passage])
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -350,11 +350,11 @@ def test_passages_are_fenced_as_data_with_a_word_that_they_cannot_hold() -> None
 
 def test_without_kinds_the_question_is_the_only_search() -> None:
     only = Expansion(keyword=_QUESTION, dense=_QUESTION, weight=1.0, kind="question")
-    assert expanded(_QUESTION, kinds=()).expansions == (only,)
+    assert expand_query(_QUESTION, kinds=()).expansions == (only,)
 
 
 def test_without_a_model_only_grammar_and_feedback_ask_again() -> None:
-    found = expanded(
+    found = expand_query(
         _QUESTION,
         kinds=("feedback", "hyde", "mqe", "decompose"),
         first_passages=lambda _text, count: ["Keepers of the light"][:count],
@@ -366,12 +366,12 @@ def test_without_a_model_only_grammar_and_feedback_ask_again() -> None:
 
 def test_feedback_without_passages_gives_nothing() -> None:
     for first_passages in (None, lambda _text, _count: []):
-        found = expanded(_QUESTION, kinds=("feedback",), first_passages=first_passages)
+        found = expand_query(_QUESTION, kinds=("feedback",), first_passages=first_passages)
         assert len(found.expansions) == 1
 
 
 def test_wordings_share_one_weight_and_a_made_up_passage_is_only_embedded() -> None:
-    result = expanded(_QUESTION, kinds=("hyde", "mqe"), complete=_says("one wording\nanother"))
+    result = expand_query(_QUESTION, kinds=("hyde", "mqe"), complete=_says("one wording\nanother"))
     assert result.asked == 2
     assert result.failed == ()
     kinds = {each.kind: each for each in result.expansions}
@@ -384,7 +384,7 @@ def test_a_model_that_fails_is_counted_and_the_rest_goes_on() -> None:
     def complete(prompt: str) -> str:
         raise ModelUnavailable("the server is away")
 
-    result = expanded(_QUESTION, kinds=("mqe", "decompose"), complete=complete)
+    result = expand_query(_QUESTION, kinds=("mqe", "decompose"), complete=complete)
     assert [each.kind for each in result.expansions] == ["question", "decompose", "decompose"]
     assert result.asked == 2
     assert result.failed == ("mqe: the server is away", "decompose: the server is away")
@@ -392,7 +392,7 @@ def test_a_model_that_fails_is_counted_and_the_rest_goes_on() -> None:
 
 def test_steps_ask_only_where_passages_can_be_had() -> None:
     script = ("Who directed A?\nWhere was #1 born?", "Oran")
-    result = expanded(
+    result = expand_query(
         _QUESTION,
         kinds=("steps",),
         complete=_scripted(*script),
@@ -403,7 +403,7 @@ def test_steps_ask_only_where_passages_can_be_had() -> None:
         "Where was Oran born?",
     ]
     assert result.asked == 2
-    assert expanded(_QUESTION, kinds=("steps",), complete=_scripted()).asked == 0
+    assert expand_query(_QUESTION, kinds=("steps",), complete=_scripted()).asked == 0
 
 
 def test_an_error_that_is_no_models_is_not_swallowed() -> None:
@@ -411,7 +411,7 @@ def test_an_error_that_is_no_models_is_not_swallowed() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        expanded(_QUESTION, kinds=("mqe",), complete=complete)
+        expand_query(_QUESTION, kinds=("mqe",), complete=complete)
 
 
 class _Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.extracts.relatives import variants
+from engine.answer.extracts.relatives import lexical_variants
 from engine.answer.extracts.verbs import FORMS
 from engine.retrieve.tokens import tokens
 
@@ -29,8 +29,8 @@ def _stem(word: str) -> str:
     ],
 )
 def test_forms_of_one_verb_say_the_same(asked: str, told: str) -> None:
-    assert _stem(told) in variants(_stem(asked))
-    assert _stem(asked) in variants(_stem(told))
+    assert _stem(told) in lexical_variants(_stem(asked))
+    assert _stem(asked) in lexical_variants(_stem(told))
 
 
 def test_forms_stand_as_the_keyword_index_stems_them() -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from engine.index import held_view
 from engine.index.door import Chunk, put_chunks
-from engine.index.held_view import forget_views, opened_view
+from engine.index.held_view import invalidate_snapshots, load_snapshot
 from engine.index.library import Library
 from graph import walk_file
 from graph.errors import GraphInputError
 from graph.local_search import explain, rank
-from graph.search_view import GraphView
+from graph.search_view import WalkSnapshot
 from graph.string_table import Rows, SortedMapping, StringTable, numbered
 from graph.walk_file import load_view, save_view, view_stamp
 
@@ -33,8 +33,8 @@ rows = st.lists(
 )
 
 
-def _view(passages: list[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> GraphView:
-    return GraphView(
+def _view(passages: list[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> WalkSnapshot:
+    return WalkSnapshot(
         chunk_ids=tuple(f"c{row}" for row in range(len(passages))),
         documents=tuple(f"d{row // 2}" for row in range(len(passages))),
         titles=tuple(title for title, _, _ in passages),
@@ -153,9 +153,9 @@ def _put(library: Library, *names: str, text: str = "x") -> None:
         put_chunks(connection, values)
 
 
-def _opened(library: Library) -> GraphView:
+def _opened(library: Library) -> WalkSnapshot:
     with library.read() as connection:
-        return opened_view(connection, library.path / "derived")
+        return load_snapshot(connection, library.path / "derived")
 
 
 def _kept(library: Library) -> list[str]:
@@ -187,7 +187,7 @@ def test_a_change_makes_another_file_and_removal_leaves_none(library: Library) -
     assert _opened(library).chunk_ids == ("a", "b", "c")
     (after,) = _kept(library)
     assert after != before
-    forget_views(library.path / "derived")
+    invalidate_snapshots(library.path / "derived")
     assert _kept(library) == []
 
 

@@ -511,7 +511,7 @@ def test_an_abort_inside_the_pdf_library_is_want_of_memory() -> None:
     inside = "Fatal Python error: Aborted\n\nCurrent thread 0x01 (most recent call first):\n"
     frame = '  File "/lib/pypdfium2/_helpers/page.py", line 195 in get_textpage\n'
     other = '  File "/lib/other.py", line 5 in read\n'
-    terms = worker_handle.Terms(
+    terms = worker_handle.WorkerLimits(
         options=ReadOptions(), max_bytes=1, timeout_seconds=1, memory_bytes=1_000_000
     )
     abort = -signal.SIGABRT

@@ -1,1 +1,1 @@
-"""What an answer says against what its sources say."""
+"""Verification of an answer against its sources."""

@@ -1,4 +1,4 @@
-"""A checked answer put together again: its marks are those of the sentences that bear it out.
+"""Reassembly of a verified answer, with marks at the sentences that support each claim.
 
 What nothing bears out is flagged in the text, dropped from it, or left, as the settings say. How
 each claim is judged is `verdicts`' business. Pure.
@@ -14,18 +14,18 @@ from typing import Literal
 from ...types import Citation, Claim, Passage
 from ..draft import cite_span
 from ..language import Language
-from .claims import UNSUPPORTED, Piece, Unit, opening
+from .claims import UNSUPPORTED, ClaimSegment, ClaimSpan, first_sentence
 from .verdicts import Reading, Verdict
 
 Policy = Literal["keep", "flag", "drop"]
-"""What becomes of a claim that nothing bears out."""
+"""Policy for unsupported claims."""
 
 _BEGIN, _END = "\ue000", "\ue001"
-"""Stand around each claim while the text is put together, and are taken out of it in the end."""
+"""Private markers around each claim during reassembly, removed at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class VerifiedAnswer:
     """The text as it may be shown, with its citations and claims.
 
     `dropped` counts claims taken out; `nothing_left`: no claim stands.
@@ -38,14 +38,14 @@ class Checked:
     nothing_left: bool = False
 
 
-def written(
+def rebuild_answer(
     reading: Reading,
     passages: Sequence[Passage],
     *,
     policy: Policy,
     language: Language,
-) -> Checked:
-    """The text with marks numbered 1, 2, … by first use, and what is unsupported dealt with.
+) -> VerifiedAnswer:
+    """Rebuild the text with marks numbered 1, 2, … by first use, applying the policy.
 
     Every mark in it has its citation, whose quote stands in its passage; claims are in order.
     """
@@ -71,7 +71,7 @@ class _Writer:
         self._claims: list[tuple[Verdict, tuple[int, ...]]] = []
         self._dropped = 0
 
-    def checked(self) -> Checked:
+    def checked(self) -> VerifiedAnswer:
         units = self._reading.parted.units
         kept = [self._kept(place, unit) for place, unit in enumerate(units)]
         if self._policy == "drop":
@@ -90,7 +90,7 @@ class _Writer:
             )
             for (verdict, numbers), (start, end) in zip(self._claims, spans, strict=True)
         )
-        return Checked(
+        return VerifiedAnswer(
             text=text,
             citations=tuple(self._citations.values()),
             claims=claims,
@@ -98,8 +98,8 @@ class _Writer:
             nothing_left=self._dropped > 0 and not claims,
         )
 
-    def _kept(self, place: int, unit: Unit) -> tuple[Piece, ...]:
-        """The pieces of a sentence that stay: all, or those up to the first unsupported one."""
+    def _kept(self, place: int, unit: ClaimSpan) -> tuple[ClaimSegment, ...]:
+        """Return the segments that stay: all, or those before the first unsupported one."""
         if self._policy != "drop":
             return unit.pieces
         found = [self._reading.verdicts.get((place, n)) for n in range(len(unit.pieces))]
@@ -111,7 +111,7 @@ class _Writer:
         self._dropped += sum(1 for v in found[stays:] if v is not None)
         return unit.pieces[:stays]
 
-    def _assembled(self, kept: Sequence[tuple[Piece, ...]]) -> str:
+    def _assembled(self, kept: Sequence[tuple[ClaimSegment, ...]]) -> str:
         bare, units = self._reading.parted.bare, self._reading.parted.units
         numbering = _Numbering()
         text, done, gap = "", 0, ""
@@ -125,7 +125,9 @@ class _Writer:
                 gap = ""
         return _tidy(text + (bare[done:] if not gap else ""))
 
-    def _unit(self, place: int, unit: Unit, pieces: Sequence[Piece], *, skip: int) -> str:
+    def _unit(
+        self, place: int, unit: ClaimSpan, pieces: Sequence[ClaimSegment], *, skip: int
+    ) -> str:
         bare = self._reading.parted.bare
         text, done = "", unit.start + skip
         for order, piece in enumerate(pieces):
@@ -140,14 +142,14 @@ class _Writer:
         stop = bare[done : unit.end] if whole else _stop_of(bare[unit.start : unit.end])
         return text + (stop if text.strip() else "")
 
-    def _piece(self, said: str, piece: Piece, verdict: Verdict) -> str:
+    def _piece(self, said: str, piece: ClaimSegment, verdict: Verdict) -> str:
         numbers = tuple(dict.fromkeys(self._number(span) for span in verdict.spans))
         marks = "".join(f"[{number}]" for number in numbers)
         blank = " " if piece.spaced else ""
         tail = blank + marks if marks else ""
         if not verdict.supported and self._policy == "flag":
             tail += blank + self._flag
-        begin = opening(said)
+        begin = first_sentence(said)
         claim = said[begin:].rstrip()
         if not piece.claims or not claim:
             return said.rstrip() + tail if said.strip() else said + tail
@@ -181,7 +183,7 @@ class _Numbering:
         self._last = self._out = 0
 
     def of(self, said: str, *, stays: bool) -> str:
-        """What the sentence's own number becomes; empty where it has none."""
+        """Return the new number of a sentence's mark; empty without one."""
         match = _LISTED.match(said)
         self.width = match.end() if match else 0
         if match is None:
@@ -200,7 +202,7 @@ def _stop_of(said: str) -> str:
     return match.group().rstrip() if match else "."
 
 
-def _drop_idle_leads(units: Sequence[Unit], kept: list[tuple[Piece, ...]]) -> None:
+def _drop_idle_leads(units: Sequence[ClaimSpan], kept: list[tuple[ClaimSegment, ...]]) -> None:
     """Headings and leads under which nothing stands any more go too."""
     follows = False
     emptied = False
@@ -222,7 +224,7 @@ def _tidy(text: str) -> str:
 
 
 def _marked_spans(text: str) -> list[tuple[int, int]]:
-    """Where the claims stand in the text without the characters that mark them."""
+    """Return the claim spans in the text without the private markers."""
     spans = []
     begin = 0
     for count, match in enumerate(re.finditer(f"[{_BEGIN}{_END}]", text)):

@@ -1,9 +1,9 @@
-"""A written answer taken apart into claims with their marks, and put together again.
+"""Claim parsing: a generated answer into claims with their marks.
 
 `[1]`, `[1, 3]`, `[2-4]`, `[^1]`, `[[1]]`, `[source 1]`, `【1】` and full-width digits are marks;
 what stands in code, or in front of a link's target, is none. A mark belongs to what stands before
 it, back to the mark or the sentence before; one that opens a line to the line's first sentence. A
-closing list of sources is left out, since the marks already say it. Knows nothing of support.
+closing list of sources is left out, since the marks already say it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from ..language import Language
 from ..sentences import SentenceSpans, Tokens
-from .figures import figures_of
+from .figures import extract_quantities
 
 MAX_ANSWER_CHARACTERS = 40_000
-"""What a model says beyond that is left out: no answer is as long."""
+"""Maximum characters of an answer that are read; the rest is dropped."""
 
 MAX_NUMBERS = 20
-"""So many numbers one run of marks may name; others are no numbers of sources."""
+"""Maximum numbers in one run of marks; larger runs are not citations."""
 
 UNSUPPORTED: Mapping[Language, str] = {"en": "[unsupported]", "zh": "[无依据]"}
 
@@ -59,8 +59,8 @@ _FEWEST_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """What one run of marks is about: `bare[start:end]`; without `numbers` there is no mark.
+class ClaimSegment:
+    """Segment of one run of marks: `bare[start:end]`; without `numbers` it is unmarked.
 
     `at` is where its marks stand, `spaced` whether with a space. `claims` is whether it says
     something that a source must bear out.
@@ -75,33 +75,36 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """A sentence or heading, `bare[start:end]`, and its pieces; `leads`: it opens what follows."""
+class ClaimSpan:
+    """Sentence or heading `bare[start:end]` with its segments.
+
+    `leads`: it introduces the next.
+    """
 
     start: int
     end: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ClaimSegment, ...]
     leads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class ParsedAnswer:
     """A text without its marks, and its sentences."""
 
     bare: str
-    units: tuple[Unit, ...]
+    units: tuple[ClaimSpan, ...]
 
-    def text_of(self, piece: Piece) -> str:
-        """The words of a piece."""
+    def text_of(self, piece: ClaimSegment) -> str:
+        """Return the words of a segment."""
         said = self.bare[piece.start : piece.end]
-        return said[opening(said) :].strip()
+        return said[first_sentence(said) :].strip()
 
 
 _OPENING = re.compile(r"\s*(?:[-*+•>]\s+)*(?:#{1,6}\s+)?(?:\d{1,3}[.)、]\s+)?[,，;；]?\s*")
 
 
-def opening(said: str) -> int:
-    """How many characters in front are a list's mark or number, a heading's marks or a comma."""
+def first_sentence(said: str) -> int:
+    """Return the length of a leading list mark, number, heading mark or comma."""
     match = _OPENING.match(said)
     return match.end() if match else 0
 
@@ -114,8 +117,10 @@ class _Mark:
     opens: bool
 
 
-def parted(text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question: str) -> Parted:
-    """The text in sentences and pieces; a sentence that says nothing needs no source.
+def parse_claims(
+    text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question: str
+) -> ParsedAnswer:
+    """Parse an answer into sentences and segments; empty sentences need no source.
 
     That are headings, questions, leads that end in a colon, and what a model says of its own
     sources, all as long as they hold no number that the question does not hold.
@@ -124,23 +129,23 @@ def parted(text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question
     spans = _merged(bare, sentence_spans(bare))
     code = [match.span() for match in _CODE.finditer(bare)]
     by_unit = _placed(bare, marks, spans)
-    asked = figures_of(question).numbers
+    asked = extract_quantities(question).numbers
     units = []
     for number, (start, end) in enumerate(spans):
         said = bare[start:end]
         silent = (
             any(a <= start and end <= b for a, b in code)
             or len(tokens(said)) < 1
-            or (_is_aside(said) and not (figures_of(said).numbers - asked))
+            or (_is_aside(said) and not (extract_quantities(said).numbers - asked))
         )
         pieces = _pieces(bare, start, end, by_unit[number], tokens=tokens, silent=silent)
         leads = bool(_HEADING.match(said) or _LEAD.search(said))
-        units.append(Unit(start=start, end=end, pieces=pieces, leads=leads and silent))
-    return Parted(bare=bare, units=tuple(units))
+        units.append(ClaimSpan(start=start, end=end, pieces=pieces, leads=leads and silent))
+    return ParsedAnswer(bare=bare, units=tuple(units))
 
 
-def unmarked(text: str) -> str:
-    """A text without its marks and without the list of sources at its end."""
+def without_markers(text: str) -> str:
+    """Return a text without its marks and without a trailing list of sources."""
     return _without_marks(_plain(text))[0]
 
 
@@ -151,7 +156,7 @@ def _is_aside(said: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without characters that this module uses itself, and with digits as they are typed."""
+    """Remove this module's private characters and normalise digits."""
     text = re.sub(r"[\ue000-\ue00f]", "", text[:MAX_ANSWER_CHARACTERS])
     text = re.sub(r"[０-９]", lambda match: unicodedata.normalize("NFKC", match.group()), text)
     return _SOURCES_LIST.sub("", text)
@@ -185,7 +190,7 @@ def _blanks(text: str, place: int) -> int:
 
 
 def numbers_in(inside: str) -> list[int]:
-    """The numbers that a mark names, ranges written out; a range that is too long by its ends."""
+    """Return the numbers of a mark, ranges expanded; an oversized range by its ends."""
     numbers: list[int] = []
     for part in re.split(r"[,，、;；]|and|和", inside):
         ends = [int(digits) for digits in re.findall(r"\d+", part)]
@@ -197,7 +202,7 @@ def numbers_in(inside: str) -> list[int]:
 
 
 def _merged(bare: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A list's number, taken for a sentence, goes with what follows; code stays in one piece."""
+    """Merge list numbers split off as sentences; keep code in one piece."""
     code = [match.span() for match in _CODE.finditer(bare)]
     merged: list[tuple[int, int]] = []
     for start, end in spans:
@@ -212,7 +217,7 @@ def _merged(bare: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]
 def _placed(
     bare: str, marks: Sequence[_Mark], spans: Sequence[tuple[int, int]]
 ) -> list[list[_Mark]]:
-    """The marks of each sentence, in order.
+    """Return the marks of each sentence, in order.
 
     One that opens a line goes to the sentence behind it, unless that one has marks of its own.
     """
@@ -247,8 +252,8 @@ def _pieces(
     *,
     tokens: Tokens,
     silent: bool,
-) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
+) -> tuple[ClaimSegment, ...]:
+    pieces: list[ClaimSegment] = []
     begin = start
     for mark in sorted(marks, key=lambda mark: mark.at):
         stop = min(mark.at, end)
@@ -256,16 +261,16 @@ def _pieces(
             last = pieces.pop()  # "[1] and [2]": one claim, two marks
             numbers = tuple(dict.fromkeys((*last.numbers, *mark.numbers)))
             pieces.append(
-                Piece(start=last.start, end=max(last.end, stop), at=mark.at, numbers=numbers,
+                ClaimSegment(start=last.start, end=max(last.end, stop), at=mark.at, numbers=numbers,
                       spaced=mark.spaced, claims=not silent)
             )  # fmt: skip
         else:
             pieces.append(
-                Piece(start=begin, end=max(begin, stop), at=mark.at, numbers=mark.numbers,
+                ClaimSegment(start=begin, end=max(begin, stop), at=mark.at, numbers=mark.numbers,
                       spaced=mark.spaced, claims=not silent)
             )  # fmt: skip
         begin = max(begin, stop)
     if not pieces or len(tokens(bare[begin:end])) > _FEWEST_WORDS:
         at = _before_stop(bare, (start, end))
-        pieces.append(Piece(start=begin, end=end, at=max(begin, at), claims=not silent))
+        pieces.append(ClaimSegment(start=begin, end=end, at=max(begin, at), claims=not silent))
     return tuple(pieces)

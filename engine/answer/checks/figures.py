@@ -1,8 +1,7 @@
-"""The numbers, dates and codes of a text in one form, so that two wordings can be compared.
+"""Normalised numbers, dates and codes of a text, for comparison across wordings.
 
 "1,200", "twelve hundred", "1.2 thousand" and "一千二百" are one number; "3 March 1907",
-"March 3, 1907", "1907-03-03" and "1907年3月3日" are one date. Linear in the text. Knows nothing of
-claims or sources.
+"March 3, 1907", "1907-03-03" and "1907年3月3日" are one date. Linear in the text.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 MAX_CHARACTERS = 20_000
-"""What stands further on in a text is not looked at: no sentence is as long."""
+"""Maximum characters of a text that are examined."""
 
 _UNIT_WORDS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
@@ -84,8 +83,8 @@ _ABOUT = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What a text counts, dates and numbers, each value once.
+class Quantities:
+    """Quantities of a text: dates and numbers, each value once.
 
     `numbers` are plain decimals such as `1200` or `0.5`; `months` 1–12; `codes` are letters and
     digits only, folded. `about` are those of `numbers` that the text gives as approximate.
@@ -98,12 +97,12 @@ class Figures:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of quantities."""
         return len(self.numbers) + len(self.months) + len(self.codes)
 
 
-def figures_of(text: str) -> Figures:
-    """The figures of a text, in any order; empty where it has none."""
+def extract_quantities(text: str) -> Quantities:
+    """Extract the quantities of a text, in any order; empty without any."""
     text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
     numbers: set[str] = set()
     about: set[str] = set()
@@ -122,7 +121,7 @@ def figures_of(text: str) -> Figures:
                 numbers.add(found)
                 if _ABOUT.search(text[max(0, match.start() - 16) : match.start()]):
                     about.add(found)
-    return Figures(
+    return Quantities(
         numbers=frozenset(numbers),
         months=frozenset(months),
         codes=frozenset(codes),
@@ -130,8 +129,8 @@ def figures_of(text: str) -> Figures:
     )
 
 
-def missing_figures(claim: Figures, evidence: Figures) -> frozenset[str]:
-    """What the claim counts, dates or numbers and the evidence does not, in words for a trace.
+def missing_quantities(claim: Quantities, evidence: Quantities) -> frozenset[str]:
+    """Return quantities of the claim that the evidence lacks, as text for the trace.
 
     A number given as approximate may be a tenth off.
     """

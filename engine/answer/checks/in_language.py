@@ -1,4 +1,4 @@
-"""Is an answer in the language of its question, and how a model is asked once more.
+"""Language check of an answer, and the retry prompt for the right language.
 
 Only English and Chinese are told apart, as in `language`; an answer of names and figures alone is
 in either. Pure.
@@ -24,13 +24,13 @@ _FUNCTION_EN = re.compile(
 _QUOTED = re.compile(r"“[^“”]*”|\"[^\"\n]*\"|《[^《》]*》|「[^「」]*」|\([^()]*\)|（[^（）]*）")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _MOST_FOREIGN = 0.2
-"""Of an answer's words (Chinese: half its characters) so many may be of the other language."""
+"""Maximum share of words in the other language (Chinese: half of the characters)."""
 _FEWEST_ENGLISH = 3
 _FEWEST_HAN = 6
 
 
 def in_other_language(answer: str, language: Language) -> bool:
-    """Whether an answer is plainly in the other language, quotations and brackets left out."""
+    """Check whether an answer is in the other language, ignoring quotations and brackets."""
     said = _QUOTED.sub(" ", answer)
     chinese = len(HAN.findall(said))
     latin = len(_LATIN_WORD.findall(said))
@@ -44,10 +44,10 @@ def in_other_language(answer: str, language: Language) -> bool:
     return chinese >= _FEWEST_HAN and latin < _MOST_FOREIGN * words
 
 
-def asked_again(
+def retry_in_language(
     messages: Sequence[ChatMessage], reply: str, language: Language
 ) -> tuple[ChatMessage, ...]:
-    """The same conversation going on: the answer that was given, and the wish for the language.
+    """Return the conversation extended by the answer and a request for the language.
 
     What came before is unchanged, so that a provider's prompt cache holds.
     """

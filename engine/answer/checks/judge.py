@@ -1,4 +1,4 @@
-"""What a language model is asked about an answer or about passages, and how its reply is read.
+"""Prompts and reply parsing for the LLM judge of claims and passages.
 
 Prompts in, texts out, and back: verdicts on claims, grades of passages. A reply is JSON as models
 send it, wrapped, cut off or half wrong; what cannot be used is left out, and a reply without
@@ -22,10 +22,13 @@ from ..prompts import stage_prompt
 if TYPE_CHECKING:
     from ...index.door import Prompt
 
-Consult = Callable[[str, "Prompt"], str]
-"""A stage (`verify`, `ground`, `grade`, `decide`, `rewrite`) and a prompt to what a model says.
+JudgeLLM = Callable[[str, "Prompt"], str]
+"""LLM call of the judge.
 
-Raises `ModelError`."""
+A stage (`verify`, `ground`, `grade`, `decide`, `rewrite`) and a prompt to its reply.
+
+Raises `ModelError`.
+"""
 
 Grade = Literal["yes", "partly", "no"]
 
@@ -51,8 +54,8 @@ _GRADES: Mapping[str, Grade] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged(Generic[_Value]):
-    """What a reply says, by the number of the claim or passage; or nothing, and the `problem`."""
+class ClaimJudgement(Generic[_Value]):
+    """Parsed judgement by claim or passage number; empty with a `problem`."""
 
     values: Mapping[int, _Value]
     problem: str = ""
@@ -113,7 +116,7 @@ def ground_prompt(
 
 
 def grade_prompt(question: str, passages: Sequence[Passage], *, language: Language) -> Prompt:
-    """The passages with their titles, each cut to a length at which it can be judged."""
+    """Build the grading prompt: passages with titles, each cut to a readable length."""
     blocks = [
         f"{label(passage, n)}\n{passage.text[:MAX_PASSAGE_CHARACTERS]}"
         for n, passage in enumerate(passages, start=1)
@@ -128,12 +131,12 @@ def grade_prompt(question: str, passages: Sequence[Passage], *, language: Langua
     )
 
 
-def read_verdicts(reply: str, *, count: int) -> Judged[bool]:
+def read_verdicts(reply: str, *, count: int) -> ClaimJudgement[bool]:
     """Numbers of claims (1 to `count`) to whether they are supported."""
     return _read(reply, "claim", "verdict", _verdict, count=count)
 
 
-def read_grades(reply: str, *, count: int) -> Judged[Grade]:
+def read_grades(reply: str, *, count: int) -> ClaimJudgement[Grade]:
     """Numbers of passages (1 to `count`) to their grades."""
     return _read(reply, "passage", "grade", lambda said: _GRADES.get(said.casefold()), count=count)
 
@@ -146,17 +149,17 @@ def _verdict(said: str) -> bool | None:
 
 def _read(
     reply: str, of: str, value: str, meaning: Callable[[str], _Value | None], *, count: int
-) -> Judged[_Value]:
+) -> ClaimJudgement[_Value]:
     found = find_json(reply)
     if found.problem:
-        return Judged(values={}, problem=found.problem)
+        return ClaimJudgement(values={}, problem=found.problem)
     values: dict[int, _Value] = {}
     for row in _rows(found.values):
         number = re.search(r"\d{1,4}", str(row.get(of, row.get("number", row.get("id", "")))))
         meant = meaning(str(row.get(value, row.get("label", ""))).strip(" .*`\"'"))
         if number is not None and meant is not None and 1 <= int(number.group()) <= count:
             values.setdefault(int(number.group()), meant)
-    return Judged(values=values, problem="" if values else f"no {value} in the reply")
+    return ClaimJudgement(values=values, problem="" if values else f"no {value} in the reply")
 
 
 def _rows(values: Sequence[object], depth: int = 0) -> list[Mapping[str, object]]:
@@ -172,23 +175,23 @@ def _rows(values: Sequence[object], depth: int = 0) -> list[Mapping[str, object]
 
 
 def read_object(reply: str) -> Mapping[str, object]:
-    """The first JSON object of a reply; empty where there is none."""
+    """Return the first JSON object of a reply; empty without one."""
     return next((value for value in find_json(reply).values if isinstance(value, dict)), {})
 
 
-def asked_of(
-    consult: Consult, stage: str, prompt: Prompt, read: Callable[[str], Judged[_Value]]
-) -> Judged[_Value]:
-    """What a model says; where it fails, refuses or says nothing usable, why.
+def call_judge(
+    consult: JudgeLLM, stage: str, prompt: Prompt, read: Callable[[str], ClaimJudgement[_Value]]
+) -> ClaimJudgement[_Value]:
+    """Call the judge; return its verdicts, or why there are none.
 
     A budget that is used up is a problem like any other: what is there already is not lost.
     """
     try:
         return read(consult(stage, prompt))
     except BudgetExceeded as error:
-        return Judged(values={}, problem=f"the budget is used up: {error}")
+        return ClaimJudgement(values={}, problem=f"the budget is used up: {error}")
     except ModelError as error:
-        return Judged(values={}, problem=str(error))
+        return ClaimJudgement(values={}, problem=str(error))
 
 
 def _line(text: str) -> str:

@@ -1,7 +1,4 @@
-"""Marks like `[1]` in a written answer: read in the ways that models write them, and renumbered.
-
-Knows nothing of what the numbers stand for; `citations` leads claims to sentences.
-"""
+"""Citation marks like `[1]`: parsing of the forms models write, and renumbering."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ _LONGEST_RANGE = 20
 def expand_marks(
     text: str, numbers: Mapping[int, Sequence[int]], *, unknown: Sequence[int] = (0,)
 ) -> str:
-    """The text with every mark's number replaced by those it stands for.
+    """Replace each mark's number by the numbers it stands for.
 
     A number that is no key of `numbers` becomes 0, which no source has.
     """

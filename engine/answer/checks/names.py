@@ -1,7 +1,7 @@
-"""Whether the names of a claim stand in its evidence, and whether both say yes or both say no.
+"""Name support and negation checks between a claim and its evidence.
 
 A name may be shortened in the sentence ("Brine") where the passage gives it whole ("Ada Brine"),
-and stand for its initials. What finds names in a text comes by argument. Knows nothing of marks.
+and stand for its initials. What finds names in a text comes by argument.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONG_HAN, _MOST = 6, 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What stands around the cited sentences: the whole passages, and the question."""
+    """Context of the cited sentences: whole passages and the question."""
 
     passages: str = ""
     question: str = ""
@@ -80,7 +80,7 @@ def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Fol
 
 
 def _han_in_part(key: str, text: str) -> bool:
-    """A tagger takes a verb along (曾效力, 尚恩有), or several words for one long name."""
+    """Match part of a Chinese name; a tagger may attach a verb or join several words."""
     if len(key) > _LONG_HAN:
         pairs = [key[n : n + 2] for n in range(len(key) - 1)]
         return sum(pair in text for pair in pairs) >= _MOST * len(pairs)
@@ -97,7 +97,7 @@ def _by_initials(name: str, evidence: str, near: _Folded) -> bool:
 
 
 def _only_opens(name: str, claim: str, elsewhere: str) -> bool:
-    """A capital that only the start of the claim gives; a name where others write it so too."""
+    """Check whether a capital only opens the sentence; others may confirm it is a name."""
     if " " in name or _HAN.search(name) or not claim.lstrip("*-•#> \"'“").startswith(name):
         return False
     if not name[1:].islower():
@@ -112,11 +112,11 @@ class _Folded:
     roots: frozenset[str]
 
     def has_run(self, key: str) -> bool:
-        """Whether these words stand there one behind the other."""
+        """Check whether these words stand in a row."""
         return re.search(rf"(?<!{_LATIN}){re.escape(key)}(?!{_LATIN})", self.text) is not None
 
     def has(self, word: str) -> bool:
-        """Whether the word is there, or one of the same root: America for American."""
+        """Check whether the word, or one of the same root, is present: America for American."""
         if word in self.words:
             return True
         root = _DEMONYM.sub("", word)
@@ -135,7 +135,7 @@ def _folded(text: str) -> _Folded:
 
 @lru_cache(maxsize=1_024)
 def fold(text: str) -> str:
-    """A text without case, accents and possessives, in simplified characters, on one line."""
+    """Normalise: lower case, no accents or possessives, simplified characters, one line."""
     wide = unicodedata.normalize("NFKD", text)
     plain = "".join(c for c in wide if not unicodedata.combining(c)).casefold()
     plain = _POSSESSIVE.sub("", plain)
@@ -174,7 +174,7 @@ _CLAUSE = re.compile(
 
 
 def contradicts(claim: str, sentence: str, *, shared: Callable[[str], int]) -> bool:
-    """Whether the one says what the other denies, as far as their words show it.
+    """Check whether one text asserts what the other denies, by their words.
 
     Looked at is the clause of the sentence that shares most with the claim (`shared` counts): one
     of both with a negation and the other without, or a word in the one and its opposite in the

@@ -1,4 +1,4 @@
-"""What stands in a claim where its source says something else: two texts laid side by side.
+"""Detection of swapped values: a claim aligned with its source.
 
 A claim may hold only names that the source has too and still be wrong, because they changed
 places. Both are aligned word by word (of Chinese, character by character); where both say the same
@@ -21,7 +21,7 @@ _WORD = re.compile(
     r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['’.,-][^\W_]+)*"
 )
 _AGREES = 0.4
-"""Less of the claim in the same order is another wording, in which places say nothing."""
+"""Minimum aligned share; below it the wording differs too much to compare positions."""
 _LONGEST_PUT = 8
 _FLANK = 3
 
@@ -32,8 +32,8 @@ class _Word:
     specific: bool
 
 
-def put_for_another(claim: str, source: str, *, names: Names) -> int:
-    """How many figures or names of the claim stand where the source has another."""
+def count_swapped_entities(claim: str, source: str, *, names: Names) -> int:
+    """Count figures or names of the claim at positions where the source has another."""
     said, told = _words(claim, names), _words(source, names)
     if not said or not told:
         return 0
@@ -57,7 +57,7 @@ def put_for_another(claim: str, source: str, *, names: Names) -> int:
 
 
 def _flanked(codes: Sequence[tuple[str, int, int, int, int]], place: int) -> bool:
-    """Whether both texts agree on either side, or on the one side that there is."""
+    """Check whether both texts agree on both sides, or on the only side there is."""
     before = codes[place - 1] if place else None
     after = codes[place + 1] if place + 1 < len(codes) else None
     sides = [code for code in (before, after) if code is not None]

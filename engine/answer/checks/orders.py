@@ -35,18 +35,21 @@ _FAKED_LINE = re.compile(
 _LONGEST = 2_000
 
 
-def gives_orders(sentence: str) -> bool:
-    """Whether a sentence tells a reading model what to do. Only its beginning is looked at."""
+def is_injection(sentence: str) -> bool:
+    """Check whether a sentence instructs the reading model.
+
+    Only its beginning is examined.
+    """
     return _ORDERS.search(sentence[:_LONGEST]) is not None
 
 
-def ordering(passages: Sequence[Passage]) -> int:
-    """How many passages hold such a sentence."""
+def count_injections(passages: Sequence[Passage]) -> int:
+    """Count passages that hold an injected instruction."""
     return sum(_ORDERS.search(passage.text) is not None for passage in passages)
 
 
-def without_faked_lines(context: str) -> str:
-    """The sources as a prompt holds them: what imitates the lines around them is made unlike them.
+def escape_delimiters(context: str) -> str:
+    """Escape lines in the sources that imitate the prompt's delimiters.
 
     `<<<end sources …>>>` in a document becomes `‹‹‹end sources …>>>`.
     """

@@ -1,4 +1,4 @@
-"""The checking of a written answer, as the settings say: by rules always, by a model where wished.
+"""Verification stage: rules always, an LLM judge where configured.
 
 Rules first: each claim against the sentences of the passages. With `by_model` a model judges each
 claim beside its sentences; what figures and names already refute stays refuted, whatever a model
@@ -21,26 +21,26 @@ from ...settings import CheckSettings
 from ...types import Passage, Usage
 from ..draft import Draft, abstain
 from ..language import Language, language_of
-from ..packing.pack import Packed
+from ..packing.pack import PackedContext
 from ..sentences import Embed
-from .citations import written
+from .citations import rebuild_answer
 from .judge import (
-    Consult,
-    Judged,
-    asked_of,
+    ClaimJudgement,
+    JudgeLLM,
+    call_judge,
     ground_prompt,
     read_verdicts,
     verify_prompt,
 )
-from .support import SupportReader
+from .support import EntailmentScorer
 from .verdicts import Reading, Verdict, read_claims
 
 _JUDGED_TRUE, _JUDGED_FALSE = 0.9, 0.1
-"""What a model's verdict counts as, at least or at most, beside the rules' figure."""
+"""Support scores for a model's verdicts: lower bound for true, upper bound for false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class VerificationResult:
     """A reading of an answer, and what the checks say about themselves."""
 
     reading: Reading
@@ -49,7 +49,7 @@ class Findings:
     judged: int = 0
 
 
-class Checks:
+class CitationVerifier:
     """Checks the answers of one library.
 
     Args:
@@ -65,7 +65,7 @@ class Checks:
         *,
         idf: Callable[[DocumentFilter | None], Callable[[str], float]],
         embed: Embed | None = None,
-        consult: Consult | None = None,
+        consult: JudgeLLM | None = None,
     ) -> None:
         self._settings = settings
         self._idf = idf
@@ -75,14 +75,14 @@ class Checks:
     def checked(
         self,
         question: str,
-        packed: Packed,
+        packed: PackedContext,
         *,
         reply: str,
         usage: Usage,
         within: DocumentFilter | None = None,
         summing_up: bool = False,
     ) -> Draft:
-        """The draft that a model's reply makes: claims checked, marks resolved, figures counted.
+        """Verify a reply and build the draft: claims checked, marks resolved, figures counted.
 
         Its marks `[n]` name `packed.passages[n - 1]`. What one that sums up says may rest
         on several passages together. Abstains where nothing of it is left.
@@ -98,7 +98,7 @@ class Checks:
             and share is not None
             and share < self._settings.min_grounding
         )
-        result = written(
+        result = rebuild_answer(
             reading,
             packed.passages,
             policy=self._settings.citations,
@@ -127,14 +127,14 @@ class Checks:
     def _findings(
         self,
         question: str,
-        packed: Packed,
+        packed: PackedContext,
         reply: str,
         language: Language,
         weight: Callable[[str], float],
         *,
         summing_up: bool,
-    ) -> Findings:
-        reader = SupportReader(
+    ) -> VerificationResult:
+        reader = EntailmentScorer(
             tokens=tokens,
             weight=weight,
             names=names_in,
@@ -142,7 +142,7 @@ class Checks:
             question=question,
             alike=self._alike,
         )
-        findings = Findings(
+        findings = VerificationResult(
             reading=read_claims(
                 reply,
                 packed.passages,
@@ -165,13 +165,17 @@ class Checks:
         return float(np.dot(vectors[0], vectors[1]))
 
     def _verified(
-        self, question: str, passages: Sequence[Passage], findings: Findings, language: Language
-    ) -> Findings:
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        findings: VerificationResult,
+        language: Language,
+    ) -> VerificationResult:
         places = [place for place, each in findings.reading.verdicts.items() if each.spans]
         claims = [_beside(findings.reading.verdicts[place], passages) for place in places]
         if self._consult is None or not claims:
             return findings
-        judged = asked_of(
+        judged = call_judge(
             self._consult,
             "verify",
             verify_prompt(question, claims, language=language),
@@ -180,13 +184,13 @@ class Checks:
         return _with(findings, places, judged, stage="verify", raises=True)
 
     def _grounded(
-        self, question: str, packed: Packed, findings: Findings, language: Language
-    ) -> Findings:
+        self, question: str, packed: PackedContext, findings: VerificationResult, language: Language
+    ) -> VerificationResult:
         places = list(findings.reading.verdicts)
         claims = [findings.reading.verdicts[place].text for place in places]
         if self._consult is None or not claims:
             return findings
-        judged = asked_of(
+        judged = call_judge(
             self._consult,
             "ground",
             ground_prompt(question, claims, context=packed.text, language=language),
@@ -196,21 +200,21 @@ class Checks:
 
 
 def _beside(verdict: Verdict, passages: Sequence[Passage]) -> tuple[str, list[str]]:
-    """A claim and its sentences, each under the title that says whom it speaks of."""
+    """Return a claim and its sentences, each under its title."""
     return verdict.text, [
         f"{passages[n].title}: {passages[n].text[start:end]}" for n, start, end, _ in verdict.spans
     ]
 
 
 def _with(
-    findings: Findings,
+    findings: VerificationResult,
     places: Sequence[tuple[int, int]],
-    judged: Judged[bool],
+    judged: ClaimJudgement[bool],
     *,
     stage: str,
     raises: bool,
-) -> Findings:
-    """The findings after a model's verdicts; `raises`: it may also find a claim supported."""
+) -> VerificationResult:
+    """Merge a model's verdicts; `raises`: it may also mark a claim supported."""
     if judged.problem:
         note = f"{stage} by rules alone: {judged.problem}"
         return replace(findings, notes=(*findings.notes, note), unchecked=note)
@@ -247,18 +251,18 @@ def _extractor() -> LanguageExtractor:
 
 
 @lru_cache(maxsize=2_048)
-def mentions_in(text: str) -> tuple[Mention, ...]:
-    """The names in a text, where they stand: capitals in English, a tagger in Chinese."""
+def find_mentions(text: str) -> tuple[Mention, ...]:
+    """Find names in a text by position: capitals in English, a tagger in Chinese."""
     (found,) = _extractor().extract([text])
     return tuple(found.mentions)
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The same as they are written."""
-    return tuple(text[mention.start : mention.end] for mention in mentions_in(text))
+    """Return the names in a text as written."""
+    return tuple(text[mention.start : mention.end] for mention in find_mentions(text))
 
 
-def _figures(reading: Reading, findings: Findings, *, dropped: int) -> dict[str, float]:
+def _figures(reading: Reading, findings: VerificationResult, *, dropped: int) -> dict[str, float]:
     verdicts = list(reading.verdicts.values())
     return {
         "claims": float(len(verdicts)),
@@ -272,7 +276,7 @@ def _figures(reading: Reading, findings: Findings, *, dropped: int) -> dict[str,
     }
 
 
-def _detail(reading: Reading, findings: Findings, share: float | None) -> str:
+def _detail(reading: Reading, findings: VerificationResult, share: float | None) -> str:
     verdicts = list(reading.verdicts.values())
     good = sum(each.supported for each in verdicts)
     parts = [f"{good} of {len(verdicts)} claim(s) supported"]

@@ -1,4 +1,4 @@
-"""How well several sources together bear out a claim that sums them up: 0–1.
+"""Support of a summarising claim by several sources together: 0–1.
 
 What says in few words what no one sentence says shares few words with any. So all of its sources
 count, and what they mean. Figures and names are not looked at here. Fitted on summaries that people
@@ -10,20 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .support import Source, Statement, SupportReader, is_han
+from .support import CheckedClaim, EntailmentScorer, EvidenceSource, is_han
 
 BY_WORDS = (-1.3, 11.5)
 BY_WORDS_AND_MEANING = (-3.5, 7.3, 7.7)
-"""What the logistic weighs: a constant, the share of the claim's words in its sources, and the
-cosine with them. Moved from the fit towards supported, as most of what a model sums up is."""
+"""Logistic coefficients: constant, word coverage and cosine.
+
+Shifted towards supported, as most summaries are.
+"""
 
 _MOST_SOURCES = 4
-"""So many are compared by meaning: an encoder reads no more at a time."""
+"""Maximum sources compared by embedding at a time."""
 _WORDS_ENOUGH = 0.5
 
 
-def summed(claim: Statement, sources: Sequence[Source], *, reader: SupportReader) -> float:
-    """How well the sources bear the claim out together; nil for one without words."""
+def multi_source_support(
+    claim: CheckedClaim, sources: Sequence[EvidenceSource], *, reader: EntailmentScorer
+) -> float:
+    """Return how well the sources support the claim together; 0 without words."""
     if not claim.terms:
         return 0.0
     held = [

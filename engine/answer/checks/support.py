@@ -1,4 +1,4 @@
-"""How well sentences of a source bear out a claim: 0–1, calibrated, and which sentences do.
+"""Calibrated support of a claim by sentences of a source: 0–1, and which sentences.
 
 Numbers, dates and names are looked at first: a claim that holds one which its sentences do not is
 not supported, however alike the words are. Then come the words it shares with them, weighted by how
@@ -18,20 +18,20 @@ from functools import lru_cache
 from ...types import Passage
 from ..language import HAN
 from ..sentences import Sentence, SentenceSpans, Tokens, split_passages
-from .figures import Figures, figures_of, missing_figures
+from .figures import Quantities, extract_quantities, missing_quantities
 from .names import Beside, Names, contradicts, missing_names
-from .order import put_for_another
-from .orders import gives_orders
+from .order import count_swapped_entities
+from .orders import is_injection
 
 TITLE_CREDIT = 0.8
 BEFORE_CREDIT = 0.4
-"""What a word of the claim counts that stands in the title or headings, or one sentence earlier."""
+"""Credit of a claim word found in the title, headings or previous sentence."""
 
 ASKED_CREDIT = 0.5
-"""What a word of the claim weighs that the question has given."""
+"""Weight of a claim word that the question already contains."""
 
 MOST_SENTENCES = 3
-"""How many sentences one claim may rest on."""
+"""Maximum sentences that support one claim."""
 
 _WORTH_ADDING = 0.12
 _TIES = 0.03
@@ -39,12 +39,12 @@ _NEIGHBOURS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """A statement as it is checked: its words with their weights, its figures and its names."""
+class CheckedClaim:
+    """Claim prepared for checking: weighted words, figures and names."""
 
     text: str
     terms: dict[str, float]
-    figures: Figures
+    figures: Quantities
     names: tuple[str, ...]
 
     @property
@@ -54,12 +54,12 @@ class Statement:
 
     @property
     def specifics(self) -> int:
-        """How many figures and names it holds."""
+        """Number of figures and names."""
         return self.figures.count + len(self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class EvidenceSource:
     """A passage taken apart."""
 
     passage: Passage
@@ -67,13 +67,13 @@ class Source:
 
     @property
     def above(self) -> str:
-        """What stands over its sentences."""
+        """Return the headings above the sentences."""
         return " › ".join((self.passage.title, *self.passage.headings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
-    """What bears a claim out, and how well.
+class SupportScore:
+    """Support of a claim, and the sentences that give it.
 
     `spans` are `(source, start, end)` into the texts of the sources, best first; `score` is 0–1.
     `missing` are figures and names that stand in none of them; with any, nothing is supported.
@@ -101,25 +101,27 @@ FEATURES = (
     "coverage of neighbours",
     "stretched near",
 )
-"""What the logistic weighs. `gap`: the largest share of the claim in one piece that nothing of the
-source covers; `put`: names that stand where the source has others; `stretched`: the share of
-figures and names that only a sentence further off brings, `near` one beside the first; `specific`:
-whether there are any. `close`: times the coverage of the first sentence."""
+"""Logistic features. `gap`: largest uncovered run of the claim.
+
+`put`: names the source has swapped; `stretched`: share of figures and names from
+distant sentences, `near` from adjacent ones; `specific`: any figures or names. `close`:
+times the first sentence's coverage.
+"""
 
 COEFFICIENTS = (-0.5, -1.2, 1.4, -1.2, -5.0, -1.2, -0.8, -4.0, -3.2, 3.2, -0.3)
 """Fitted; in the order of `FEATURES`."""
 
 
-_figures = lru_cache(maxsize=512)(figures_of)
+_figures = lru_cache(maxsize=512)(extract_quantities)
 
 
 DOUBT = 1.0
-"""Log-odds nearer to nil than this leave a claim in doubt; then its cosine counts too."""
+"""Log-odds band around 0 in which the cosine is consulted."""
 
 COSINE_WEIGHT, COSINE_PIVOT = 1.8, 0.6
 
 
-class SupportReader:
+class EntailmentScorer:
     """Reads claims and passages with one library's words.
 
     Args:
@@ -149,34 +151,36 @@ class SupportReader:
         self.sentence_spans = sentence_spans
         self.question = question
 
-    def source(self, passage: Passage) -> Source:
-        """A passage taken apart into sentences, without those that tell a model what to say."""
+    def source(self, passage: Passage) -> EvidenceSource:
+        """Split a passage into sentences, without injected instructions."""
         found = split_passages([passage], tokens=self.tokens, sentence_spans=self.sentence_spans)
-        telling = tuple(each for each in found if not gives_orders(each.text))
-        return Source(passage=passage, sentences=telling)
+        telling = tuple(each for each in found if not is_injection(each.text))
+        return EvidenceSource(passage=passage, sentences=telling)
 
-    def statement(self, text: str) -> Statement:
-        """A statement taken apart."""
+    def statement(self, text: str) -> CheckedClaim:
+        """Prepare a statement for checking."""
         asked = set(self.tokens(self.question))
         terms = {
             term: max(self._weight(term), 0.1) * (ASKED_CREDIT if term in asked else 1.0)
             for term in self.tokens(text)
         }
-        return Statement(
-            text=text, terms=terms, figures=figures_of(text), names=tuple(self._names(text))
+        return CheckedClaim(
+            text=text, terms=terms, figures=extract_quantities(text), names=tuple(self._names(text))
         )
 
-    def support(self, claim: Statement, sources: Sequence[Source]) -> Support:
-        """The best that these sources say for a claim; nothing for a claim without words."""
+    def support(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
+        """Return the best support of these sources for a claim; 0 without words."""
         if not claim.terms or not any(source.sentences for source in sources):
-            return Support()
+            return SupportScore()
         if all(_other_script(claim.text, source.passage.text) for source in sources):
             return self._across(claim, sources)
         chosen = self._chosen(claim, sources)
         return self._judged(claim, chosen, sources)
 
-    def _chosen(self, claim: Statement, sources: Sequence[Source]) -> list[tuple[int, Sentence]]:
-        """The sentence that carries most of the claim, and those that add what it lacks."""
+    def _chosen(
+        self, claim: CheckedClaim, sources: Sequence[EvidenceSource]
+    ) -> list[tuple[int, Sentence]]:
+        """Select the sentence with most of the claim, and those that add what it lacks."""
         every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
         found: list[tuple[int, Sentence]] = []
         while len(found) < MOST_SENTENCES:
@@ -201,11 +205,13 @@ class SupportReader:
         return found or every[:1]
 
     def _brings(
-        self, claim: Statement, sentence: Sentence, lacking: Sequence[str], first: bool
+        self, claim: CheckedClaim, sentence: Sentence, lacking: Sequence[str], first: bool
     ) -> float:
-        """What this sentence does about figures and names: a first one by its share of all of them,
-        a further one by how many it has of those that are lacking."""
-        absent = set(missing_figures(claim.figures, _figures(sentence.text)))
+        """Score a sentence's figures and names.
+
+        By share for the first, by missing ones for others.
+        """
+        absent = set(missing_quantities(claim.figures, _figures(sentence.text)))
         absent |= set(missing_names(claim.names, sentence.text, Beside(), claim=claim.text))
         if first:
             return -0.25 * len(absent) / max(1, claim.specifics)
@@ -213,11 +219,11 @@ class SupportReader:
 
     def _missing(
         self,
-        claim: Statement,
+        claim: CheckedClaim,
         found: Sequence[tuple[int, Sentence]],
-        sources: Sequence[Source],
+        sources: Sequence[EvidenceSource],
     ) -> tuple[str, ...]:
-        """Figures and names of the claim that neither these sentences nor what is above hold."""
+        """Return figures and names of the claim that are in neither sentences nor headings."""
         used = [sources[n] for n in dict.fromkeys(n for n, _ in found)]
         above = " ".join(source.above for source in used)
         text = "\n".join((above, *(sentence.text for _, sentence in found)))
@@ -225,12 +231,15 @@ class SupportReader:
             passages=" ".join(f"{source.above} {source.passage.text}" for source in used),
             question=self.question,
         )
-        figures = missing_figures(claim.figures, figures_of(text))
+        figures = missing_quantities(claim.figures, extract_quantities(text))
         return (*sorted(figures), *missing_names(claim.names, text, beside, claim=claim.text))
 
     def _judged(
-        self, claim: Statement, chosen: Sequence[tuple[int, Sentence]], sources: Sequence[Source]
-    ) -> Support:
+        self,
+        claim: CheckedClaim,
+        chosen: Sequence[tuple[int, Sentence]],
+        sources: Sequence[EvidenceSource],
+    ) -> SupportScore:
         missing = self._missing(claim, chosen, sources)
         alone = self._missing(claim, chosen[:1], sources)
         beside = _beside_first(chosen)
@@ -251,7 +260,7 @@ class SupportReader:
             (len(near) - len(missing)) / max(1, claim.specifics),
             float(denied),
             float(claim.specifics > 0),
-            float(min(2, put_for_another(claim.text, said, names=self._names))),
+            float(min(2, count_swapped_entities(claim.text, said, names=self._names))),
             float(denied) * _gain(claim, first, {}),
             _covered(claim, [sentence for _, sentence in beside]),
             (len(alone) - len(near)) / max(1, claim.specifics),
@@ -260,32 +269,32 @@ class SupportReader:
         if abs(odds) < DOUBT and not missing and not denied:
             odds += self._nearness(claim, chosen)
         score = 1.0 / (1.0 + math.exp(-odds))
-        return Support(
-            score=lowered(score, missing),
+        return SupportScore(
+            score=normalise_text(score, missing),
             spans=_spans(chosen),
             missing=missing,
             contradicted=denied,
             evidence=evidence,
         )
 
-    def _nearness(self, claim: Statement, chosen: Sequence[tuple[int, Sentence]]) -> float:
+    def _nearness(self, claim: CheckedClaim, chosen: Sequence[tuple[int, Sentence]]) -> float:
         if self.alike is None or is_han(claim.text):
             return 0.0  # the bundled encoder reads no Chinese
         cosine = self.alike(claim.text, " ".join(sentence.text for _, sentence in chosen))
         return 0.0 if cosine is None else COSINE_WEIGHT * (cosine - COSINE_PIVOT)
 
-    def _across(self, claim: Statement, sources: Sequence[Source]) -> Support:
-        """A claim in another language than its sources: only figures and Latin names compare."""
+    def _across(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
+        """Compare a claim across languages: only figures and Latin names."""
         found = claim.figures
         every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
 
         def absent(sentence: Sentence) -> int:
-            return len(missing_figures(found, figures_of(sentence.text)))
+            return len(missing_quantities(found, extract_quantities(sentence.text)))
 
         best = min(every, key=lambda each: absent(each[1]))
         whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
-        missing = tuple(sorted(missing_figures(found, figures_of(whole))))
-        return Support(
+        missing = tuple(sorted(missing_quantities(found, extract_quantities(whole))))
+        return SupportScore(
             score=0.0 if missing else 0.5,
             spans=_spans([best]),
             missing=missing,
@@ -293,24 +302,24 @@ class SupportReader:
         )
 
 
-def lowered(score: float, missing: Sequence[str]) -> float:
-    """A score with what is missing taken into account: half of a half for the first, and so on."""
+def normalise_text(score: float, missing: Sequence[str]) -> float:
+    """Reduce a score for missing items: halved for the first, and so on."""
     return min(score, 0.5) * 0.5 ** len(missing) if missing else score
 
 
 def _other_script(claim: str, text: str) -> bool:
-    """Whether the one is mostly Chinese and the other holds next to none of it."""
+    """Check whether one text is mostly Chinese and the other hardly at all."""
     return is_han(claim) != is_han(text)
 
 
 def is_han(text: str) -> bool:
-    """Whether a text is mostly Chinese."""
+    """Check whether a text is mostly Chinese."""
     han = len(HAN.findall(text))
     return han * 3 > len(re.findall(r"[A-Za-z\u00c0-\u024f]", text))
 
 
-def _credits(sentences: Sequence[Sentence], claim: Statement) -> dict[str, float]:
-    """How far these sentences together hold each word of the claim, 0–1."""
+def _credits(sentences: Sequence[Sentence], claim: CheckedClaim) -> dict[str, float]:
+    """Return the coverage of each claim word by these sentences, 0–1."""
     have: dict[str, float] = {}
     for sentence in sentences:
         for term in claim.terms:
@@ -328,8 +337,8 @@ def _credit(sentence: Sentence, term: str) -> float:
     return BEFORE_CREDIT if term in sentence.before else 0.0
 
 
-def _gain(claim: Statement, sentence: Sentence, have: dict[str, float]) -> float:
-    """The share of the claim's weight that the sentence adds to what is there."""
+def _gain(claim: CheckedClaim, sentence: Sentence, have: dict[str, float]) -> float:
+    """Return the share of the claim's weight that the sentence adds."""
     added = sum(
         weight * max(0.0, _credit(sentence, term) - have.get(term, 0.0))
         for term, weight in claim.terms.items()
@@ -337,14 +346,14 @@ def _gain(claim: Statement, sentence: Sentence, have: dict[str, float]) -> float
     return added / claim.total
 
 
-def _covered(claim: Statement, sentences: Sequence[Sentence]) -> float:
-    """The share of the claim's weight that these sentences hold together."""
+def _covered(claim: CheckedClaim, sentences: Sequence[Sentence]) -> float:
+    """Return the share of the claim's weight that these sentences cover."""
     have = _credits(sentences, claim)
     return sum(claim.terms[term] * share for term, share in have.items()) / claim.total
 
 
 def _beside_first(chosen: Sequence[tuple[int, Sentence]]) -> list[tuple[int, Sentence]]:
-    """The first of the chosen, and those that stand beside it without a gap."""
+    """Return the first chosen sentence and those adjacent to it without a gap."""
     source, first = chosen[0]
     orders = {sentence.order for n, sentence in chosen if n == source}
     low = high = first.order
@@ -360,7 +369,7 @@ def _place(chosen: tuple[int, Sentence]) -> int:
 
 
 def _gap(terms: Sequence[str], have: dict[str, float]) -> float:
-    """The longest run of words in a row that nothing covers, as a share of all words."""
+    """Return the longest run of uncovered words as a share of all words."""
     longest = run = 0
     for term in terms:
         run = 0 if have.get(term) else run + 1
@@ -373,7 +382,7 @@ def _near(n: int, sentence: Sentence, found: Sequence[tuple[int, Sentence]]) -> 
 
 
 def _spans(chosen: Sequence[tuple[int, Sentence]]) -> tuple[tuple[int, int, int], ...]:
-    """One span a sentence, neighbours in one source joined; the best sentence's comes first."""
+    """Return spans of sentences, adjacent ones joined, the best first."""
     joined: list[list[tuple[int, Sentence]]] = []
     for n, sentence in sorted(chosen, key=lambda each: (each[0], each[1].order)):
         last = joined[-1][-1] if joined else None

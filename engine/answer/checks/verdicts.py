@@ -12,18 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...types import Passage
-from .claims import Parted, parted
-from .summing import summed
-from .support import Source, Support, SupportReader, lowered
+from .claims import ParsedAnswer, parse_claims
+from .summing import multi_source_support
+from .support import EntailmentScorer, EvidenceSource, SupportScore, normalise_text
 
 LOOKED_UP = 0.15
-"""A claim is led to a passage that it did not name only if that one bears it out by so much more:
-the best of many sentences is near to anything."""
+"""Minimum gain in support before a claim is linked to a passage it did not cite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What was found for one claim.
+    """Verdict on one claim.
 
     `spans` are `(passage, start, end, support)` into the passages' texts. `origin`: the mark was
     right (`cited`), led elsewhere (`moved`), there was none (`looked up`), or nothing was found.
@@ -41,7 +40,7 @@ class Verdict:
 
     @property
     def firm(self) -> bool:
-        """Whether no likeness of words can make up for what is wrong."""
+        """Check whether a hard mismatch rules out support."""
         return bool(self.missing)
 
 
@@ -52,13 +51,13 @@ class Reading:
     `verdicts` is by the unit's and the piece's place; `unknown` counts numbers of no passage.
     """
 
-    parted: Parted
+    parted: ParsedAnswer
     verdicts: dict[tuple[int, int], Verdict]
     unknown: int = 0
 
     @property
     def share(self) -> float | None:
-        """Which share of the claims is supported; None where there is no claim."""
+        """Return the supported share of the claims; None without claims."""
         if not self.verdicts:
             return None
         return sum(each.supported for each in self.verdicts.values()) / len(self.verdicts)
@@ -68,16 +67,16 @@ def read_claims(
     reply: str,
     passages: Sequence[Passage],
     *,
-    reader: SupportReader,
+    reader: EntailmentScorer,
     min_support: float,
     summing_up: bool = False,
 ) -> Reading:
-    """What each claim of a reply rests on; its marks `[n]` name `passages[n - 1]`.
+    """Verify each claim of a reply; its marks `[n]` name `passages[n - 1]`.
 
     Where it sums up, every passage that is named stays, each says a part of the claim; all together
     may bear it out, and a figure or a name may stand in any passage.
     """
-    parts = parted(
+    parts = parse_claims(
         reply,
         tokens=reader.tokens,
         sentence_spans=reader.sentence_spans,
@@ -110,8 +109,8 @@ def read_claims(
 def _verdict(
     text: str,
     named: Sequence[int],
-    sources: Sequence[Source],
-    reader: SupportReader,
+    sources: Sequence[EvidenceSource],
+    reader: EntailmentScorer,
     min_support: float,
     *,
     summing_up: bool,
@@ -151,30 +150,32 @@ def _verdict(
 
 def _summed(
     verdict: Verdict,
-    sources: Sequence[Source],
-    reader: SupportReader,
+    sources: Sequence[EvidenceSource],
+    reader: EntailmentScorer,
     min_support: float,
     whole: str,
 ) -> Verdict:
-    """The verdict on a claim that no one sentence bears out, but these sources together may."""
+    """Return the verdict on a claim that several sources may support together."""
     missing = tuple(one for one in verdict.missing if _plain(one) not in whole)
-    score = lowered(summed(reader.statement(verdict.text), sources, reader=reader), missing)
+    score = normalise_text(
+        multi_source_support(reader.statement(verdict.text), sources, reader=reader), missing
+    )
     if not missing and score >= min_support:
         return replace(verdict, support=score, supported=True, missing=(), why="", origin="cited")
     why = f"not in the sources: {', '.join(missing)}" if missing else "the sources do not say it"
     return replace(verdict, support=score, missing=missing, why=why)
 
 
-def _bears_out(support: Support, least: float) -> bool:
-    """Whatever else is alike: with a figure or name missing nothing is borne out."""
+def _bears_out(support: SupportScore, least: float) -> bool:
+    """Check support; a missing figure or name rules it out."""
     return not support.missing and (support.score >= least or support.unjudged)
 
 
-def _known(support: Support) -> float | None:
+def _known(support: SupportScore) -> float | None:
     return None if support.unjudged else support.score
 
 
-def _why(support: Support) -> str:
+def _why(support: SupportScore) -> str:
     if support.missing:
         return f"not in the source: {', '.join(support.missing)}"
     return "the source says the opposite" if support.contradicted else "the source does not say it"

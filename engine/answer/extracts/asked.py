@@ -1,8 +1,7 @@
-"""What a question asks for: the kind of its answer, the noun it asks with, and where it asks.
+"""Question classification: answer type, head noun and question word.
 
 *Who* wants a person, *which city* a place, *what is the number of* a code. Expressions for English
 and Chinese decide, in order, the first that stands in the question; what none knows is a thing.
-Knows nothing of passages.
 """
 
 from __future__ import annotations
@@ -120,8 +119,8 @@ WH_CHINESE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """`head` holds the tokens of the noun that is asked with: of *which city* it is *city*.
+class QuestionType:
+    """Question type; `head` holds the tokens of the asked noun: for *which city*, *city*.
 
     `left` and `right` are what stands before and behind the asking word of a Chinese question,
     which stands where its answer would. `twofold`: it asks for two things, so no one span answers.
@@ -135,8 +134,8 @@ class Asked:
     twofold: bool = False
 
 
-def asked_for(question: str, *, tokens: Callable[[str], list[str]]) -> Asked:
-    """What the question asks for."""
+def classify_question(question: str, *, tokens: Callable[[str], list[str]]) -> QuestionType:
+    """Classify a question."""
     language = language_of(question)
     kind: Kind = next(
         (kind for kind, pattern in _TABLES[language] if pattern.search(question)), "thing"
@@ -145,7 +144,7 @@ def asked_for(question: str, *, tokens: Callable[[str], list[str]]) -> Asked:
         return _chinese(question, kind, tokens)
     match = _HEAD.search(question) or _OF_HEAD.search(question)
     words = match.group(1).split() if match else []
-    return Asked(
+    return QuestionType(
         kind=kind,
         language=language,
         head=frozenset(tokens(words[-1]) if words else ()),
@@ -153,13 +152,13 @@ def asked_for(question: str, *, tokens: Callable[[str], list[str]]) -> Asked:
     )
 
 
-def _chinese(question: str, kind: Kind, tokens: Callable[[str], list[str]]) -> Asked:
+def _chinese(question: str, kind: Kind, tokens: Callable[[str], list[str]]) -> QuestionType:
     match = WH_CHINESE.search(question)
     if match is None:
-        return Asked(kind=kind, language="zh", left=question.rstrip("？?。 "))
+        return QuestionType(kind=kind, language="zh", left=question.rstrip("？?。 "))
     right = question[match.end() :].strip("？?。 吗呢")
     head = _HEAD_CHINESE.match(right) if match.group()[0] in "哪什几多" else None
-    return Asked(
+    return QuestionType(
         kind=kind,
         language="zh",
         head=frozenset(tokens(head.group()) if head else ()),

@@ -1,9 +1,9 @@
-"""Whether what is asked for is said of the thing that it is asked about.
+"""Subject binding: whether an attribute is stated of the thing asked about.
 
 A page on Ada Roe does not answer when she was born, and neither does somebody else's birth beside
 it: one sentence, by itself or with the one that leads to it, has to name her, to speak of a birth,
 and to show a date. The fewer words a question has beside its names, the more it tells that none
-of them is found so. Knows nothing of indexes.
+of them is found so.
 """
 
 from __future__ import annotations
@@ -13,43 +13,46 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..sentences import Tokens
-from .asked import Asked
-from .relatives import RELATIVE, variants
-from .short import fit_of
+from .asked import QuestionType
+from .relatives import RELATIVE, lexical_variants
+from .short import span_features
 from .spans import NameSpans
-from .weigh import Weighed
+from .weigh import ScoredSentence
 
 LOOKED_AT = 30
-"""So many sentences, the best, are looked at."""
+"""Maximum sentences examined, best first."""
 NAMED = 0.8
 """From this share of its title's weight on, a question is taken to name a thing."""
 WITHOUT_KIND = 0.5
-"""What a sentence counts that shows nothing of the kind that is asked for."""
+"""Credit of a sentence without the expected answer type."""
 
 DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
 """Names, codes and numbers of an English question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """`share`, 0–1, of what is sought is said of the thing asked about, by the sentence that says
-    most of it; `sought` counts the words that are neither asking nor of its name."""
+class SubjectBinding:
+    """Binding of the subject.
+
+    `share`, 0–1, of the sought words stated of it by the best sentence; `sought` counts
+    words besides question words and its name.
+    """
 
     share: float
     sought: int
 
 
-def bound_to_subject(
+def score_subject_binding(
     question: str,
-    weighed: Sequence[Weighed],
+    weighed: Sequence[ScoredSentence],
     *,
-    asked: Asked,
+    asked: QuestionType,
     wanted: Mapping[str, float],
     weight: Callable[[str], float],
     tokens: Tokens,
     names: NameSpans,
-) -> Bound:
-    """How much of what is sought is said of its subject; all of it where nothing is sought."""
+) -> SubjectBinding:
+    """Score how much of what is sought is stated of its subject; 1 if nothing is sought."""
     subject = _subject(question, weighed, wanted=wanted, weight=weight, tokens=tokens)
     about = {term: value for term, value in wanted.items() if term in subject}
     sought = {term: value for term, value in wanted.items() if term not in subject}
@@ -59,20 +62,22 @@ def bound_to_subject(
     for row in sorted(order, key=lambda row: -said[row]):
         if said[row] <= best:
             break  # no kind can lift this one above the best
-        fit = fit_of(question, weighed[row], asked=asked, wanted=wanted, tokens=tokens, names=names)
+        fit = span_features(
+            question, weighed[row], asked=asked, wanted=wanted, tokens=tokens, names=names
+        )
         best = max(best, said[row] * (WITHOUT_KIND + (1 - WITHOUT_KIND) * fit))
-    return Bound(share=best, sought=len(sought))
+    return SubjectBinding(share=best, sought=len(sought))
 
 
 def _subject(
     question: str,
-    weighed: Sequence[Weighed],
+    weighed: Sequence[ScoredSentence],
     *,
     wanted: Mapping[str, float],
     weight: Callable[[str], float],
     tokens: Tokens,
 ) -> set[str]:
-    """The question's words that stand in its names, or in titles found that it names."""
+    """Return question words that stand in its names or in matching titles."""
     named = {term for match in DISTINCTIVE.finditer(question) for term in tokens(match.group())}
     for title in {each.sentence.title for each in weighed}:
         whole = sum(max(weight(term), 0.0) for term in sorted(title))
@@ -83,9 +88,12 @@ def _subject(
 
 
 def _said(
-    weighed: Sequence[Weighed], row: int, about: Mapping[str, float], sought: Mapping[str, float]
+    weighed: Sequence[ScoredSentence],
+    row: int,
+    about: Mapping[str, float],
+    sought: Mapping[str, float],
 ) -> float:
-    """The share of the subject that a sentence names, times that of what is sought in it."""
+    """Return the share of the subject a sentence names, times its share of sought words."""
     sentence, hop = weighed[row].sentence, weighed[row].hop
     chain = [sentence] if hop is None else [sentence, weighed[hop].sentence]
     names = [each.terms | each.tells | each.context for each in chain]
@@ -101,7 +109,7 @@ def _share(which: Mapping[str, float], where: Sequence[frozenset[str]]) -> float
 
 
 def _held(term: str, terms: frozenset[str]) -> float:
-    first, *others = variants(term)
+    first, *others = lexical_variants(term)
     if first in terms:
         return 1.0
     return RELATIVE if others and not terms.isdisjoint(others) else 0.0

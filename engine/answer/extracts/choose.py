@@ -1,9 +1,8 @@
-"""Which of the weighed sentences are given: few, none twice, and for all of the question.
+"""Sentence selection: few, without repetition, covering the whole question.
 
 The likeliest one alone is often but the first step of a question of two: it carries the words that
 lead to a thing, not those that ask of it. So what a further sentence adds to the question's words
-speaks for it, and sentences are added while words lack that one of them would bring. Knows nothing
-of passages.
+speaks for it, and sentences are added while words lack that one of them would bring.
 """
 
 from __future__ import annotations
@@ -13,33 +12,33 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .relatives import variants
+from .relatives import lexical_variants
 from .short import Candidate, softmax
-from .weigh import Weighed
+from .weigh import ScoredSentence
 
 SURE = 0.85
-"""Sentences are added until one of those chosen holds the answer with this probability."""
+"""Target probability that a selected sentence holds the answer."""
 SAME = 0.8
 """Sentences that share so much of the shorter one's words say the same."""
 LOOKED_AT = 40
 """Further ones are chosen from so many, the likeliest."""
 GAIN = 3.0
-"""What the logarithm of a sentence's share gains where it adds all of the question's weight."""
+"""Bonus in log share for a sentence that covers the whole question."""
 COVERED = 0.8
-"""Of the question's weight so much is to stand in those chosen, if others can add to it."""
+"""Target share of the question's weight covered by the selection."""
 LEAST_GAIN = 0.1
-"""Where one is sure enough, a sentence is still added that brings so much of the weight."""
+"""Minimum share of the weight a further sentence must add."""
 
 
-def choose(
-    weighed: Sequence[Weighed],
+def select_sentences(
+    weighed: Sequence[ScoredSentence],
     spans: Sequence[Candidate],
     *,
     wanted: Mapping[str, float],
     limit: int,
     enough: float = SURE,
 ) -> list[int]:
-    """Rows of the likeliest sentence, in front of it the one that leads to it, then further ones.
+    """Select rows: the likeliest sentence, its predecessor hop first, then further ones.
 
     A sentence is as likely as it is by itself and by the spans in it. Further ones are added, at
     most up to `limit`, until one of them holds the answer with the probability `enough` and they
@@ -68,8 +67,8 @@ def choose(
     return chosen
 
 
-def _shares(weighed: Sequence[Weighed], spans: Sequence[Candidate]) -> NDArray[np.float64]:
-    """How likely each sentence holds the answer, by itself and by the spans in it."""
+def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> NDArray[np.float64]:
+    """Return each sentence's likelihood, by itself and by its spans."""
     likely = softmax(np.array([each.score for each in weighed]))
     if not spans:
         return likely
@@ -79,19 +78,19 @@ def _shares(weighed: Sequence[Weighed], spans: Sequence[Candidate]) -> NDArray[n
     return np.asarray((likely + by_span) / 2)
 
 
-def _carried(weighed: Weighed, wanted: Mapping[str, float]) -> frozenset[str]:
-    """The question's words, or relatives of them, that stand in a sentence or above it."""
+def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
+    """Return the question words, or variants, present in a sentence or its headings."""
     sentence = weighed.sentence
     terms = sentence.terms | sentence.tells | sentence.context
-    return frozenset(term for term in wanted if not terms.isdisjoint(variants(term)))
+    return frozenset(term for term in wanted if not terms.isdisjoint(lexical_variants(term)))
 
 
 def _part(terms: frozenset[str], wanted: Mapping[str, float]) -> float:
-    """The share of the question's weight that some of its words have."""
+    """Return the share of the question's weight of some words."""
     return sum(w for term, w in wanted.items() if term in terms) / sum(wanted.values())
 
 
-def _repeats(weighed: Sequence[Weighed], row: int, chosen: Sequence[int]) -> bool:
+def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int]) -> bool:
     terms = weighed[row].sentence.terms
     others = [weighed[other].sentence.terms for other in chosen]
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)

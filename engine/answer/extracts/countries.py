@@ -1,7 +1,7 @@
-"""Countries and what their people are called, for questions that ask for one or compare two.
+"""Countries and demonyms, for questions that ask for or compare countries.
 
 General knowledge, not gazetteer: what a text calls a country today or called it yesterday, in
-English, and the most common in Chinese. Knows nothing of questions.
+English, and the most common in Chinese.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def _by_word() -> dict[str, str]:
 
 
 COUNTRY_OF = _by_word()
-"""What a country or its people are called → the country."""
+"""Country or demonym → country."""
 _latin = sorted((w for w in COUNTRY_OF if w.isascii()), key=lambda w: (-len(w), w))
 _han = sorted((w for w in COUNTRY_OF if not w.isascii()), key=lambda w: (-len(w), w))
 _ANY = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _latin))})(?!\w)|(?:{'|'.join(_han)})")
 
 
 def countries_in(text: str) -> list[tuple[int, int, str]]:
-    """Where a text names countries or their people, in order: (start, end, country)."""
+    """Find countries and demonyms in order: (start, end, country)."""
     return [(m.start(), m.end(), COUNTRY_OF[m.group()]) for m in _ANY.finditer(text)]

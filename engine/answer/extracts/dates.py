@@ -1,4 +1,4 @@
-"""Dates and years in a sentence as values that compare; births, deaths and beginnings among them.
+"""Comparable dates and years of a sentence; births, deaths and foundings.
 
 A date is (year, month, day) with 0 for what is not said. Two dates compare only as far as both are
 said. English and Chinese, years of three or four digits. Knows no questions.
@@ -63,8 +63,10 @@ _DATELINE = 100
 
 
 def is_dateline(text: str) -> bool:
-    """Whether a line is but a place, names and a date (*The Beacon, 11 October 2022*): it says
-    nothing of what happened then. A table's row is none."""
+    """Check whether a line is a mere dateline (*The Beacon, 11 October 2022*).
+
+    Table rows are not.
+    """
     if len(text) > _DATELINE or text.startswith("|"):
         return False
     dates = dates_in(text)
@@ -75,7 +77,7 @@ def is_dateline(text: str) -> bool:
 
 
 def date_of(text: str, event: Event) -> Date | None:
-    """When the sentence says that its subject was born, died, or was made, if it says so.
+    """Return the birth, death or founding date that the sentence states, if any.
 
     Of *Name (1 May 1900 – 3 June 1950) was …* the first is the birth, the second the death. What
     was made is dated behind a word such as *released*, else by the first year of the sentence.
@@ -93,13 +95,13 @@ def date_of(text: str, event: Event) -> Date | None:
             return _behind(text, dates, _MADE) or dates[0][2]
 
 
-def tells_a_life(text: str) -> bool:
-    """Whether brackets near the beginning hold when somebody was born and died."""
+def has_birth_and_death(text: str) -> bool:
+    """Check whether leading brackets hold dates of birth and death."""
     return _life(text[:300], dates_in(text[:300])) is not None
 
 
 def _life(text: str, dates: list[tuple[int, int, Date]]) -> tuple[Date, Date] | None:
-    """The two dates of a life in the sentence's first brackets."""
+    """Return the two dates of a life in the first brackets."""
     for opening in _OPENING.finditer(text, 0, 200):
         closing = _CLOSING.search(text, opening.end())
         end = closing.start() if closing else min(len(text), opening.end() + 160)
@@ -122,8 +124,8 @@ def _behind(text: str, dates: list[tuple[int, int, Date]], cue: re.Pattern[str])
     return None
 
 
-def earlier(first: Date, second: Date) -> bool | None:
-    """Whether the first is before the second; None where what is said of both does not tell."""
+def is_before(first: Date, second: Date) -> bool | None:
+    """Check whether the first date is earlier; None if undecidable."""
     for one, other in zip(first, second, strict=True):
         if not one or not other:
             return None

@@ -1,11 +1,11 @@
-"""How sure one may be that the library holds the answer: the evidence, a probability, 0–1.
+"""Evidence: calibrated probability, 0–1, that the library holds the answer.
 
 Relevant passages are not yet an answer: a library that knows the captain need not know when he was
 born. So it is judged by what the best passage is worth, by how much of the question the chosen
 sentences carry, which of its names stand in no passage, whether what is asked is said of the thing
 that it is asked about (`bound`), and whether a comparison came out. The
 coefficients are fitted by `tests/benchmarks/abstention.py` to questions with and without their
-answer in the library. Knows nothing of indexes.
+answer in the library.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 from ...types import Passage
 from ..sentences import Sentence, Tokens
-from .bound import DISTINCTIVE, Bound
-from .relatives import RELATIVE, variants
+from .bound import DISTINCTIVE, SubjectBinding
+from .relatives import RELATIVE, lexical_variants
 
 FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
 COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
@@ -25,13 +25,13 @@ COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
 LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
 """Below these there is none."""
 UNSAID = 3.0
-"""What is unsaid counts as if so many words were sought: for one word more, for five less."""
+"""Prior count of unstated sought words: one more weighs, five more hardly."""
 CONTEXT = 0.7
 BEFORE = 0.35
-"""What a question word counts when it stands in the title or headings, or one sentence earlier."""
+"""Credit of a question word in the title, headings or previous sentence."""
 
 
-def figures(
+def evidence_features(
     question: str,
     chosen: Sequence[Sentence],
     passages: Sequence[Passage],
@@ -39,14 +39,14 @@ def figures(
     wanted: Mapping[str, float],
     tokens: Tokens,
     decided: bool,
-    bound: Bound | None,
+    bound: SubjectBinding | None,
 ) -> dict[str, float]:
-    """What speaks for an answer, by name; `evidence` is the probability made of it.
+    """Compute the evidence features by name; `evidence` is the resulting probability.
 
     `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
     sentences carry together, titles and the sentence before counted in part. `unknown`: the share
     of the question's names, codes and numbers that stand in no passage. `decided`: whether a
-    comparison came out. `bound` as of `bound_to_subject`; `unsaid`: what lacks of it, by the words
+    comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of it, by the words
     that are sought. For a comparison, which has two subjects, `bound` is None and nothing lacks.
     """
     total = sum(wanted.values())
@@ -58,7 +58,7 @@ def figures(
         "log relevance": math.log(max(relevance, LEAST_RELEVANCE)),
         "coverage": coverage,
         "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
-        "unknown": unknown_share(question, passages, tokens=tokens),
+        "unknown": oov_ratio(question, passages, tokens=tokens),
         "decided": float(decided),
         "bound": bound.share if bound else 1.0,
         "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
@@ -67,13 +67,13 @@ def figures(
 
 
 def probability(found: Mapping[str, float]) -> float:
-    """The probability of figures by the coefficients."""
+    """Return the logistic probability of features by coefficients."""
     odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _credit(term: str, sentence: Sentence) -> float:
-    first, *others = variants(term)
+    first, *others = lexical_variants(term)
     for where, share in (
         (sentence.terms | sentence.tells, 1.0),
         (sentence.context, CONTEXT),
@@ -86,8 +86,8 @@ def _credit(term: str, sentence: Sentence) -> float:
     return 0.0
 
 
-def unknown_share(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
-    """The share of the question's names, codes and numbers that stand in no passage."""
+def oov_ratio(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
+    """Return the share of the question's names, codes and numbers found in no passage."""
     names = {match.group() for match in DISTINCTIVE.finditer(question)}
     parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
     if not parts:

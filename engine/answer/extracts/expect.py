@@ -1,4 +1,4 @@
-"""What a question expects: which kind of thing its answer is, and how a text shows that it has one.
+"""Answer types of a question, and tests whether a text contains one.
 
 A table of pairs of expressions for English and Chinese. A kind is a hint that raises a sentence's
 score; nothing is excluded by it.
@@ -126,19 +126,19 @@ _ASKING = re.compile(
 )
 
 
-def expected_kinds(question: str) -> tuple[str, ...]:
-    """The kinds of answer that the question asks for, in the table's order; often one, or none."""
+def answer_types(question: str) -> tuple[str, ...]:
+    """Return the expected answer types in table order; often one or none."""
     return tuple(kind.name for kind in _KINDS if kind.asked.search(question))
 
 
-def shows(text: str, kinds: tuple[str, ...]) -> float:
-    """Which share of the expected kinds the text holds, 0–1; 0 where nothing is expected."""
+def has_answer_type(text: str, kinds: tuple[str, ...]) -> float:
+    """Return the share of expected types the text holds, 0–1; 0 without any."""
     if not kinds:
         return 0.0
     shown = sum(1 for kind in _KINDS if kind.name in kinds and kind.shown.search(text))
     return shown / len(kinds)
 
 
-def without_asking(question: str) -> str:
-    """The question without the words that only ask."""
+def strip_question_words(question: str) -> str:
+    """Return the question without its question words."""
     return " ".join(_ASKING.sub(" ", question).split())

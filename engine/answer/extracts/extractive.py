@@ -1,9 +1,8 @@
-"""An answer without a language model: the sentences that answer, cited, or an abstention.
+"""Extractive answers without a language model: cited sentences, or an abstention.
 
 The sentences are weighed (`weigh`), so are the spans in them that could be what was asked for
 (`short`); a comparison is worked out from what is said of its two sides (`sides`). As many
-sentences are given as it takes to be sure, those of a chain in the order of its hops. Knows nothing
-of indexes.
+sentences are given as it takes to be sure, those of a chain in the order of its hops.
 """
 
 from __future__ import annotations
@@ -14,16 +13,23 @@ from functools import cache, lru_cache
 
 from ...types import Citation, Passage, ShortAnswer
 from ..draft import Draft, abstain, cite_span
-from ..sentences import Sentence, SentenceSpans, Tokens, in_context, plain, split_passages
-from .asked import Asked, asked_for
-from .bound import Bound, bound_to_subject
-from .choose import SURE, choose
-from .evidence import figures as figures_of
-from .expect import expected_kinds, without_asking
-from .short import Candidate, likely_spans
-from .sides import Compared, compare
+from ..sentences import (
+    Sentence,
+    SentenceSpans,
+    Tokens,
+    split_passages,
+    strip_markdown,
+    with_neighbours,
+)
+from .asked import QuestionType, classify_question
+from .bound import SubjectBinding, score_subject_binding
+from .choose import SURE, select_sentences
+from .evidence import evidence_features as figures_of
+from .expect import answer_types, strip_question_words
+from .short import Candidate, rank_spans
+from .sides import TwoSidedComparison, compare
 from .spans import NameSpans
-from .weigh import Weighed, numbered_things, weigh
+from .weigh import ScoredSentence, numbered_things, score_sentences
 
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
@@ -31,22 +37,22 @@ SHORT_FROM = 0.25
 
 @lru_cache(maxsize=50_000)
 def _kept(tokens: Tokens, text: str) -> list[str]:
-    """The tokens of a word or a span: the same ones come again and again."""
+    """Tokenise a word or span, memoised."""
     return tokens(text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A question and what was read for it; `rows` are the chosen sentences, in reading order."""
+    """Question and its analysis; `rows` are the selected sentences in reading order."""
 
     question: str
-    asked: Asked
+    asked: QuestionType
     wanted: Mapping[str, float]
     passages: Sequence[Passage]
-    weighed: list[Weighed]
+    weighed: list[ScoredSentence]
     rows: list[int]
     span: Candidate | None
-    compared: Compared | None
+    compared: TwoSidedComparison | None
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -65,7 +71,7 @@ def extractive_answer(
     min_evidence: float = 0.25,
     sure: float = SURE,
 ) -> Draft:
-    """The sentences of `passages` (best first) that answer, or an abstention.
+    """Answer from sentences of `passages` (best first), or abstain.
 
     `tokens` are the keyword index's, stop words removed; `weight` is a token's idf, highest for one
     that the corpus does not hold; `names` finds runs of capitals. Sentences are added until one of
@@ -73,17 +79,17 @@ def extractive_answer(
     `max_sentences`, for both its sides. Abstains where the evidence (see `evidence`) is below
     `min_evidence`. Deterministic: ties go to the earlier sentence.
     """
-    asked = asked_for(question, tokens=tokens)
+    asked = classify_question(question, tokens=tokens)
     weight = cache(weight)  # a library may have to look each token up
-    wanted = {term: max(weight(term), 0.0) for term in tokens(without_asking(question))}
+    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
     sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
-    weighed = weigh(
+    weighed = score_sentences(
         sentences,
         passages,
         wanted=wanted,
-        kinds=expected_kinds(question),
+        kinds=answer_types(question),
         weight=weight,
         language=asked.language,
         numbered=numbered_things(question),
@@ -110,7 +116,7 @@ def extractive_answer(
 
 
 def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
-    """What was chosen, in words."""
+    """Describe the selection for the trace."""
     text, citations = _present(read.sentences, read.passages)
     strength, of = figures["evidence"], len(read.weighed)
     return Draft(
@@ -125,9 +131,9 @@ def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
 
 def _read(
     question: str,
-    asked: Asked,
+    asked: QuestionType,
     passages: Sequence[Passage],
-    weighed: list[Weighed],
+    weighed: list[ScoredSentence],
     *,
     wanted: Mapping[str, float],
     tokens: Tokens,
@@ -135,7 +141,7 @@ def _read(
     limit: int,
     sure: float,
 ) -> _Read:
-    """The sentences chosen, and what was found to be the short answer."""
+    """Select sentences and the short answer."""
     compared = compare(
         question,
         [each.sentence for each in weighed],
@@ -148,7 +154,7 @@ def _read(
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
-        spans = likely_spans(
+        spans = rank_spans(
             question,
             weighed,
             asked=asked,
@@ -156,17 +162,17 @@ def _read(
             tokens=lambda text: _kept(tokens, text),
             names=names,
         )
-        rows = choose(weighed, spans, wanted=wanted, limit=limit, enough=sure)
+        rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
         span = next((each for each in spans if each.row in rows), None)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 
 
 def _bound(
     read: _Read, *, weight: Callable[[str], float], tokens: Tokens, names: NameSpans
-) -> Bound | None:
+) -> SubjectBinding | None:
     if read.compared is not None:
         return None
-    return bound_to_subject(
+    return score_subject_binding(
         read.question,
         read.weighed,
         asked=read.asked,
@@ -177,8 +183,8 @@ def _bound(
     )
 
 
-def _both(compared: Compared, *, limit: int) -> list[int]:
-    """What tells of both sides, one side after the other; what led there where there is room."""
+def _both(compared: TwoSidedComparison, *, limit: int) -> list[int]:
+    """Select sentences for both sides of a comparison, then their bridges if room is left."""
     rows = [list(dict.fromkeys(some)) for some in compared.rows]
     while len(rows[0]) + len(rows[1]) > max(limit + 1, 2):
         longer = rows[0] if len(rows[0]) >= len(rows[1]) else rows[1]
@@ -192,7 +198,9 @@ def _present(
     lines, citations = [], []
     for number, sentence in enumerate(chosen, start=1):
         passage = passages[sentence.passage]
-        line = in_context(plain(sentence.text, columns=sentence.columns), title=passage.title)
+        line = with_neighbours(
+            strip_markdown(sentence.text, columns=sentence.columns), title=passage.title
+        )
         lines.append(f"{line} [{number}]")
         citations.append(cite_span(passage, sentence.start, sentence.end, number=number))
     return "\n".join(lines), tuple(citations)
@@ -220,7 +228,9 @@ def _short(read: _Read, citations: Sequence[Citation]) -> ShortAnswer | None:
 _SAID = {"en": {"yes": "Yes", "no": "No"}, "zh": {"yes": "是", "no": "否"}}
 
 
-def _verdict(read: _Read, compared: Compared, citations: Sequence[Citation]) -> ShortAnswer:
+def _verdict(
+    read: _Read, compared: TwoSidedComparison, citations: Sequence[Citation]
+) -> ShortAnswer:
     """Yes or no, or the side, as it stands in a cited sentence where one names it."""
     rests_on = tuple(citation.number for citation in citations)
     confidence = compared.confidence

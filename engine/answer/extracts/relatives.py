@@ -1,4 +1,6 @@
-"""Words that say the same thing of somebody: *directed* for *director*, *son* for *father*.
+"""Lexical variants by derivation and role.
+
+*directed* for *director*, *son* for *father*.
 
 For English tokens (stemmed as the keyword index does it). A small table of kinship, life and works,
 the endings of those who do a thing, and the other forms of irregular verbs; nothing is looked up,
@@ -13,7 +15,7 @@ from functools import cache
 from .verbs import FORMS
 
 RELATIVE = 0.8
-"""What a word counts where only a relative of it stands: *directed* for *director*."""
+"""Credit of a word present only as a variant: *directed* for *director*."""
 _DOER = re.compile(r"(?<=[a-z]{3})(?:ors?|ers?|ion|ment|ance|al)$")
 _RELATIVES = {
     "author": ("wrote", "written", "write"),
@@ -43,8 +45,8 @@ _RELATIVES = {
 
 
 @cache
-def variants(term: str) -> tuple[str, ...]:
-    """A token, and other tokens that say the same thing of somebody in English."""
+def lexical_variants(term: str) -> tuple[str, ...]:
+    """Return a token and its English variants."""
     base = _DOER.sub("", term) if term.isascii() else term
     others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ()), *FORMS.get(term, ())}
     if base != term and len(base) > 3:

@@ -4,7 +4,7 @@ Spans of the best sentences are weighed by how their sentence does, by whether t
 that is asked for, by what stands beside them (words of the question, *born* before a date, *in*
 before a place, in Chinese what stands beside the asking word) and by where else they stand. The
 weights are fitted by `tests/benchmarks/fit_answers.py` to spans that are the answer; nothing but
-text of the source is ever given out. Knows nothing of indexes.
+text of the source is ever given out.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 
 from ..language import Language
 from ..sentences import Tokens
-from .asked import Asked
+from .asked import QuestionType
 from .countries import COUNTRY_OF
 from .spans import NameSpans, Span, spans_of
-from .weigh import Weighed
+from .weigh import ScoredSentence
 
 Floats = NDArray[np.float64]
 
 LOOKED_AT = 8
 """Spans of so many sentences, the best, are weighed."""
 BESIDE = 60
-"""So many characters before and behind a span stand beside it."""
+"""Maximum characters considered before and after a span."""
 
 MANNERLESS = 0.3
-"""What a span counts that is of the right kind, but stands as if it were something else."""
+"""Credit of a span of the right type in the wrong role."""
 
 FEATURES = (
     "sentence",
@@ -65,7 +65,10 @@ COEFFICIENTS: dict[Language, tuple[float, ...]] = {
         1.35, -0.2, 0.43, 1.06, 0.62, 2.18, 2.3, -0.08, 0.56,
     ),
 }  # fmt: skip
-"""Fitted; in the order of `FEATURES`. In Chinese a word is a pair of characters: other weights."""
+"""Fitted coefficients in the order of `FEATURES`.
+
+Separate for Chinese, where a word is a character pair.
+"""
 CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.61, 0.77), "zh": (-0.05, 0.56)}
 """Constant and slope of the log odds of a span's share."""
 
@@ -118,8 +121,11 @@ _OF_DEATH = ("die", "death", "dead", "去世", "逝世")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A span of a weighed sentence. `share` is its part of the likelihood of all spans looked at,
-    `confidence` the calibrated probability that it is the answer."""
+    """Span of a scored sentence.
+
+    `share` is its part of the likelihood over all spans, `confidence` its calibrated
+    probability.
+    """
 
     row: int
     span: Span
@@ -128,17 +134,17 @@ class Candidate:
     confidence: float = 0.0
 
 
-def likely_spans(
+def rank_spans(
     question: str,
-    weighed: Sequence[Weighed],
+    weighed: Sequence[ScoredSentence],
     *,
-    asked: Asked,
+    asked: QuestionType,
     wanted: Mapping[str, float],
     tokens: Tokens,
     names: NameSpans,
 ) -> list[Candidate]:
-    """The spans of the best sentences, likeliest first; of equals the earlier one."""
-    found, matrix = candidates(
+    """Rank the spans of the best sentences, likeliest first; ties by position."""
+    found, matrix = span_candidates(
         question, weighed, asked=asked, wanted=wanted, tokens=tokens, names=names
     )
     shares = softmax(matrix @ np.array(COEFFICIENTS[asked.language]))
@@ -154,22 +160,22 @@ def likely_spans(
 
 
 def _confidence(share: float, language: Language) -> float:
-    """How often a span of such a share was right: fitted, where shares alone are too sure."""
+    """Return the calibrated precision of a share."""
     constant, slope = CALIBRATION[language]
     odds = constant + slope * float(np.log(max(share, 1e-6) / max(1.0 - share, 1e-6)))
     return float(1.0 / (1.0 + np.exp(-odds)))
 
 
-def candidates(
+def span_candidates(
     question: str,
-    weighed: Sequence[Weighed],
+    weighed: Sequence[ScoredSentence],
     *,
-    asked: Asked,
+    asked: QuestionType,
     wanted: Mapping[str, float],
     tokens: Tokens,
     names: NameSpans,
 ) -> tuple[list[Candidate], Floats]:
-    """The spans of the best sentences, and the matrix (spans, FEATURES) of what speaks for each."""
+    """Return the spans of the best sentences and their feature matrix (spans, FEATURES)."""
     order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:LOOKED_AT]
     likely = softmax(np.array([each.score for each in weighed]))
     sights = [_Sight(weighed[row], asked, wanted, tokens) for row in order]
@@ -206,16 +212,16 @@ def candidates(
     return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
-def fit_of(
+def span_features(
     question: str,
-    weighed: Weighed,
+    weighed: ScoredSentence,
     *,
-    asked: Asked,
+    asked: QuestionType,
     wanted: Mapping[str, float],
     tokens: Tokens,
     names: NameSpans,
 ) -> float:
-    """How well a sentence shows the kind of thing that is asked for, 0–1: its best span does.
+    """Return how well a sentence shows the expected type, 0–1, by its best span.
 
     A name counts less as a place with no *in* or the like before it, and as a person of one word;
     so does a date of the death where the birth is asked for. A question for yes or no asks for
@@ -237,7 +243,11 @@ class _Sight:
     """A sentence as its spans are looked at."""
 
     def __init__(
-        self, weighed: Weighed, asked: Asked, wanted: Mapping[str, float], tokens: Tokens
+        self,
+        weighed: ScoredSentence,
+        asked: QuestionType,
+        wanted: Mapping[str, float],
+        tokens: Tokens,
     ) -> None:
         self.text, self.terms = weighed.sentence.text, weighed.sentence.terms
         self.passage = weighed.sentence.passage
@@ -271,7 +281,7 @@ class _Sight:
         ]
 
     def manner(self, span: Span, held: str) -> float:
-        """What a span of the right kind is worth by its form, its role and what is before it."""
+        """Return the weight of a span of the right type by form, role and left context."""
         before = self.text[max(0, span.start - BESIDE) : span.start]
         worth = 1.0
         if self._asked.kind == "place" and not _CUES["place"].search(before):
@@ -289,7 +299,7 @@ class _Sight:
         return near / self._total
 
     def _role(self, span: Span, before: str) -> float:
-        """1 where the span is of the birth or the death that is asked for, −1 of the other one."""
+        """Return 1 if the span belongs to the birth or death asked for, −1 if to the other."""
         wants_birth = not self._wanted.keys().isdisjoint(_OF_BIRTH)
         wants_death = not self._wanted.keys().isdisjoint(_OF_DEATH)
         if wants_birth == wants_death:
@@ -332,7 +342,7 @@ _BETWEEN = "是为在于由被了的有叫作称：:，又即「“《"
 
 
 def _shared_end(asked: str, said: str) -> int:
-    """How many characters two texts share at their ends, particles between them passed over."""
+    """Return the length of the common suffix of two texts, skipping particles."""
     asked, said = asked.rstrip(_BETWEEN), said.rstrip(_BETWEEN)
     count = 0
     while count < min(len(asked), len(said)) and asked[-1 - count] == said[-1 - count]:
@@ -340,8 +350,8 @@ def _shared_end(asked: str, said: str) -> int:
     return count
 
 
-def _form(asked: Asked, held: str) -> float:
-    """How much a span looks like the kind, 0–1, by its form alone."""
+def _form(asked: QuestionType, held: str) -> float:
+    """Return how well a span's form fits the type, 0–1."""
     if asked.kind == "nationality" or (asked.kind == "place" and asked.head & _COUNTRY):
         return float(held in COUNTRY_OF)
     match asked.kind:

@@ -1,4 +1,4 @@
-"""Questions that compare two things by name: what is found of each side, and which side it is.
+"""Comparison questions between two named things: facts of each side and the verdict.
 
 The two are titles of passages found that stand in the question. What is compared is read off it:
 who was born first, which was released later, who lived longer, whether both are of one country, or
@@ -17,8 +17,8 @@ from typing import Literal
 from ...types import Passage
 from ..sentences import Sentence, Tokens
 from .countries import WITHIN, countries_in
-from .dates import Date, Event, date_of, earlier
-from .relatives import variants
+from .dates import Date, Event, date_of, is_before
+from .relatives import lexical_variants
 
 _OR = re.compile(r"\bor\b|还是|或", re.IGNORECASE)
 _COMPARES = re.compile(
@@ -82,15 +82,15 @@ _ROLES = {
         ),
     )
 }
-"""How a question asks for who did something, and what stands before the name in a text."""
+"""Patterns of roles in questions and before names in texts."""
 _BRACKETS = re.compile(r"(?<!\s)\s*+[(（][^()（）]*[)）]\s*$")
 
 Verdict = Literal["first side", "second side", "yes", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A thing compared: where its name stands in the question, and its passages' places."""
+class ComparisonSide:
+    """Compared thing: its name's span in the question and its passages."""
 
     start: int
     end: int
@@ -98,15 +98,17 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """`rows` are the sentences that tell, of the first side and of the second, in reading order.
+class TwoSidedComparison:
+    """Comparison result.
+
+    `rows` are the sentences on the first and second side, in reading order.
 
     `verdict` is None where what was found does not decide. `computed`: by dates or countries, not
     by words alone. `is_choice`: it asks for one of
     the two or for yes or no, so nothing else can be the answer.
     """
 
-    sides: tuple[Side, Side]
+    sides: tuple[ComparisonSide, ComparisonSide]
     rows: tuple[tuple[int, ...], tuple[int, ...]]
     verdict: Verdict | None = None
     computed: bool = False
@@ -114,7 +116,7 @@ class Compared:
 
     @property
     def confidence(self) -> float:
-        """How often such a verdict was right, over the questions of three sets."""
+        """Return the calibrated precision of such verdicts, over three data sets."""
         return 0.95 if self.computed else 0.8
 
 
@@ -126,12 +128,12 @@ def compare(
     wanted: Mapping[str, float],
     tokens: Tokens,
     scores: Sequence[float],
-) -> Compared | None:
-    """The comparison that a question asks for, or None where it asks for none.
+) -> TwoSidedComparison | None:
+    """Compare two sides; None if the question asks for no comparison.
 
     `scores` are the sentences' own, for choosing what to show of a side that says nothing.
     """
-    sides = two_sides(question, passages)
+    sides = split_comparison(question, passages)
     if sides is None or not _COMPARES.search(question):
         return None
     bare = _without(question, sides)
@@ -139,7 +141,7 @@ def compare(
     found = tuple(_facts(side, matter, sentences, passages) for side in sides)
     verdict = _decided(bare, matter, found[0], found[1])
     if verdict is not None:
-        return Compared(
+        return TwoSidedComparison(
             sides=sides,
             rows=(found[0].rows, found[1].rows),
             verdict=verdict,
@@ -151,7 +153,7 @@ def compare(
         fact.rows or _best_row(side, sentences, scores)
         for side, fact in zip(sides, found, strict=True)
     )
-    return Compared(
+    return TwoSidedComparison(
         sides=sides,
         rows=(rows[0], rows[1]),
         verdict=by_words,
@@ -159,8 +161,10 @@ def compare(
     )
 
 
-def two_sides(question: str, passages: Sequence[Passage]) -> tuple[Side, Side] | None:
-    """The two titles of passages that stand in the question, joined by *or* or *and*."""
+def split_comparison(
+    question: str, passages: Sequence[Passage]
+) -> tuple[ComparisonSide, ComparisonSide] | None:
+    """Return two titles of passages in the question, joined by *or* or *and*."""
     folded = _folded(question)
     places: dict[tuple[int, int], list[int]] = {}
     for number, passage in enumerate(passages):
@@ -185,7 +189,9 @@ def two_sides(question: str, passages: Sequence[Passage]) -> tuple[Side, Side] |
     if not pairs:
         return None
     first, second = pairs[-1]
-    return Side(*first, tuple(places[first])), Side(*second, tuple(places[second]))
+    return ComparisonSide(*first, tuple(places[first])), ComparisonSide(
+        *second, tuple(places[second])
+    )
 
 
 def _folded(text: str) -> str:
@@ -205,7 +211,7 @@ def _bounded(text: str, start: int, end: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Matter:
-    """What is compared: an event in time, a life's length, or the country; of whom."""
+    """Compared attribute: a date, a lifespan or a country, and whose."""
 
     event: Event | None
     lived: bool
@@ -235,9 +241,12 @@ class _Facts:
 
 
 def _facts(
-    side: Side, matter: _Matter, sentences: Sequence[Sentence], passages: Sequence[Passage]
+    side: ComparisonSide,
+    matter: _Matter,
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
 ) -> _Facts:
-    """What the side's passages say of the matter, and the sentences that say it."""
+    """Return what the side's passages state of the attribute, with the sentences."""
     about = [row for row, s in enumerate(sentences) if s.passage in side.passages]
     hop: tuple[int, ...] = ()
     if matter.role:
@@ -268,11 +277,11 @@ def _facts(
 def _hop(
     about: Sequence[int],
     role: re.Pattern[str],
-    side: Side,
+    side: ComparisonSide,
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
 ) -> tuple[int, list[int]] | None:
-    """The sentence that names who has the role, and the sentences of that one's passage."""
+    """Follow a role to its holder; return the sentence and the holder's passage."""
     titles = [(n, _folded(_BRACKETS.sub("", p.title))) for n, p in enumerate(passages)]
     for row in about:
         text = _folded(sentences[row].text)
@@ -315,7 +324,7 @@ def _decided(question: str, matter: _Matter, first: _Facts, second: _Facts) -> V
         if abs(lengths[0] - lengths[1]) < 1:
             return None
         return "first side" if lengths[0] > lengths[1] else "second side"
-    before = earlier(first.dates[0], second.dates[0])
+    before = is_before(first.dates[0], second.dates[0])
     if before is None or matter.event is None:
         return None
     wants_earlier = bool(_EARLIER.search(question)) and not re.search(r"\bmore recent", question)
@@ -335,14 +344,17 @@ _IS_BOTH = re.compile(
 
 def _by_words(
     question: str,
-    sides: tuple[Side, Side],
+    sides: tuple[ComparisonSide, ComparisonSide],
     sentences: Sequence[Sentence],
     *,
     wanted: Mapping[str, float],
     tokens: Tokens,
 ) -> Verdict | None:
-    """*Are both X*: yes where both passages say all of X, no where X is of a country and one of
-    them is of others. *Which is X*: the one whose passage alone says all of X."""
+    """Decide by words.
+
+    *Are both X* is yes if both passages state X, no if a country differs. *Which is X* is
+    the one whose passage alone states X.
+    """
     if not (_IS_BOTH.search(question) or _OR.search(question)):
         return None
     if _EARLIER.search(question) or _LATER.search(question) or _SAME.search(question):
@@ -353,7 +365,9 @@ def _by_words(
         return None
     asked = {country for _, _, country in countries_in(question)}
     held = [frozenset[str]().union(*(s.terms | s.title for s in some)) for some in about]
-    covered = [sum(not one.isdisjoint(variants(t)) for t in matter) / len(matter) for one in held]
+    covered = [
+        sum(not one.isdisjoint(lexical_variants(t)) for t in matter) / len(matter) for one in held
+    ]
     if _IS_BOTH.search(question):
         said = [{c for _, _, c in countries_in(some[0].text)} for some in about]
         if asked and any(some and not (some & asked) for some in said):
@@ -367,8 +381,8 @@ def _by_words(
 _SAME = re.compile(r"\bsame\b|\bcommon\b|相同|同一|一样", re.I)
 
 
-def _without(question: str, sides: tuple[Side, Side]) -> str:
-    """The question with the names of the sides blanked: their words are not its own."""
+def _without(question: str, sides: tuple[ComparisonSide, ComparisonSide]) -> str:
+    """Return the question with the names of the sides blanked."""
     for side in sides:
         blank = " " * (side.end - side.start)
         question = question[: side.start] + blank + question[side.end :]
@@ -376,7 +390,7 @@ def _without(question: str, sides: tuple[Side, Side]) -> str:
 
 
 def _best_row(
-    side: Side, sentences: Sequence[Sentence], scores: Sequence[float]
+    side: ComparisonSide, sentences: Sequence[Sentence], scores: Sequence[float]
 ) -> tuple[int, ...]:
     rows = [row for row, s in enumerate(sentences) if s.passage in side.passages]
     return (max(rows, key=lambda row: (scores[row], -row)),) if rows else ()

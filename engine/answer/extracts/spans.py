@@ -1,4 +1,4 @@
-"""Spans of a sentence that could be what is asked for: names, dates, amounts, codes, clauses.
+"""Candidate spans of a sentence: names, dates, amounts, codes, clauses.
 
 Every span is of the text as it stands; none is made up. English names are runs of capitals. Chinese
 has none: what fills the place of the asking word is found by what stands beside it in both,
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from .asked import Asked
+from .asked import QuestionType
 from .countries import countries_in
 
 SpanKind = Literal["name", "quoted", "date", "number", "money", "code", "clause", "phrase", "gap"]
 NameSpans = Callable[[str], list[tuple[int, int]]]
 
 MAX_SPANS = 150
-"""So many spans of one sentence are looked at, at most: hostile texts are long lists of names."""
+"""Maximum spans of one sentence, against hostile lists of names."""
 _LONGEST = 160
 
 _MONTH = (
@@ -117,8 +117,8 @@ class Span:
     kind: SpanKind
 
 
-def spans_of(text: str, asked: Asked, *, names: NameSpans, held: str = "") -> list[Span]:
-    """The spans of a sentence, in order, each place once; `held` is the question's text."""
+def spans_of(text: str, asked: QuestionType, *, names: NameSpans, held: str = "") -> list[Span]:
+    """Return the candidate spans of a sentence in order; `held` is the question's text."""
     found: dict[tuple[int, int], SpanKind] = {}
     for start, end, kind in _all(text, asked, names, held):
         if 0 < end - start <= _LONGEST and (start, end) not in found:
@@ -129,7 +129,7 @@ def spans_of(text: str, asked: Asked, *, names: NameSpans, held: str = "") -> li
 
 
 def _all(
-    text: str, asked: Asked, names: NameSpans, held: str
+    text: str, asked: QuestionType, names: NameSpans, held: str
 ) -> Iterator[tuple[int, int, SpanKind]]:
     for match in _DATE.finditer(text):
         yield match.start(), match.end(), "date"
@@ -164,9 +164,8 @@ def _all(
             yield match.start(1), match.end(1), "phrase"
 
 
-def _gaps(text: str, asked: Asked, held: str) -> Iterator[tuple[int, int, SpanKind]]:
-    """What stands between marks, words of the question and particles: from where one of them ends
-    to where the next or a later one begins, also over the marks of a list."""
+def _gaps(text: str, asked: QuestionType, held: str) -> Iterator[tuple[int, int, SpanKind]]:
+    """Return the gaps between marks, question words and particles, over list marks too."""
     covered = _covered(text, held)
     right = {asked.right[i : i + 2] for i in range(len(asked.right) - 1)}
     for start, end in (*_clauses(text, _BREAK), *_clauses(text, _LIST_BREAK)):
@@ -182,7 +181,7 @@ def _gaps(text: str, asked: Asked, held: str) -> Iterator[tuple[int, int, SpanKi
 def _bounds(
     text: str, covered: list[bool], start: int, end: int, right: set[str]
 ) -> tuple[list[int], list[int]]:
-    """Where a span of a clause may begin and where it may end, not many of each."""
+    """Return bounded lists of clause starts and ends."""
     pieces = list(_uncovered(covered, start, end))
     starts = [start, *(begin for begin, _ in pieces)]
     starts += [match.end() for match in _CUE.finditer(text, start, end)]
@@ -192,7 +191,7 @@ def _bounds(
 
 
 def _covered(text: str, held: str) -> list[bool]:
-    """Which characters stand in a run of two or more that the question has too."""
+    """Return characters in runs of two or more shared with the question."""
     pairs = {held[i : i + 2] for i in range(len(held) - 1)}
     covered = [False] * len(text)
     for i in range(len(text) - 1):

@@ -1,10 +1,10 @@
-"""Which sentences answer: each one of the passages found, weighed against the question.
+"""Sentence scoring: each sentence of the passages against the question.
 
 What speaks for a sentence is how much of the question it carries, alone, by its title and headings
 and by what stands in front of it; whether it shows the kind of thing that is asked for; what its
 passage is worth; and whether a sentence of another passage that carries the rest of the question
 leads to it by name, or it to that one: the hop of a question of two. The weights are fitted by
-`tests/benchmarks/fit_answers.py`, to sentences that hold the answer. Knows nothing of indexes.
+`tests/benchmarks/fit_answers.py`, to sentences that hold the answer.
 """
 
 from __future__ import annotations
@@ -20,29 +20,33 @@ from ...types import Passage
 from ..language import Language
 from ..sentences import Sentence
 from .dates import is_dateline
-from .expect import shows
-from .relatives import RELATIVE, variants
+from .expect import has_answer_type
+from .relatives import RELATIVE, lexical_variants
 
 Floats = NDArray[np.float64]
 
 NEAR = 12
-"""Only so many sentences, the best by words, are looked at as the first hop of a chain."""
+"""Maximum sentences considered as the first hop, best by words."""
 
 NAMED = 0.4
 """From this share of a title's weight on, a sentence is taken to name it."""
 ALL = 0.95
 """From this share of the question's weight on, a sentence carries all of it."""
 SHARED_NAMES = 0.5
-"""What sharing names counts against naming a title."""
+"""Weight of shared names relative to a named title."""
 
 NUMBERED = 1.0
-"""What a sentence gains that holds a numbered thing as the question names it (*berth 40*), and not
-just both words somewhere. Not fitted: hardly a question of the sets has one."""
+"""Bonus for a numbered thing as the question names it (*berth 40*).
+
+Not fitted: hardly any data set has one.
+"""
 _NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
 
 DATELINE = 2.0
-"""What a line loses that is but a place and a date: its year is no answer. Not fitted: none of the
-sets has any."""
+"""Penalty of a dateline: its year is not an answer.
+
+Not fitted: absent from the data sets.
+"""
 
 FEATURES = (
     "own words",
@@ -72,12 +76,15 @@ COEFFICIENTS: dict[Language, tuple[float, ...]] = {
         0.43, -0.01, -0.11, 2.82, 3.12, 0.22,
     ),
 }  # fmt: skip
-"""Fitted; in the order of `FEATURES`. In Chinese a word is a pair of characters: other weights."""
+"""Fitted coefficients in the order of `FEATURES`.
+
+Separate for Chinese, where a word is a character pair.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """A sentence, its score (a logit; differences mean something), and its first hop, if any.
+class ScoredSentence:
+    """Sentence with its score (a logit) and its first hop, if any.
 
     `covered` is the share of the question's weight that stands in it, its title and headings.
     """
@@ -89,7 +96,7 @@ class Weighed:
     hop: int | None
 
 
-def weigh(
+def score_sentences(
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
     *,
@@ -98,9 +105,9 @@ def weigh(
     weight: Callable[[str], float],
     language: Language,
     numbered: frozenset[str] = frozenset(),
-) -> list[Weighed]:
-    """All sentences with their scores, in their order; `numbered` as of `numbered_things`."""
-    matrix, hops = features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
+) -> list[ScoredSentence]:
+    """Score all sentences, in order; `numbered` as of `numbered_things`."""
+    matrix, hops = sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
     scores = matrix @ np.array(COEFFICIENTS[language])
     if numbered:
         holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
@@ -109,7 +116,7 @@ def weigh(
     place = {name: column for column, name in enumerate(FEATURES)}
     covered = matrix[:, place["own words"]] + matrix[:, place["title and headings"]]
     return [
-        Weighed(
+        ScoredSentence(
             sentence=sentence,
             score=float(scores[row]),
             kind=float(matrix[row, place["kind"]]),
@@ -125,7 +132,7 @@ def numbered_things(text: str) -> frozenset[str]:
     return frozenset(f"{word} {number}" for word, number in _NUMBERED.findall(text.casefold()))
 
 
-def features(
+def sentence_features(
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
     *,
@@ -133,11 +140,11 @@ def features(
     kinds: tuple[str, ...],
     weight: Callable[[str], float],
 ) -> tuple[Floats, list[int | None]]:
-    """The matrix (sentences, FEATURES), and the row of each sentence's first hop."""
+    """Return the matrix (sentences, FEATURES) and the row of each sentence's first hop."""
     terms = list(wanted)
     shares = np.array([wanted[term] for term in terms])
     shares = shares / max(shares.sum(), 1e-9)
-    forms = [variants(term) for term in terms]
+    forms = [lexical_variants(term) for term in terms]
     own = _held(sentences, forms, lambda s: s.terms | s.tells)
     context = np.maximum(_held(sentences, forms, lambda s: s.context) - own, 0.0)
     before = np.maximum(_held(sentences, forms, lambda s: s.before) - own - context, 0.0)
@@ -145,7 +152,7 @@ def features(
     passage = np.array([s.passage for s in sentences])
     told = np.minimum(own + context, 1.0)
     top = max(max(p.score for p in passages), 1e-9)
-    kind = np.array([shows(s.text, kinds) for s in sentences])
+    kind = np.array([has_answer_type(s.text, kinds) for s in sentences])
     count = np.array([len(s.terms) for s in sentences])
     links = _links(sentences, told, shares, wanted=wanted, weight=weight)
     columns = [
@@ -174,7 +181,7 @@ def _held(
     forms: Sequence[tuple[str, ...]],
     where: Callable[[Sentence], frozenset[str]],
 ) -> Floats:
-    """(sentences, terms): 1 where a term stands, less where only a relative of it does."""
+    """Return (sentences, terms): 1 where a term is present, less for a variant."""
     held = np.zeros((len(sentences), len(forms)))
     for row, sentence in enumerate(sentences):
         found = where(sentence)
@@ -188,7 +195,7 @@ def _held(
 
 @dataclass(slots=True)
 class _Links:
-    """For each sentence the best first hop to it: who names its title, or whose title it names."""
+    """Best first hop of each sentence: one that names its title, or whose title it names."""
 
     led_to: Floats
     leads_on: Floats
@@ -257,14 +264,14 @@ def _share(found: frozenset[str], whole: frozenset[str], weight: Callable[[str],
 
 
 class _Shares:
-    """Of sets of terms, which share of their weight another set names; each total counted once."""
+    """Weighted overlap of term sets; each total is computed once."""
 
     def __init__(self, asked: frozenset[str], weight: Callable[[str], float]) -> None:
         self._asked, self._weight = asked, weight
         self._totals: dict[frozenset[str], float] = {}
 
     def of(self, whole: frozenset[str], terms: frozenset[str]) -> float:
-        """The share of `whole` that stands in `terms` without the words of the question."""
+        """Return the share of `whole` in `terms`, without the question's words."""
         found = whole & terms
         if not found or found <= self._asked:
             return 0.0

@@ -13,14 +13,14 @@ from dataclasses import replace
 from ...index.door import Report
 
 
-def admitted_reports(
+def filter_reports_by_access(
     reports: Sequence[Report],
     *,
     documents: Collection[str],
     document_of: Mapping[str, str],
     title_of: Mapping[str, str],
 ) -> list[Report]:
-    """The reports, in their order, with the findings whose every evidence may be seen.
+    """Return the reports in order, with findings whose evidence is all visible.
 
     A title stays where nothing is left out and the findings hold every name in it: it could be that
     of a thing that only hidden documents speak of.

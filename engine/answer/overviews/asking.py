@@ -1,4 +1,4 @@
-"""Asking a language model several things at once: replies in order, some of which may be errors.
+"""Batched LLM calls: replies in order, some of which may be errors.
 
 Who is asked, how often, and what that costs, others know; here is only what a round of questions
 makes of failures: one of several is counted and named, all of them are an error.
@@ -16,7 +16,7 @@ from ...types import Usage
 
 
 class Reply(Protocol):
-    """What a model said and what that cost."""
+    """LLM reply and its cost."""
 
     @property
     def text(self) -> str: ...  # noqa: D102 - the class says it
@@ -24,19 +24,23 @@ class Reply(Protocol):
     def usage(self) -> Usage: ...  # noqa: D102
 
 
-class AskMany(Protocol):
+class BatchLLM(Protocol):
     """A stage (`map`, `answers`) and prompts to what became of each, in their order."""
 
     def __call__(
-        self, stage: str, prompts: Sequence[Prompt], *, tell: Callable[[str], None] | None = None
+        self,
+        stage: str,
+        prompts: Sequence[Prompt],
+        *,
+        on_event: Callable[[str], None] | None = None,
     ) -> Sequence[Reply | ModelError]:
-        """The replies; `tell` hears the one reply to a single prompt as it is written."""
+        """Return the replies; `on_event` receives a single prompt's tokens."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What a round of calls brought: the text of each reply, None where the call failed.
+class BatchResult:
+    """Replies of one batch; None where a call failed.
 
     `failures` holds the reasons, each once, in the order of the calls; `failed` counts calls.
     `too_long` are the places of those that did not fit into the model's window.
@@ -49,22 +53,22 @@ class Round:
     too_long: tuple[int, ...] = ()
 
 
-def ask_round(
-    ask_many: AskMany,
+def call_batch(
+    ask_many: BatchLLM,
     stage: str,
     prompts: Sequence[Prompt],
     *,
     divisible: bool = False,
-    tell: Callable[[str], None] | None = None,
-) -> Round:
-    """Ask all prompts at once; `tell` hears the reply where there is but one.
+    on_event: Callable[[str], None] | None = None,
+) -> BatchResult:
+    """Ask all prompts at once; `on_event` hears the reply where there is but one.
 
     With `divisible`, the caller asks again in parts what was too long: that alone is no error.
 
     Raises:
         ModelError: the first call's error, where every call failed.
     """
-    replies = ask_many(stage, prompts, tell=tell) if prompts else ()
+    replies = ask_many(stage, prompts, on_event=on_event) if prompts else ()
     errors = [reply for reply in replies if isinstance(reply, ModelError)]
     too_long = [n for n, reply in enumerate(replies) if isinstance(reply, ModelInputTooLong)]
     if errors and len(errors) == len(replies) and not (divisible and too_long):
@@ -77,7 +81,7 @@ def ask_round(
         else:
             usage = usage + reply.usage
             texts.append(reply.text)
-    return Round(
+    return BatchResult(
         texts=tuple(texts),
         usage=usage,
         failed=len(errors),

@@ -1,4 +1,4 @@
-"""Points by drifting: the best reports first, then searches for what they leave open.
+"""DRIFT search: the best reports first, then searches for open questions.
 
 After DRIFT search (microsoft/graphrag, 2024): a primer over reports gives first points and further
 questions, each is looked up by local search, and its answer may lead on. Without a language model
@@ -18,15 +18,15 @@ from ...index.door import (
     Point,
     Report,
     content_terms,
-    leads,
+    follow_up_terms,
     map_points,
 )
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...retrieve.tokens import tokens
 from ...types import Usage
 from ..language import language_of
-from ..packing.pack import pack
-from .asking import AskMany
+from ..packing.pack import pack_context
+from .asking import BatchLLM
 from .from_reports import best_reports, fitting
 from .mapping import (
     MAP_OUTPUT_TOKENS,
@@ -35,25 +35,32 @@ from .mapping import (
     map_batches,
     map_reports,
 )
-from .points import Gathered, Said, best_of, document_of, found_sentences, said_locally
+from .points import (
+    CandidatePoints,
+    LocalPoints,
+    best_of,
+    document_of,
+    found_sentences,
+    points_from_local_search,
+)
 from .replies import read_questions
-from .scene import Scene
+from .scene import GlobalContext
 
 _FREE_PRIMER = 4
-"""Reading costs nothing without a model: so many times as many reports are the primer then."""
+"""Multiplier of primer reports without a model, where reading is free."""
 
 _SENTENCES, _PASSAGES = 4, 6
-"""Of a further search without a model, so many sentences of so many passages are taken."""
+"""Sentences and passages taken from each follow-up search without a model."""
 
 _FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
 
 
-def from_drift(scene: Scene, watch: Stopwatch) -> Gathered:
+def from_drift(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Points of the best reports and of what was looked up from there on."""
     free = scene.ask_many is None
     limit = scene.plan.primer_reports * (_FREE_PRIMER if free else 1)
     reports = best_reports(scene, limit=limit)
-    watch.lap("select", f"the {len(reports)} best report(s)",
+    watch.record("select", f"the {len(reports)} best report(s)",
               "; ".join(report.title for report in reports), reports=len(reports))  # fmt: skip
     if scene.ask_many is None:
         return _by_names(scene, reports, watch)
@@ -61,21 +68,23 @@ def from_drift(scene: Scene, watch: Stopwatch) -> Gathered:
     drift.primer(reports, watch)
     for depth in range(scene.plan.depth):
         drift.follow(depth, watch)
-    return Gathered(points=drift.points, chunks=drift.chunks, usage=drift.usage)
+    return CandidatePoints(points=drift.points, chunks=drift.chunks, usage=drift.usage)
 
 
-def _by_names(scene: Scene, reports: Sequence[Report], watch: Stopwatch) -> Gathered:
-    """Without a model: sentences of the best reports, and of searches for the names in them."""
+def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) -> CandidatePoints:
+    """Follow names: sentences of the best reports, then searches for their names."""
     chunks = scene.chunks_of(reports)
-    given = said_locally(scene, reports, chunks, limit=scene.parts.settings.global_points)
+    given = points_from_local_search(
+        scene, reports, chunks, limit=scene.parts.settings.global_points
+    )
     chunks = {**chunks, **given.chunks}
     read = list(reports)
     newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
-    watch.lap("primer", f"{len(newest)} sentence(s) bear on the question", best_of(newest),
+    watch.record("primer", f"{len(newest)} sentence(s) bear on the question", best_of(newest),
               points=len(newest))  # fmt: skip
     looked_up: list[str] = []
     for depth in range(scene.plan.depth):
-        names = leads(
+        names = follow_up_terms(
             scene.question,
             newest,
             names_in=lambda text: _names_in(scene, text),
@@ -90,15 +99,17 @@ def _by_names(scene: Scene, reports: Sequence[Report], watch: Stopwatch) -> Gath
             chunks = {**chunks, **said.chunks}
             newest = [*newest, *said.points]
         read += _as_sheets(newest)
-        watch.lap("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
+        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
                   searches=len(names), points=len(newest))  # fmt: skip
     points = _mapped(scene, read, chunks)
-    watch.lap("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
               points=len(points))  # fmt: skip
-    return Gathered(points=points, chunks=chunks, given=given.points)
+    return CandidatePoints(points=points, chunks=chunks, given=given.points)
 
 
-def _mapped(scene: Scene, read: Sequence[Report], chunks: Mapping[str, Chunk]) -> list[Point]:
+def _mapped(
+    scene: GlobalContext, read: Sequence[Report], chunks: Mapping[str, Chunk]
+) -> list[Point]:
     return map_points(
         scene.question,
         read,
@@ -108,8 +119,8 @@ def _mapped(scene: Scene, read: Sequence[Report], chunks: Mapping[str, Chunk]) -
     )
 
 
-def _looked_up(scene: Scene, name: str) -> Said:
-    """What local search says of a name in the light of the question."""
+def _looked_up(scene: GlobalContext, name: str) -> LocalPoints:
+    """Search locally for a name in the context of the question."""
     subject = " ".join(content_terms(scene.question, tokens=tokens))
     return found_sentences(
         scene,
@@ -140,13 +151,13 @@ def _as_sheets(points: Sequence[Point]) -> list[Report]:
     ]
 
 
-def _names_in(scene: Scene, text: str) -> list[str]:
-    """The names of entities that stand in a text, as the library calls them."""
+def _names_in(scene: GlobalContext, text: str) -> list[str]:
+    """Return entity names in a text, as labelled in the library."""
     names = scene.places.names
     return [
         names[label]
         for label in sorted(
-            {place.label for place in scene.parts.retriever.places_of_names(text, scene.within)}
+            {place.label for place in scene.parts.retriever.find_entities(text, scene.within)}
         )
         if label in names
     ]
@@ -154,18 +165,18 @@ def _names_in(scene: Scene, text: str) -> list[str]:
 
 @dataclass(slots=True)
 class _Drift:
-    """What was found and asked so far by a model that explores."""
+    """State of a DRIFT search by a model: points and questions so far."""
 
-    scene: Scene
-    ask_many: AskMany
+    scene: GlobalContext
+    ask_many: BatchLLM
     points: list[Point] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     open: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    def primer(self, reports: Sequence[Report], watch: Stopwatch) -> None:
-        """The first points and questions, from reports."""
+    def primer(self, reports: Sequence[Report], watch: Tracer) -> None:
+        """Collect the first points and questions from reports."""
         scene = self.scene
         written = fitting(
             scene.written(reports), budget_tokens=scene.plan.primer_tokens, count=scene.count
@@ -180,15 +191,15 @@ class _Drift:
             scene.question, batches, ask_many=self.ask_many, questions=scene.plan.follow_ups
         )
         self._take(mapped)
-        watch.lap("primer", f"{mapped.detail}, {len(self.open)} open question(s)",
+        watch.record("primer", f"{mapped.detail}, {len(self.open)} open question(s)",
                   "; ".join(self.open), **mapped.figures, open=len(self.open))  # fmt: skip
 
-    def follow(self, depth: int, watch: Stopwatch) -> None:
-        """One round: every open question looked up, its passages read by the model, all at once."""
+    def follow(self, depth: int, watch: Tracer) -> None:
+        """Run one round: search every open question and map its passages, in parallel."""
         scene = self.scene
         questions = self.open[: scene.plan.follow_ups]
         if not questions:
-            watch.lap("follow", f"round {depth + 1}: nothing is open")
+            watch.record("follow", f"round {depth + 1}: nothing is open")
             return
         self.asked += questions
         self.open = []
@@ -204,10 +215,12 @@ class _Drift:
         except ModelError as error:
             if not self.points:
                 raise
-            watch.lap("follow", f"round {depth + 1}: every call failed: {error}", failed=len(read))
+            watch.record(
+                "follow", f"round {depth + 1}: every call failed: {error}", failed=len(read)
+            )
             return
         self._take(mapped)
-        watch.lap("follow", f"round {depth + 1}: {mapped.detail} for {'; '.join(questions)}",
+        watch.record("follow", f"round {depth + 1}: {mapped.detail} for {'; '.join(questions)}",
                   best_of(mapped.points), "; ".join(questions),
                   **mapped.figures, open=len(self.open))  # fmt: skip
 
@@ -222,11 +235,11 @@ class _Drift:
             self.open += read_questions(reply or "", limit=self.scene.plan.follow_ups, known=known)
 
     def _batch(self, question: str) -> MapBatch:
-        """The passages for a question, each a numbered line that rests on its chunk."""
+        """Build a question's batch: numbered lines, each citing its chunk."""
         scene = self.scene
         search = scene.parts.retriever.search(question, within=scene.within)
         budget = scene.follow_tokens(output_tokens=MAP_OUTPUT_TOKENS)
-        packed = pack(search.passages, budget_tokens=budget, count=scene.count)
+        packed = pack_context(search.passages, budget_tokens=budget, count=scene.count)
         held = scene.chunks(passage.chunk_id for passage in packed.passages)
         self.chunks.update(held)
         findings: dict[int, tuple[str, Finding]] = {}

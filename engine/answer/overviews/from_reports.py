@@ -1,4 +1,4 @@
-"""Points from community reports: those of one level (fixed), or those rated relevant (dynamic)."""
+"""Points from community reports: of a fixed level, or by dynamic selection."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 
 from ...errors import ModelError
 from ...index.door import (
-    Depth,
     Report,
     Selection,
-    descend,
+    SelectionLimits,
     map_points,
     report_match,
     report_text,
+    select_dynamic,
     select_reports,
 )
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...retrieve.tokens import tokens
 from ...types import Usage
 from ..language import language_of
 from ..prompts import stage_prompt
-from .asking import AskMany, ask_round
+from .asking import BatchLLM, call_batch
 from .mapping import MAP_OUTPUT_TOKENS, map_batches, map_reports
-from .points import Gathered, best_of, document_of, said_locally
+from .points import CandidatePoints, best_of, document_of, points_from_local_search
 from .replies import RATINGS_SCHEMA, read_ratings
-from .scene import Scene
+from .scene import GlobalContext
 
 RELEVANT, FREE_RELEVANT = 0.4, 0.1
-"""From this rating on a community is looked into: a model's, or a match, which costs nothing."""
+"""Rating thresholds for descending: by a model, and by free matching."""
 
 _RATED_TOKENS = 120
 """Of a report, at most so much is shown for a rating."""
@@ -36,8 +36,8 @@ _RATED_TOKENS = 120
 RATE_OUTPUT_TOKENS = 500
 
 
-def from_one_level(scene: Scene, watch: Stopwatch, *, write: bool = True) -> Gathered:
-    """Points from the reports of the finest level that fits, else from the best rated ones.
+def from_one_level(scene: GlobalContext, watch: Tracer, *, write: bool = True) -> CandidatePoints:
+    """Select points from the finest level that fits, else from the best rated reports.
 
     Without `write`, no report is written for it: they are read as they are.
     """
@@ -53,8 +53,8 @@ def from_one_level(scene: Scene, watch: Stopwatch, *, write: bool = True) -> Gat
     return points_of(scene, selection.reports, watch, write=write)
 
 
-def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
-    """Points from the reports that were rated relevant, from the root of the hierarchy down.
+def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Select points from relevant reports, descending the hierarchy from its root.
 
     Where no model rates, a question that names no subject tells no community from another: it is
     answered from one level. Without a model one level is read too where what is relevant does not
@@ -66,12 +66,12 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
     prior = _by_match(scene)
     asks = scene.ask_many if plan.rate_tokens else None
     judge = None if asks is None else _Judge(scene, asks, prior=prior)
-    descent = descend(
+    descent = select_dynamic(
         scene.shelf.tree,
         scene.report_of,
         prior=prior,
         rate=prior if judge is None else judge.rate,
-        depth=Depth(
+        depth=SelectionLimits(
             levels=plan.levels,
             per_level=plan.per_level,
             relevant=FREE_RELEVANT if scene.ask_many is None else RELEVANT,
@@ -83,10 +83,10 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
     )
     usage = Usage() if judge is None else judge.usage
     for level, (rated, relevant) in enumerate(descent.rounds):
-        watch.lap("rate", f"level {level}: {relevant} of {rated} report(s) relevant",
+        watch.record("rate", f"level {level}: {relevant} of {rated} report(s) relevant",
                   rated=rated, relevant=relevant)  # fmt: skip
     if judge is not None and judge.troubles:
-        watch.lap("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
+        watch.record("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
     _tell_selection(watch, descent.selection, rated=len(descent.ratings))
     gathered = points_of(scene, descent.selection.reports, watch, usage=usage)
     said = len(gathered.points) + len(gathered.given)
@@ -96,19 +96,21 @@ def from_rated_reports(scene: Scene, watch: Stopwatch) -> Gathered:
 
 
 def points_of(
-    scene: Scene,
+    scene: GlobalContext,
     reports: Sequence[Report],
-    watch: Stopwatch,
+    watch: Tracer,
     *,
     usage: Usage | None = None,
     write: bool = True,
-) -> Gathered:
-    """The points that reports make: a model's where there is one, else matching findings."""
+) -> CandidatePoints:
+    """Map reports to points with a model; without one take matching findings."""
     usage = usage or Usage()
     if scene.ask_many is None:
         chunks = scene.chunks_of(reports)
-        given = said_locally(scene, reports, chunks, limit=scene.parts.settings.global_points)
-        watch.lap("search", f"{len(given.points)} sentence(s)", best_of(given.points),
+        given = points_from_local_search(
+            scene, reports, chunks, limit=scene.parts.settings.global_points
+        )
+        watch.record("search", f"{len(given.points)} sentence(s)", best_of(given.points),
                   scene.question, points=len(given.points))  # fmt: skip
         held = {**chunks, **given.chunks}
         points = map_points(
@@ -118,13 +120,13 @@ def points_of(
             tokens=tokens,
             document_of=document_of(held),
         )
-        watch.lap("map", f"{len(points)} finding(s) bear on the question", best_of(points),
+        watch.record("map", f"{len(points)} finding(s) bear on the question", best_of(points),
                   f"{len(reports)} report(s)", points=len(points))  # fmt: skip
-        return Gathered(points=points, chunks=held, given=given.points)
+        return CandidatePoints(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
     shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
     by_model = sum(1 for report in shown if report.written_by)
-    watch.lap("read", f"{len(shown)} report(s), {by_model} by a model",
+    watch.record("read", f"{len(shown)} report(s), {by_model} by a model",
               "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
     batches = map_batches(
         shown,
@@ -132,14 +134,16 @@ def points_of(
         count=scene.count,
     )
     mapped = map_reports(scene.question, batches, ask_many=scene.ask_many)
-    watch.lap("map", mapped.detail, best_of(mapped.points), **mapped.figures)
-    return Gathered(points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage)
+    watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
+    return CandidatePoints(
+        points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage
+    )
 
 
 def fitting(
     reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
 ) -> list[Report]:
-    """The reports in their order as far as they fit, the first always."""
+    """Return leading reports within the budget, at least one."""
     kept: list[Report] = []
     left = budget_tokens
     for report in reports:
@@ -150,8 +154,8 @@ def fitting(
     return kept
 
 
-def best_reports(scene: Scene, *, limit: int) -> list[Report]:
-    """The reports that fit the question best, of any level, none above or below a better one."""
+def best_reports(scene: GlobalContext, *, limit: int) -> list[Report]:
+    """Return the best matching reports of any level, without ancestors or descendants."""
     tree, fits = scene.shelf.tree, _by_match(scene)(scene.reports)
     ordered = sorted(
         (report for report in scene.reports if fits.get(report.community_id, 0.0) > 0),
@@ -169,8 +173,8 @@ def best_reports(scene: Scene, *, limit: int) -> list[Report]:
     return kept
 
 
-def _by_match(scene: Scene) -> Callable[[Sequence[Report]], Mapping[str, float]]:
-    """Reports rated by their words and chunks; by their weight where nothing is asked for."""
+def _by_match(scene: GlobalContext) -> Callable[[Sequence[Report]], Mapping[str, float]]:
+    """Rate reports by words and chunks; by weight for generic questions."""
 
     def rate(reports: Sequence[Report]) -> Mapping[str, float]:
         if scene.generic:
@@ -194,8 +198,8 @@ def _by_match(scene: Scene) -> Callable[[Sequence[Report]], Mapping[str, float]]
     return rate
 
 
-def _tell_selection(watch: Stopwatch, selection: Selection, *, rated: int) -> None:
-    watch.lap(
+def _tell_selection(watch: Tracer, selection: Selection, *, rated: int) -> None:
+    watch.record(
         "select",
         selection.detail,
         "; ".join(report.title for report in selection.reports),
@@ -214,8 +218,8 @@ class _Judge:
     are read instead; where a reply cannot be read, the match decides. Both are told.
     """
 
-    scene: Scene
-    ask_many: AskMany
+    scene: GlobalContext
+    ask_many: BatchLLM
     prior: Callable[[Sequence[Report]], Mapping[str, float]]
     usage: Usage = field(default_factory=Usage)
     troubles: list[str] = field(default_factory=list)
@@ -239,7 +243,7 @@ class _Judge:
         )
         self._asked += 1
         try:
-            answered = ask_round(self.ask_many, "map", [prompt])
+            answered = call_batch(self.ask_many, "map", [prompt])
         except ModelError as error:
             if self._asked == 1:
                 raise
@@ -254,7 +258,7 @@ class _Judge:
 
 
 def _shown(report: Report, limit: int, count: Callable[[str], int]) -> str:
-    """A report's title and summary on one line, cut to about so many tokens."""
+    """Return title and summary on one line, truncated to a token count."""
     text = " ".join(f"{report.title}: {report.summary}".split())
     for _ in range(4):
         size = count(text)

@@ -12,32 +12,32 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 
-from ...events import Listener, PassagesEvent, nobody
+from ...events import Listener, PassagesEvent, null_listener
 from ...index.door import graph_errors, reduce_points, token_similarity
 from ...index.filters import DocumentFilter
 from ...index.library import Library
 from ...observe.llama_index import synthesis
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...retrieve.tokens import tokens
 from ...types import Answer, Passage, Turn, Usage
 from ..checks.in_language import in_other_language
 from ..draft import Draft, as_passage
 from ..language import language_of
-from ..packing.pack import Packed
-from ..parts import AnswerParts
-from ..spoken import Spoken
-from ..talk.turns import told
-from .asking import AskMany
+from ..packing.pack import PackedContext
+from ..parts import AnswerDependencies
+from ..spoken import TokenStreamer
+from ..talk.turns import format_history
+from .asking import BatchLLM
 from .drift import from_drift
 from .from_reports import from_one_level, from_rated_reports
 from .lazy import from_tested_chunks
 from .plan import PLANS, Effort, Selection
-from .points import Gathered, best_of, document_of
-from .scene import ReportsFor, Scene, Shelves, visible_reports
-from .told import overview
+from .points import CandidatePoints, best_of, document_of
+from .scene import GlobalContext, ReportCacheHolder, ReportsFor, visible_reports
+from .told import render_overview
 from .written import REDUCE_OUTPUT_TOKENS, reduce_with_model
 
-_WAYS: dict[Selection, Callable[[Scene, Stopwatch], Gathered]] = {
+_WAYS: dict[Selection, Callable[[GlobalContext, Tracer], CandidatePoints]] = {
     "fixed": from_one_level,
     "dynamic": from_rated_reports,
     "lazy": from_tested_chunks,
@@ -45,7 +45,7 @@ _WAYS: dict[Selection, Callable[[Scene, Stopwatch], Gathered]] = {
 }
 
 
-class GlobalAnswers:
+class GlobalAnswerer:
     """Answers questions about the whole of a library.
 
     Args:
@@ -61,11 +61,11 @@ class GlobalAnswers:
     def __init__(
         self,
         library: Library,
-        parts: AnswerParts,
+        parts: AnswerDependencies,
         *,
         selection: Selection = "lazy",
         effort: Effort = "medium",
-        ask_many: AskMany | None = None,
+        ask_many: BatchLLM | None = None,
         reports_for: ReportsFor | None = None,
     ) -> None:
         self._library = library
@@ -74,14 +74,14 @@ class GlobalAnswers:
         self._effort: Effort = effort
         self._ask_many = ask_many
         self._reports_for = reports_for
-        self._shelves = Shelves(library)
+        self._shelves = ReportCacheHolder(library)
 
-    def with_effort(self, effort: Effort) -> GlobalAnswers:
-        """The same, with another effort."""
+    def with_effort(self, effort: Effort) -> GlobalAnswerer:
+        """Return the same answerer with another effort."""
         return self.with_selection(self._selection, effort=effort)
 
-    def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswers:
-        """The same, gathering in another way or with another effort."""
+    def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswerer:
+        """Return the same answerer with another selection or effort."""
         other = copy(self)
         other._selection, other._effort = selection, effort
         return other
@@ -92,34 +92,34 @@ class GlobalAnswers:
         *,
         within: DocumentFilter | None = None,
         turns: tuple[Turn, ...] = (),
-        tell: Listener = nobody,
+        on_event: Listener = null_listener,
     ) -> Answer:
-        """The overview with its citations, or an abstention where nothing bears on it.
+        """Answer with an overview and citations, or abstain if nothing is relevant.
 
-        A model that writes it is shown the `turns` before the question. `tell` hears of each stage
+        A model that writes it is shown the `turns` before the question. `on_event` hears of each stage
         as it ends, of what the answer rests on, and its text as it is written.
 
         Raises:
             ModelError: every call of a round failed, or the one that writes the answer.
         """
-        watch = Stopwatch(tell)
-        scene = replace(self._scene(question, within), earlier=told(turns))
+        watch = Tracer(on_event)
+        scene = replace(self._scene(question, within), earlier=format_history(turns))
         gathered = _WAYS[self._selection](scene, watch)
         spent = gathered.usage
         if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
-            watch.lap("fall back", "no reply of the model could be used: answered without it")
+            watch.record("fall back", "no reply of the model could be used: answered without it")
             scene = replace(scene, ask_many=None)
             gathered = _WAYS[self._selection](scene, watch)
         with synthesis(question) as said:
             draft = (
-                _told(scene, gathered, tell)
+                _told(scene, gathered, on_event)
                 if scene.ask_many is None
-                else _written(scene, gathered, tell, ask_many=scene.ask_many)
+                else _written(scene, gathered, on_event, ask_many=scene.ask_many)
             )
             said(draft.text)
-        watch.lap("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
+        watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
         if scene.ask_many is not None and in_other_language(draft.text, language_of(question)):
-            watch.lap("language", "the answer is not in the language of the question")
+            watch.record("language", "the answer is not in the language of the question")
         return Answer(
             question=question,
             text=draft.text,
@@ -133,11 +133,11 @@ class GlobalAnswers:
             unchecked=draft.unchecked,
         )
 
-    def _scene(self, question: str, within: DocumentFilter | None) -> Scene:
+    def _scene(self, question: str, within: DocumentFilter | None) -> GlobalContext:
         with self._library.read() as connection, graph_errors():
             shelf = self._shelves.current(connection)
             reports = visible_reports(connection, self._library, shelf, within)
-        return Scene(
+        return GlobalContext(
             question=question,
             within=within,
             plan=PLANS[self._effort],
@@ -151,7 +151,7 @@ class GlobalAnswers:
         )
 
 
-def _told(scene: Scene, gathered: Gathered, tell: Listener) -> Draft:
+def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -> Draft:
     """Without a model: what differs most among the best points, by theme."""
     settings = scene.parts.settings
     points = reduce_points(
@@ -164,7 +164,7 @@ def _told(scene: Scene, gathered: Gathered, tell: Listener) -> Draft:
         concepts=tokens,
         given=gathered.given,
     )
-    draft = overview(
+    draft = render_overview(
         scene.question,
         points,
         titles=scene.titles,
@@ -172,18 +172,20 @@ def _told(scene: Scene, gathered: Gathered, tell: Listener) -> Draft:
         line_of=scene.shelf.tree.line,
     )
     quoted = tuple(as_passage(citation) for citation in draft.citations)
-    tell(PassagesEvent(passages=quoted))
-    Spoken(tell, quoted).end(draft)
+    on_event(PassagesEvent(passages=quoted))
+    TokenStreamer(on_event, quoted).end(draft)
     return draft
 
 
-def _written(scene: Scene, gathered: Gathered, tell: Listener, *, ask_many: AskMany) -> Draft:
+def _written(
+    scene: GlobalContext, gathered: CandidatePoints, on_event: Listener, *, ask_many: BatchLLM
+) -> Draft:
     """With a model: it writes the answer from the best points."""
 
     def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
         return scene.parts.checks.checked(
             scene.question,
-            Packed(passages=tuple(passages), text="\n\n".join(one.text for one in passages)),
+            PackedContext(passages=tuple(passages), text="\n\n".join(one.text for one in passages)),
             reply=reply,
             usage=usage,
             within=scene.within,
@@ -200,5 +202,5 @@ def _written(scene: Scene, gathered: Gathered, tell: Listener, *, ask_many: AskM
         count=scene.count,
         limit=scene.parts.settings.global_points * 2,
         check=check,
-        tell=tell,
+        on_event=on_event,
     )

@@ -1,4 +1,4 @@
-"""Points from chunks that were tested for relevance, community by community: no report is needed.
+"""Lazy search: points from chunks tested for relevance by community; needs no reports.
 
 Without a language model a test is a match of words and vectors. With one, a call shows the best
 sentences of several chunks and asks for points: a chunk is relevant where a point rests on it, so
@@ -13,37 +13,37 @@ from dataclasses import dataclass, field
 
 from ...errors import ModelError
 from ...index.door import (
-    Allowance,
     Chunk,
     Finding,
     Point,
     Report,
-    by_home,
+    TestBudget,
+    by_community,
     chunk_match,
+    chunk_reports,
     content_terms,
     informativeness,
     map_points,
     relevant_chunks,
-    sheets,
 )
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...retrieve.tokens import tokens
 from ...types import Usage
-from .asking import AskMany
+from .asking import BatchLLM
 from .from_reports import from_one_level
 from .mapping import MAP_OUTPUT_TOKENS, Mapped, map_batches, map_reports
-from .points import Gathered, best_of, document_of, said_locally
-from .scene import Scene
+from .points import CandidatePoints, best_of, document_of, points_from_local_search
+from .scene import GlobalContext
 
 RELEVANT_SHARE = 0.15
 """A chunk that matches less than this share of the best match is not relevant."""
 
 _OF_COMMUNITY, _AT_ONCE, _PATIENCE = 3, 16, 3
 _FREE_PATIENCE = 6
-"""A match costs nothing: without a model the whole pool may be tested, with more patience."""
+"""Test budget multiplier without a model, where matching is free."""
 
 
-def from_tested_chunks(scene: Scene, watch: Stopwatch) -> Gathered:
+def from_tested_chunks(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Points from the chunks that pass a test, spread over communities.
 
     A question that names no subject tells no chunk from another: it is answered from one level's
@@ -55,18 +55,18 @@ def from_tested_chunks(scene: Scene, watch: Stopwatch) -> Gathered:
     chunks = scene.chunks(promising)
     scores = {key: value for key, value in promising.items() if key in chunks}
     best = (chunks[key].title for key in sorted(scores, key=lambda key: (-scores[key], key))[:3])
-    watch.lap("rank", f"{len(scores)} chunk(s) to test", "; ".join(best),
+    watch.record("rank", f"{len(scores)} chunk(s) to test", "; ".join(best),
               scene.question, chunks=len(scores))  # fmt: skip
     if scene.ask_many is None:
         return _by_match(scene, scores, chunks, watch)
     reader = Reader(scene, scene.ask_many, chunks)
     _tested(scene, scores, reader.test, watch)
-    watch.lap("map", reader.detail, best_of(reader.points), **reader.figures)
-    return Gathered(points=reader.points, chunks=chunks, usage=reader.usage)
+    watch.record("map", reader.detail, best_of(reader.points), **reader.figures)
+    return CandidatePoints(points=reader.points, chunks=chunks, usage=reader.usage)
 
 
-def _promising(scene: Scene) -> dict[str, float]:
-    """Chunks with how promising each is: by the search, or by how many names each brings together.
+def _promising(scene: GlobalContext) -> dict[str, float]:
+    """Rank chunks by search score, or by the number of names they connect.
 
     Of a community's chunks the n-th best counts an n-th where nothing is asked for, so that all
     communities are heard.
@@ -93,10 +93,10 @@ def _promising(scene: Scene) -> dict[str, float]:
 
 
 def _tested(
-    scene: Scene,
+    scene: GlobalContext,
     scores: Mapping[str, float],
     test: Callable[[Sequence[str]], Mapping[str, float]],
-    watch: Stopwatch,
+    watch: Tracer,
 ) -> Mapping[str, float]:
     free = scene.ask_many is None
     sifted = relevant_chunks(
@@ -104,14 +104,14 @@ def _tested(
         scene.places.homes,
         scores,
         test=test,
-        allowed=Allowance(
+        allowed=TestBudget(
             chunks=scene.plan.pool if free else scene.plan.tests,
             of_community=_OF_COMMUNITY,
             at_once=_AT_ONCE,
             patience=_FREE_PATIENCE if free else _PATIENCE,
         ),
     )
-    watch.lap(
+    watch.record(
         "test",
         f"{len(sifted.relevant)} of {sifted.tested} chunk(s) relevant,"
         f" in {len(sifted.rounds)} round(s)",
@@ -124,8 +124,8 @@ def _tested(
 
 
 def _by_match(
-    scene: Scene, scores: Mapping[str, float], chunks: Mapping[str, Chunk], watch: Stopwatch
-) -> Gathered:
+    scene: GlobalContext, scores: Mapping[str, float], chunks: Mapping[str, Chunk], watch: Tracer
+) -> CandidatePoints:
     fits = _fits(scene, chunks)
     least = RELEVANT_SHARE * max(fits.values(), default=0.0)
 
@@ -133,14 +133,14 @@ def _by_match(
         return {key: fits[key] for key in chunk_ids if fits[key] >= least}
 
     relevant = _tested(scene, scores, test, watch)
-    read = sheets(
-        by_home(list(relevant), scene.places.homes),
+    read = chunk_reports(
+        by_community(list(relevant), scene.places.homes),
         chunks,
         titles=scene.titles,
         tokens=tokens,
     )
     limit = scene.parts.settings.global_points
-    given = said_locally(scene, read, chunks, limit=limit)
+    given = points_from_local_search(scene, read, chunks, limit=limit)
     held = {**chunks, **given.chunks}
     points = map_points(
         scene.question,
@@ -149,13 +149,13 @@ def _by_match(
         tokens=tokens,
         document_of=document_of(held),
     )
-    watch.lap("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
               points=len(points))  # fmt: skip
-    return Gathered(points=points, chunks=held, given=given.points)
+    return CandidatePoints(points=points, chunks=held, given=given.points)
 
 
-def _fits(scene: Scene, chunks: Mapping[str, Chunk]) -> dict[str, float]:
-    """How well each chunk answers the question; all alike where nothing is asked for."""
+def _fits(scene: GlobalContext, chunks: Mapping[str, Chunk]) -> dict[str, float]:
+    """Score how well each chunk answers the question; equal for generic questions."""
     ids = sorted(chunks)
     if scene.generic:
         return dict.fromkeys(ids, 1.0)
@@ -178,8 +178,8 @@ class Reader:
     the error comes out.
     """
 
-    scene: Scene
-    ask_many: AskMany
+    scene: GlobalContext
+    ask_many: BatchLLM
     chunks: Mapping[str, Chunk]
     points: list[Point] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -190,14 +190,14 @@ class Reader:
 
     @property
     def detail(self) -> str:
-        """What came of it, in a line."""
+        """Summary for the trace."""
         line = f"{len(self.points)} point(s) from {self.calls} call(s)"
         failed = f"{self.failed} failed: {'; '.join(dict.fromkeys(self.failures))}"
         return f"{line}; {failed}" if self.failed else line
 
     @property
     def figures(self) -> dict[str, float]:
-        """What came of it, in numbers."""
+        """Figures for the trace."""
         return {
             "points": float(len(self.points)),
             "calls": float(self.calls),
@@ -208,8 +208,8 @@ class Reader:
 
     def test(self, chunk_ids: Sequence[str]) -> Mapping[str, float]:
         """Chunks that points rest on, with the best point's score, 0–1."""
-        shown = sheets(
-            by_home(chunk_ids, self.scene.places.homes),
+        shown = chunk_reports(
+            by_community(chunk_ids, self.scene.places.homes),
             self.chunks,
             titles=self.scene.titles,
             tokens=tokens,
@@ -245,7 +245,7 @@ class Reader:
         return mapped
 
     def _excerpt(self, sentences: Sequence[Finding]) -> list[Finding]:
-        """The sentences of a chunk that promise most, in their order, as far as they fit."""
+        """Return the best sentences of a chunk in order, within the budget."""
         weight = self.scene.parts.idf(self.scene.within)
         wanted = {
             term: max(weight(term), 0.0)

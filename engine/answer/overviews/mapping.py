@@ -16,7 +16,7 @@ from ...index.door import Finding, Point, Prompt, Report
 from ...types import Usage
 from ..language import language_of
 from ..prompts import stage_prompt
-from .asking import AskMany, Round, ask_round
+from .asking import BatchLLM, BatchResult, call_batch
 from .replies import EXPLORE_SCHEMA, POINTS_SCHEMA, read_rows, score_of
 
 MAP_OUTPUT_TOKENS = 1_000
@@ -24,7 +24,7 @@ MAP_OUTPUT_TOKENS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapBatch:
-    """Reports that are shown together: the context and which finding each number means."""
+    """Batch of reports for one map call: context, and the finding behind each number."""
 
     context: str
     findings: Mapping[int, tuple[str, Finding]]
@@ -32,7 +32,7 @@ class MapBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """The points of a map round; `unusable` counts what could not be read of the replies.
+    """Result of the map round; `unusable` counts unreadable items.
 
     `replies` holds the texts, None for a call that failed; `failed` counts those calls and
     `failures` says why.
@@ -47,14 +47,14 @@ class Mapped:
 
     @property
     def detail(self) -> str:
-        """What the round brought, in a line."""
+        """Summary of the round."""
         line = f"{len(self.points)} point(s) from {len(self.replies)} call(s)"
         failed = f"{self.failed} failed: {'; '.join(self.failures)}" if self.failed else ""
         return "; ".join(filter(None, (line, failed)))
 
     @property
     def figures(self) -> dict[str, float]:
-        """What the round brought, in numbers."""
+        """Figures of the round."""
         return {
             "points": float(len(self.points)),
             "calls": float(len(self.replies)),
@@ -67,7 +67,7 @@ class Mapped:
 def map_batches(
     reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
 ) -> list[MapBatch]:
-    """The reports in order, in as few batches as the budget of one call allows.
+    """Pack reports in order into as few batches as the call budget allows.
 
     Numbers run through all batches. A report above the budget is divided between its findings; a
     single finding above it makes a batch of its own.
@@ -94,7 +94,7 @@ def map_batches(
 def _parts(
     report: Report, number: int, *, budget_tokens: int, count: Callable[[str], int]
 ) -> list[MapBatch]:
-    """A report as one block or, where it is too long, several; its findings count on `number`."""
+    """Split a report into blocks that fit; findings are numbered from `number`."""
     heading = f"# {' '.join(report.title.split())}"
     parts: list[MapBatch] = []
     lines: list[str] = []
@@ -118,10 +118,10 @@ def map_reports(
     question: str | Sequence[str],
     batches: Sequence[MapBatch],
     *,
-    ask_many: AskMany,
+    ask_many: BatchLLM,
     questions: int = 0,
 ) -> Mapped:
-    """One call a batch, all at once; with `questions`, so many further ones are asked for too.
+    """Map every batch in parallel; with `questions`, also request follow-up questions.
 
     `question` is the same for all batches, or there is one for each. What does not fit into the
     model's window is asked again in halves, once.
@@ -134,7 +134,7 @@ def map_reports(
         map_prompt(one, batch, questions=questions)
         for one, batch in zip(asked, batches, strict=True)
     ]
-    answered = ask_round(ask_many, "map", prompts, divisible=True)
+    answered = call_batch(ask_many, "map", prompts, divisible=True)
     whole = _read(answered, batches)
     halves = [(asked[n], half) for n in answered.too_long for half in _halves(batches[n])]
     if not halves:
@@ -142,14 +142,14 @@ def map_reports(
             raise ModelInputTooLong(answered.failures[0])
         return whole
     smaller = [map_prompt(one, half, questions=questions) for one, half in halves]
-    again = ask_round(ask_many, "map", smaller)
+    again = call_batch(ask_many, "map", smaller)
     if again.texts and not any(text is not None for text in (*again.texts, *answered.texts)):
         raise ModelInputTooLong(again.failures[0])
     return _together(whole, _read(again, [half for _, half in halves]))
 
 
 def _halves(batch: MapBatch) -> list[MapBatch]:
-    """A batch as two of half as many findings; nothing for one that cannot be divided."""
+    """Split a batch into halves; empty if indivisible."""
     numbers = sorted(batch.findings)
     middle = len(numbers) // 2
     if not middle:
@@ -162,8 +162,8 @@ def _halves(batch: MapBatch) -> list[MapBatch]:
     return halves
 
 
-def _read(answered: Round, batches: Sequence[MapBatch]) -> Mapped:
-    """The points of all replies, in the order of the batches."""
+def _read(answered: BatchResult, batches: Sequence[MapBatch]) -> Mapped:
+    """Collect the points of all replies, in batch order."""
     points: list[Point] = []
     unusable = 0
     for text, batch in zip(answered.texts, batches, strict=True):
@@ -193,7 +193,7 @@ def _together(first: Mapped, second: Mapped) -> Mapped:
 
 
 def map_prompt(question: str, batch: MapBatch, *, questions: int = 0) -> Prompt:
-    """What the model is shown of one batch."""
+    """Build the map prompt of a batch."""
     return stage_prompt(
         "explore" if questions else "map",
         language=language_of(question),
@@ -206,7 +206,7 @@ def map_prompt(question: str, batch: MapBatch, *, questions: int = 0) -> Prompt:
 
 
 def read_points(reply: str, batch: MapBatch) -> tuple[list[Point], int]:
-    """The usable points of a reply, and how many were not: no JSON at all counts as one."""
+    """Parse the usable points of a reply and count the rest; invalid JSON counts as one."""
     rows = read_rows(reply, "points")
     if rows is None:
         return [], 1

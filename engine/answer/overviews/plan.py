@@ -1,4 +1,4 @@
-"""How much work a question about the whole is worth: what each effort reads, asks and tests.
+"""Effort presets: what a global question may read, ask and test.
 
 With a language model the numbers bound what one question costs: prompt tokens of a `medium`
 question stay below 13,000 (drift: 60,000). Without one they bound how much is looked at.
@@ -14,8 +14,8 @@ Effort = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """The numbers behind an effort; tokens are those of what is shown, without instructions.
+class EffortPreset:
+    """Limits of an effort; tokens are those of sources, without instructions.
 
     Attributes:
         map_tokens: shown to the model in the map round, all calls together.
@@ -51,8 +51,8 @@ class Plan:
     follow_tokens: int
 
 
-PLANS: dict[Effort, Plan] = {
-    "low": Plan(
+PLANS: dict[Effort, EffortPreset] = {
+    "low": EffortPreset(
         map_tokens=3_500,
         call_tokens=3_500,
         reduce_tokens=1_200,
@@ -68,7 +68,7 @@ PLANS: dict[Effort, Plan] = {
         depth=1,
         follow_tokens=2_000,
     ),
-    "medium": Plan(
+    "medium": EffortPreset(
         map_tokens=8_000,
         call_tokens=4_000,
         reduce_tokens=2_000,
@@ -84,7 +84,7 @@ PLANS: dict[Effort, Plan] = {
         depth=2,
         follow_tokens=3_000,
     ),
-    "high": Plan(
+    "high": EffortPreset(
         map_tokens=30_000,
         call_tokens=6_000,
         reduce_tokens=5_000,

@@ -1,4 +1,4 @@
-"""What every way through the reports has in common: what it gathers, and what local search adds.
+"""Points common to all selections, and points from local search.
 
 Without a language model a question with a subject is first answered by sentences found for it:
 reports are written without a question in sight.
@@ -10,17 +10,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...index.door import Chunk, Evidence, Point, Report, capitalised_names, owners, sentence_spans
+from ...index.door import (
+    Chunk,
+    Evidence,
+    Point,
+    Report,
+    capitalised_names,
+    community_of_chunks,
+    sentence_spans,
+)
 from ...retrieve.tokens import tokens
 from ...types import Passage, Usage
 from ..extracts.extractive import extractive_answer
-from .scene import Scene
+from .scene import GlobalContext
 
 PASSAGES_OF_ONE_DOCUMENT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class CandidatePoints:
     """Points that bear on a question, and the chunks that they rest on.
 
     `given` points are told first, in their order. `usage` is what gathering cost.
@@ -33,42 +41,42 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class LocalPoints:
     """Sentences found for a question as points, best first, and their chunks."""
 
     points: Sequence[Point] = ()
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
 
 
-def said_locally(
-    scene: Scene, reports: Sequence[Report], chunks: Mapping[str, Chunk], *, limit: int
-) -> Said:
-    """The sentences that answer a question with a subject, from several documents.
+def points_from_local_search(
+    scene: GlobalContext, reports: Sequence[Report], chunks: Mapping[str, Chunk], *, limit: int
+) -> LocalPoints:
+    """Return sentences that answer a question with a subject, from several documents.
 
     A generic question ("the main themes") has nothing to be found by. `reports` and their `chunks`
     say which community each sentence belongs to.
     """
     passages = scene.parts.settings.global_passages
     if not passages or scene.generic:
-        return Said()
+        return LocalPoints()
     return found_sentences(
         scene,
         scene.question,
-        owner=lambda known: owners(reports, {**chunks, **known}),
+        owner=lambda known: community_of_chunks(reports, {**chunks, **known}),
         passages=passages,
         limit=limit,
     )
 
 
 def found_sentences(
-    scene: Scene,
+    scene: GlobalContext,
     query: str,
     *,
     owner: Callable[[Mapping[str, Chunk]], Callable[[str], str]],
     passages: int,
     limit: int,
-) -> Said:
-    """What local search says to a query, at most `limit` sentences of so many passages.
+) -> LocalPoints:
+    """Search locally; return at most `limit` sentences from as many passages.
 
     `owner` makes a function from chunk ids to communities out of the chunks that were found.
     """
@@ -103,16 +111,16 @@ def found_sentences(
         for citation in draft.citations
         if _inside(citation.start, citation.end, chunks.get(citation.chunk_id))
     ]
-    return Said(points=points, chunks=chunks)
+    return LocalPoints(points=points, chunks=chunks)
 
 
 def _inside(start: int, end: int, chunk: Chunk | None) -> bool:
-    """Whether a span of the document lies in the chunk: what is read of one may be wider."""
+    """Check whether a document span lies in the chunk."""
     return chunk is not None and chunk.start <= start and end <= chunk.start + len(chunk.text)
 
 
 def _spread(passages: Sequence[Passage]) -> list[Passage]:
-    """The passages in their order, at most three of one document."""
+    """Keep at most three passages of each document, in order."""
     taken: Counter[str] = Counter()
     kept = []
     for passage in passages:
@@ -123,7 +131,7 @@ def _spread(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def best_of(points: Sequence[Point], *, count: int = 3) -> str:
-    """The best points in words, with what each scores, for a trace."""
+    """Return the best points with scores, for the trace."""
     best = sorted(points, key=lambda point: (-point.score, point.text))[:count]
     return "; ".join(f"{' '.join(point.text.split())[:90]} {point.score:.3g}" for point in best)
 

@@ -1,4 +1,4 @@
-"""What a model sends about reports, read tolerantly and trusted in nothing.
+"""Tolerant parsing of model replies about reports.
 
 Points, ratings and further questions come as JSON, wrapped in prose, cut off or half wrong; what
 cannot be used is dropped and counted. The schemas are for endpoints that can be held to one.
@@ -53,7 +53,7 @@ MAX_QUESTION_CHARACTERS = 300
 
 
 def read_rows(reply: str, key: str) -> list[object] | None:
-    """The list under `key` in a reply, however it is wrapped; whole objects of a cut-off one."""
+    """Return the list under `key`, however wrapped; complete objects of a truncated one."""
     for opening, closing in (("{", "}"), ("[", "]")):
         begin, end = reply.find(opening), reply.rfind(closing)
         if begin < 0 or end <= begin:
@@ -75,7 +75,7 @@ def read_rows(reply: str, key: str) -> list[object] | None:
 
 
 def read_ratings(reply: str, *, count: int) -> dict[int, float] | None:
-    """Numbers of reports (1 to `count`) to ratings, 0–1; None where no rating could be read.
+    """Map report numbers (1 to `count`) to ratings, 0–1; None if unreadable.
 
     An empty list is a rating: nothing helps.
     """
@@ -93,7 +93,7 @@ def read_ratings(reply: str, *, count: int) -> dict[int, float] | None:
 
 
 def read_questions(reply: str, *, limit: int, known: Collection[str] = ()) -> list[str]:
-    """The further questions of a reply, at most `limit`, none twice, none too long."""
+    """Return distinct follow-up questions, at most `limit`, bounded in length."""
     match = re.search(r'"questions"\s*:\s*(\[.*?\])', reply, re.DOTALL)
     if match is None:
         return []
@@ -113,7 +113,7 @@ def read_questions(reply: str, *, limit: int, known: Collection[str] = ()) -> li
 
 
 def score_of(value: object) -> float:
-    """A score as sent (a number, a text, a share in per cent), 0–100; 0 for what is none."""
+    """Parse a score (number, text or percentage), 0–100; 0 if invalid."""
     try:
         score = float(str(value).strip().rstrip("%"))
     except ValueError:

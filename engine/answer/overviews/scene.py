@@ -1,5 +1,4 @@
-"""What an answer about the whole is made from: the library's reports and chunks, as seen by one
-question.
+"""Context of a global answer: reports and chunks visible to one question.
 
 `Shelf` is what stays from question to question until the library changes, `Scene` one question in
 front of it. Reads the library, decides nothing.
@@ -33,24 +32,24 @@ from ...index.door import (
     reports_stamp,
 )
 from ...index.filters import DocumentFilter
-from ...index.held_view import opened_view
+from ...index.held_view import load_snapshot
 from ...index.library import Library
-from ...models.gateway import Gateway
+from ...models.gateway import LLMClient
 from ...retrieve.tokens import tokens
-from ..parts import AnswerParts
-from .admitted import admitted_reports
-from .asking import AskMany
-from .plan import Plan
+from ..parts import AnswerDependencies
+from .admitted import filter_reports_by_access
+from .asking import BatchLLM
+from .plan import EffortPreset
 
 ReportsFor = Callable[[Sequence[str]], Mapping[str, Report]]
-"""Community ids to their reports, written first where a model has not written them yet."""
+"""Community ids to reports, written by a model first where missing."""
 
 Match = Callable[[str, Sequence[str]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Chunks in the hierarchy: where each is at home, how many entities it names, whose it is."""
+class CommunityAssignment:
+    """Assignment of chunks to communities, with entity counts and documents."""
 
     tree: CommunityTree
     homes: Mapping[str, str]
@@ -60,7 +59,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ReportCache:
     """Communities and reports of a library as it is now."""
 
     stamp: str
@@ -76,7 +75,7 @@ class Shelf:
         return CommunityTree.build(self.communities)
 
     def words_of(self, report: Report) -> frozenset[str]:
-        """The tokens of a report's title and findings, counted once."""
+        """Return the tokens of a report's title and findings, cached."""
         known = self.words.get(report.fingerprint + report.title)
         if known is None:
             texts = (report.title, *(finding.text for finding in report.findings))
@@ -85,23 +84,23 @@ class Shelf:
         return known
 
 
-class Shelves:
-    """The shelf of a library, read once until something changes. Safe to share by threads."""
+class ReportCacheHolder:
+    """Report cache of a library, reloaded after changes; thread-safe."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._guard = threading.Lock()
-        self._shelf: Shelf | None = None
-        self._places: tuple[str, Places] | None = None
+        self._shelf: ReportCache | None = None
+        self._places: tuple[str, CommunityAssignment] | None = None
 
-    def current(self, connection: Connection) -> Shelf:
+    def current(self, connection: Connection) -> ReportCache:
         """All communities and reports as they are in the picture of this connection."""
         stamp = f"{derived_stamp(connection)} {reports_stamp(connection)}"
         with self._guard:
             if self._shelf is None or self._shelf.stamp != stamp:
                 reports = read_reports(connection)
                 plain = {report.fingerprint: report for report in derived_reports(connection)}
-                self._shelf = Shelf(
+                self._shelf = ReportCache(
                     stamp=stamp,
                     communities=read_communities(connection),
                     reports=reports,
@@ -109,14 +108,14 @@ class Shelves:
                 )
             return self._shelf
 
-    def places(self, connection: Connection) -> Places:
-        """Which community each chunk is at home in."""
+    def places(self, connection: Connection) -> CommunityAssignment:
+        """Return the home community of each chunk."""
         shelf = self.current(connection)
         with self._guard:
             if self._places is None or self._places[0] != shelf.stamp:
-                view = opened_view(connection, self._library.path / "derived")
+                view = load_snapshot(connection, self._library.path / "derived")
                 labels = dict(zip(view.chunk_ids, view.labels, strict=True))
-                places = Places(
+                places = CommunityAssignment(
                     tree=shelf.tree,
                     homes=shelf.tree.homes(labels),
                     weights={key: float(len(found)) for key, found in labels.items()},
@@ -128,7 +127,7 @@ class Shelves:
 
 
 @dataclass(frozen=True)
-class Scene:
+class GlobalContext:
     """One question with all that answers it.
 
     `reports` are those that the asker may see: where not every document is admitted, sentences of
@@ -138,24 +137,24 @@ class Scene:
 
     question: str
     within: DocumentFilter | None
-    plan: Plan
-    parts: AnswerParts
+    plan: EffortPreset
+    parts: AnswerDependencies
     library: Library
-    shelf: Shelf
-    shelves: Shelves
+    shelf: ReportCache
+    shelves: ReportCacheHolder
     reports: Sequence[Report]
-    ask_many: AskMany | None
+    ask_many: BatchLLM | None
     reports_for: ReportsFor | None
     earlier: str = ""
 
     @cached_property
     def generic(self) -> bool:
-        """Whether the question names no subject: it asks about the whole and no more."""
+        """Check whether the question names no subject, so asks about the whole collection."""
         return not content_terms(self.question, tokens=tokens)
 
     @cached_property
-    def places(self) -> Places:
-        """Where the chunks are at home."""
+    def places(self) -> CommunityAssignment:
+        """Return the community assignment of chunks."""
         with self.library.read() as connection, graph_errors():
             return self.shelves.places(connection)
 
@@ -166,7 +165,7 @@ class Scene:
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """What communities are called."""
+        """Return the titles of communities."""
         return {report.community_id: report.title for report in self.reports}
 
     @cached_property
@@ -191,7 +190,7 @@ class Scene:
             return read_chunks(connection, sorted(set(chunk_ids)))
 
     def chunks_of(self, reports: Sequence[Report]) -> dict[str, Chunk]:
-        """The chunks that reports rest on."""
+        """Return the chunks behind reports."""
         return self.chunks(
             place.chunk_id
             for report in reports
@@ -204,7 +203,7 @@ class Scene:
         return self.parts.retriever.cosines(self.question, sorted(set(chunk_ids)))
 
     def match(self, reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Match:
-        """How well the findings of reports answer the question, by the chunks they stand in."""
+        """Score findings of reports against the question by their chunks."""
         return chunk_match(
             self.question,
             places={
@@ -219,23 +218,23 @@ class Scene:
         )
 
     def written(self, reports: Sequence[Report]) -> list[Report]:
-        """The reports as a model writes them, where one does and the asker may see everything."""
+        """Return model-written reports where available and fully visible."""
         if self.reports_for is None or self.within is not None or not reports:
             return list(reports)
         found = self.reports_for([report.community_id for report in reports])
         return [found.get(report.community_id, report) for report in reports]
 
     def call_tokens(self, *, output_tokens: int) -> int:
-        """How much of sources is shown in one call of the map round."""
+        """Return the source tokens of one map call."""
         most = min(self.plan.call_tokens, self.parts.settings.global_budget_tokens)
         return _fitting(most, self.parts.models.map, output_tokens=output_tokens)
 
     def follow_tokens(self, *, output_tokens: int) -> int:
-        """How much of passages is shown for a further question."""
+        """Return the passage tokens of a follow-up question."""
         return _fitting(self.plan.follow_tokens, self.parts.models.map, output_tokens=output_tokens)
 
     def reduce_tokens(self, *, output_tokens: int) -> int:
-        """How much of points is shown to whoever writes the answer."""
+        """Return the point tokens of the reduce call."""
         return _fitting(
             self.plan.reduce_tokens,
             self.parts.models.answers,
@@ -243,8 +242,8 @@ class Scene:
         )
 
 
-def _fitting(tokens: int, gateway: Gateway | None, *, output_tokens: int) -> int:
-    """So many tokens, or as many as a model's window holds beside instructions and answer."""
+def _fitting(tokens: int, gateway: LLMClient | None, *, output_tokens: int) -> int:
+    """Clamp a token budget to the model's window minus instructions and answer."""
     if gateway is None:
         return tokens
     room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
@@ -255,18 +254,18 @@ _LEAST_TOKENS = 200
 """A window too small for this is overrun: the server says so."""
 
 INSTRUCTION_TOKENS = 800
-"""What is kept free in a window for the instructions and the question; they take half of it."""
+"""Tokens reserved for instructions and question; at most half the window."""
 
 
 def visible_reports(
-    connection: Connection, library: Library, shelf: Shelf, within: DocumentFilter | None
+    connection: Connection, library: Library, shelf: ReportCache, within: DocumentFilter | None
 ) -> Sequence[Report]:
-    """The reports as the asker may see them."""
+    """Return the reports as visible to the asker."""
     if within is None:
         return shelf.reports
     rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id)).all()
     known = library.document_metadata(connection)
-    return admitted_reports(
+    return filter_reports_by_access(
         shelf.extractive,
         documents={name for name, metadata in known.items() if within.admits(metadata)},
         document_of={row.id: row.document_id for row in rows},

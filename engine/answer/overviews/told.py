@@ -1,4 +1,4 @@
-"""Points about the whole corpus to an answer: a lead line, then the points by theme, each cited.
+"""Overview rendering: a lead line, then points by theme, each cited.
 
 Points come from community reports and rest on spans of chunks; citations lead through them to the
 documents. Knows no graph: anything with a text, a score, evidences and a community id is a point.
@@ -14,12 +14,11 @@ from typing import Protocol
 from ...types import Citation
 from ..draft import Draft, abstain
 from ..language import Language, language_of
-from ..sentences import plain
+from ..sentences import strip_markdown
 
 CITATIONS_PER_POINT = 2
 MOST_FURTHER = 5
-"""So many points that belong to no theme stand behind the themes: a long list of them is no
-overview."""
+"""Maximum points without a theme, listed after the themes."""
 
 LineOf = Callable[[str], Sequence[str]]
 """A community's id to itself and those that it is a part of, the nearest first."""
@@ -29,7 +28,7 @@ def _alone(community_id: str) -> Sequence[str]:
     return (community_id,)
 
 
-class EvidencePlace(Protocol):
+class EvidenceLocation(Protocol):
     """A span of a chunk's text."""
 
     @property
@@ -48,7 +47,7 @@ class OverviewPoint(Protocol):
     @property
     def score(self) -> float: ...  # noqa: D102
     @property
-    def evidences(self) -> Sequence[EvidencePlace]: ...  # noqa: D102
+    def evidences(self) -> Sequence[EvidenceLocation]: ...  # noqa: D102
     @property
     def community_id(self) -> str: ...  # noqa: D102
 
@@ -68,7 +67,7 @@ class SourceChunk(Protocol):
     def page(self) -> int | None: ...  # noqa: D102
 
 
-def overview(
+def render_overview(
     question: str,
     points: Sequence[OverviewPoint],
     *,
@@ -76,7 +75,7 @@ def overview(
     chunks: Mapping[str, SourceChunk],
     line_of: LineOf = _alone,
 ) -> Draft:
-    """The points as an answer in the question's language, or an abstention where there are none.
+    """Render the points in the question's language, or abstain without any.
 
     `titles` maps community ids to what they are called, `chunks` chunk ids to chunks; `line_of`
     gives a community and those that it is a part of, the nearest first. Themes come in the order of
@@ -126,13 +125,13 @@ class _Citations:
         self.found = {}
 
     def line(self, point: OverviewPoint) -> str:
-        """The point as a line of a list with its marks; empty where nothing can be cited."""
+        """Render a point as a list line with marks; empty if nothing can be cited."""
         numbers = self.numbers(point.evidences)
         marks = "".join(f"[{number}]" for number in numbers)
-        return f"- {plain(point.text)} {marks}" if numbers else ""
+        return f"- {strip_markdown(point.text)} {marks}" if numbers else ""
 
-    def numbers(self, evidences: Sequence[EvidencePlace]) -> list[int]:
-        """The numbers of a few evidences, of different documents where there are any."""
+    def numbers(self, evidences: Sequence[EvidenceLocation]) -> list[int]:
+        """Return the numbers of a few evidences, from different documents if possible."""
         numbers: list[int] = []
         documents: set[str] = set()
         for evidence in evidences:
@@ -145,7 +144,7 @@ class _Citations:
             numbers.append(self._number(chunk, evidence))
         return numbers
 
-    def _number(self, chunk: SourceChunk, evidence: EvidencePlace) -> int:
+    def _number(self, chunk: SourceChunk, evidence: EvidenceLocation) -> int:
         start, end = chunk.start + evidence.start, chunk.start + evidence.end
         key = (chunk.document_id, start, end)
         if key not in self.found:
@@ -165,7 +164,7 @@ class _Citations:
 def _by_theme(
     points: Sequence[OverviewPoint], titles: Mapping[str, str], line_of: LineOf
 ) -> tuple[list[tuple[str, list[OverviewPoint]]], list[OverviewPoint]]:
-    """Titles with their points, in the order of the first ones; and the points of no theme.
+    """Group points by title in first-seen order; return the rest separately.
 
     A theme is a community of several points. A point alone in its community makes one with those
     of the nearest wider community that holds others; these are then told under its title.

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...events import Listener, PassagesEvent, nobody
+from ...events import Listener, PassagesEvent, null_listener
 from ...types import Passage, Usage
 from ..checks.marks import expand_marks
 from ..draft import Draft, abstain
 from ..language import language_of
 from ..prompts import stage_prompt
-from ..spoken import Spoken
+from ..spoken import TokenStreamer
 from ..synthesise import is_abstention
-from .asking import AskMany, ask_round
-from .told import CITATIONS_PER_POINT, EvidencePlace, OverviewPoint, SourceChunk
+from .asking import BatchLLM, call_batch
+from .told import CITATIONS_PER_POINT, EvidenceLocation, OverviewPoint, SourceChunk
 
 if TYPE_CHECKING:
     from ...index.door import Prompt
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 REDUCE_OUTPUT_TOKENS = 1_000
 
 Check = Callable[[str, Sequence[Passage], Usage], Draft]
-"""A reply whose marks name passages, these passages and what the reply cost, to a draft."""
+"""Builder of a draft from a reply, the passages its marks name, and its usage."""
 
 
 def reduce_prompt(question: str, points: Sequence[OverviewPoint], *, earlier: str = "") -> Prompt:
-    """What the model is shown to write the overview: the points, numbered in their order."""
+    """Build the reduce prompt: the points, numbered in order."""
     lines = (f"[{n}] {' '.join(point.text.split())}" for n, point in enumerate(points, start=1))
     return stage_prompt(
         "reduce",
@@ -46,21 +46,21 @@ def reduce_with_model(
     question: str,
     points: Sequence[OverviewPoint],
     *,
-    ask_many: AskMany,
+    ask_many: BatchLLM,
     chunks: Mapping[str, SourceChunk],
     budget_tokens: int,
     count: Callable[[str], int],
     limit: int,
     check: Check,
     earlier: str = "",
-    tell: Listener = nobody,
+    on_event: Listener = null_listener,
 ) -> Draft:
-    """One call that writes the answer from the best points; without points nobody is asked.
+    """Write the answer from the best points in one call; no call without points.
 
     `limit` is how many points the prompt may hold at most, `budget_tokens` how long they may be;
     the best by score are kept, and of points in the same words one. `check` makes the reply a
     draft, its claims held to the passages that the points rest on. `earlier` is what was said
-    before, which the model is shown but cannot cite. `tell` hears these passages and the text as it
+    before, which the model is shown but cannot cite. `on_event` hears these passages and the text as it
     is written.
 
     Raises:
@@ -69,14 +69,14 @@ def reduce_with_model(
     kept = best_points(points, limit=limit, budget_tokens=budget_tokens, count=count)
     figures = {"points": float(len(points)), "used": float(len(kept))}
     numbers, passages = _evidences(kept, chunks)
-    tell(PassagesEvent(passages=tuple(passages)))
-    spoken = Spoken(tell, passages, numbers=numbers)
+    on_event(PassagesEvent(passages=tuple(passages)))
+    spoken = TokenStreamer(on_event, passages, numbers=numbers)
     if not kept:
         detail = "the model found no point that bears on the question"
         draft = abstain(language_of(question), detail=detail, figures=figures)
     else:
         prompt = reduce_prompt(question, kept, earlier=earlier)
-        answered = ask_round(ask_many, "answers", [prompt], tell=spoken.piece)
+        answered = call_batch(ask_many, "answers", [prompt], on_event=spoken.piece)
         figures["prompt_tokens"] = float(answered.usage.prompt_tokens)
         reply = answered.texts[0] or ""
         if reply.strip() and not is_abstention(reply):
@@ -103,7 +103,7 @@ def _cited(draft: Draft, figures: Mapping[str, float]) -> Draft:
 def best_points(
     points: Sequence[OverviewPoint], *, limit: int, budget_tokens: int, count: Callable[[str], int]
 ) -> list[OverviewPoint]:
-    """The best by score that fit, none in the same words as a better one."""
+    """Return the best points within the budget, without repeated wording."""
     kept: list[OverviewPoint] = []
     seen: set[str] = set()
     left = budget_tokens
@@ -133,7 +133,7 @@ def _evidences(
     return numbers, passages
 
 
-def _passage(chunk: SourceChunk, evidence: EvidencePlace) -> Passage:
+def _passage(chunk: SourceChunk, evidence: EvidenceLocation) -> Passage:
     return Passage(
         text=chunk.text[evidence.start : evidence.end],
         score=1.0,

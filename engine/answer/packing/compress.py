@@ -1,10 +1,10 @@
-"""Of passages only the sentences that matter to a question, so that more of them fit.
+"""Context compression: only sentences relevant to the question.
 
 By words and, where an encoder is given, by meaning; or a language model names their numbers. What
 is kept keeps its place: a passage stays whole, and with it its offsets; only what is shown of it
 shrinks. A gap shows as `…`. By words it loses supporting sentences (`tests/benchmarks/packing.py`:
 of HotpotQA's at any size of context; of MuSiQue's from 1,000 tokens on, where 500 hold a few more),
-so it is off by default. Knows nothing of budgets.
+so it is off by default.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ NEAR_BEST = 0.35
 
 _MEANING_WEIGHT = 0.5
 _ABOVE_WEIGHT = 0.5
-"""What a question's word counts that stands in a sentence's title or headings alone."""
+"""Credit of a question word present only in title or headings."""
 _MAX_OUTPUT_TOKENS = 512
 _MAX_PROSE = 10_000
 _GAP = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What is kept: spans of sentences by the index of their passage, sorted."""
+class SentenceSelection:
+    """Selected sentence spans by passage index, sorted."""
 
     spans: Mapping[int, tuple[tuple[int, int], ...]]
     detail: str
 
 
-def key_sentences(
+def select_key_sentences(
     question: str,
     passages: Sequence[Passage],
     *,
@@ -55,8 +55,8 @@ def key_sentences(
     sentence_spans: SentenceSpans,
     embed: Embed | None = None,
     near_best: float = NEAR_BEST,
-) -> Key:
-    """The sentences near the best one, and of each passage its own best.
+) -> SentenceSelection:
+    """Select sentences near the best score, and the best of each passage.
 
     A sentence's score is the share of the question's words in it, by weight (idf), words of its
     title and headings counting half, and half its likeness where an encoder is given. With one that
@@ -73,7 +73,9 @@ def key_sentences(
     kept = {each.order for each in best_of.values()}
     kept |= {each.order for each, score in zip(sentences, scores, strict=True) if score >= bar > 0}
     kept |= {each.order - 1 for each in sentences if each.order in kept and _leans(each)}
-    return Key(_by_passage(sentences, kept), f"{len(kept)} of {len(sentences)} sentences")
+    return SentenceSelection(
+        _by_passage(sentences, kept), f"{len(kept)} of {len(sentences)} sentences"
+    )
 
 
 def sentences_by_model(
@@ -83,8 +85,8 @@ def sentences_by_model(
     ask: Callable[[Prompt], str],
     tokens: Tokens,
     sentence_spans: SentenceSpans,
-) -> tuple[Key | None, str]:
-    """The sentences whose numbers a model names; None and why, where it names none."""
+) -> tuple[SentenceSelection | None, str]:
+    """Select sentences by a model; None with a reason if unusable."""
     sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
     lines = [f"[{each.order + 1}] {' '.join(each.text.split())}" for each in sentences]
     prompt = stage_prompt(
@@ -103,11 +105,11 @@ def sentences_by_model(
     if not kept:
         return None, "the model named no sentence"
     told = f"{len(kept)} of {len(sentences)} sentences, by the model"
-    return Key(_by_passage(sentences, kept), told), ""
+    return SentenceSelection(_by_passage(sentences, kept), told), ""
 
 
 def read_numbers(reply: str) -> list[int]:
-    """The numbers under `keep` in a reply; where there is no JSON, those in brackets."""
+    """Return the numbers under `keep` in a reply, or those in brackets."""
     for value in find_json(reply).values:
         rows = value.get("keep") if isinstance(value, dict) else value
         if isinstance(rows, list):
@@ -117,8 +119,10 @@ def read_numbers(reply: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d{1,5}", bracketed)]
 
 
-def shown(key: Key, passages: Sequence[Passage]) -> Callable[[Passage], str]:
-    """A function from a passage, or a span of several, to what is shown of it."""
+def render_selection(
+    key: SentenceSelection, passages: Sequence[Passage]
+) -> Callable[[Passage], str]:
+    """Return a function from a passage, or merged span, to its selected text."""
     spans: dict[str, set[tuple[int, int]]] = {}
     for index, kept in key.spans.items():
         passage = passages[index]
@@ -186,7 +190,7 @@ _LEANS = re.compile(
 
 
 def _leans(sentence: Sentence) -> bool:
-    """Whether it speaks of what the one before it in its passage names."""
+    """Check whether a sentence depends on the previous one."""
     return not sentence.opens and _LEANS.match(sentence.text) is not None
 
 

@@ -33,15 +33,15 @@ class Span:
     rank: int
 
 
-def single(passages: Sequence[Passage]) -> list[Span]:
+def to_span(passages: Sequence[Passage]) -> list[Span]:
     """Every passage by itself."""
     return [Span(passage=one, parts=(one,), rank=rank) for rank, one in enumerate(passages)]
 
 
-def merged(passages: Sequence[Passage], text: TextAt) -> list[Span]:
-    """The passages (best first) with neighbours joined, by the rank of their best part."""
+def merge_spans(passages: Sequence[Passage], text: TextAt) -> list[Span]:
+    """Merge adjacent passages (best first), ranked by their best part."""
     by_document: dict[str, list[Span]] = defaultdict(list)
-    for span in single(passages):
+    for span in to_span(passages):
         by_document[span.passage.document_id].append(span)
     joined: list[Span] = []
     for spans in by_document.values():
@@ -57,8 +57,10 @@ def merged(passages: Sequence[Passage], text: TextAt) -> list[Span]:
     return sorted(joined, key=lambda span: span.rank)
 
 
-def at_home(citations: Sequence[Citation], spans: Sequence[Span]) -> tuple[Citation, ...]:
-    """The citations, each with the id of the chunk that holds its quote, or most of it."""
+def to_document_offsets(
+    citations: Sequence[Citation], spans: Sequence[Span]
+) -> tuple[Citation, ...]:
+    """Return the citations with the id of the chunk that holds most of the quote."""
     parts = [part for span in spans if len(span.parts) > 1 for part in span.parts]
     return tuple(_at_home(citation, parts) for citation in citations)
 
@@ -79,7 +81,7 @@ def _at_home(citation: Citation, parts: Sequence[Passage]) -> Citation:
 
 
 def _between(first: Passage, second: Passage, text: TextAt) -> str | None:
-    """What stands between two passages of a document; None where they are no neighbours."""
+    """Return the text between two passages of a document; None if not adjacent."""
     gap = second.start - first.end
     if gap <= 0:
         return ""

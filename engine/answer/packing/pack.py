@@ -1,8 +1,7 @@
-"""Passages into a context that fits a token budget: whole ones only, best first, none twice.
+"""Context packing within a token budget: whole passages, best first, deduplicated.
 
 Neighbouring chunks of a document are one span where a document's text can be looked up. Which
 passages are taken is decided by their rank alone; in which order they stand is another matter.
-Knows nothing of tokenisers (`count` comes by argument) and of prompts.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from functools import cache
 from typing import Literal
 
 from ...types import Passage
-from .merge import Span, TextAt, merged, single
+from .merge import Span, TextAt, merge_spans, to_span
 
 Order = Literal["relevance_first", "edges_first", "document_order"]
 Shown = Callable[[Passage], str]
 """A passage to what of it is shown; the passage itself stays whole."""
 
 NEAR_DUPLICATE = 0.9
-"""Share of common character 5-grams from which two passages with the same numbers are one."""
+"""Share of common character 5-grams that makes passages with equal numbers duplicates."""
 
 _SEPARATOR = "\n\n"
 _SHINGLE = 5
@@ -30,8 +29,8 @@ _LONGEST_DATE = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
-    """What fits. Passage `n` of a mark `[n]` is `passages[n - 1]`.
+class PackedContext:
+    """Packed context; the passage of mark `[n]` is `passages[n - 1]`.
 
     `text` is the context as a prompt would hold it, `tokens` its count. `spans` are the passages
     with the chunks that they consist of. `left_out` chunks found no room, `duplicates` said
@@ -46,7 +45,7 @@ class Packed:
     duplicates: int = 0
 
 
-def pack(
+def pack_context(
     passages: Sequence[Passage],
     *,
     budget_tokens: int,
@@ -55,8 +54,8 @@ def pack(
     text: TextAt | None = None,
     shown: Shown | None = None,
     dates: Mapping[str, str] | None = None,
-) -> Packed:
-    """As many whole passages as the budget holds, best first.
+) -> PackedContext:
+    """Pack as many whole passages as the budget holds, best first.
 
     A passage that does not fit is left out and smaller ones behind it are still tried. The count
     is taken of the whole rendered context, labels included, so it holds for any tokeniser.
@@ -87,7 +86,7 @@ def pack(
         if tokens <= budget_tokens or not chosen:
             break
         chosen.pop()
-    return Packed(
+    return PackedContext(
         passages=tuple(span.passage for span in spans),
         spans=tuple(spans),
         text=context,
@@ -113,7 +112,7 @@ def in_order(spans: Sequence[Span], order: Order) -> list[Span]:
 
 
 def label(passage: Passage, number: int, *, date: str = "") -> str:
-    """Where a passage is from, in one line: `[1] Title › Heading (p. 3, 2019-04-01)`."""
+    """Return a passage's source line: `[1] Title › Heading (p. 3, 2019-04-01)`."""
     parts = [_one_line(part) for part in (passage.title, *passage.headings)]
     kept: list[str] = []
     for part in parts:
@@ -127,7 +126,7 @@ def label(passage: Passage, number: int, *, date: str = "") -> str:
 
 
 def drop_duplicates(passages: Sequence[Passage]) -> list[Passage]:
-    """The passages without those that repeat an earlier one.
+    """Return the passages without near duplicates of earlier ones.
 
     A repeat is the same text but for case and white space, a span inside an earlier one of the same
     document, or a near copy. Near copies must hold the same numbers: rows and notices that differ
@@ -150,7 +149,7 @@ def drop_duplicates(passages: Sequence[Passage]) -> list[Passage]:
 
 
 class _Page:
-    """How a context is written, and how long its blocks are; each is counted once."""
+    """Context layout with block lengths, each counted once."""
 
     def __init__(
         self, *, count: Callable[[str], int], shown: Shown, dates: Mapping[str, str]
@@ -168,7 +167,7 @@ class _Page:
         return self._sizes[key]
 
     def text(self, spans: Sequence[Span]) -> str:
-        """The whole context, numbered from 1."""
+        """Return the whole context, numbered from 1."""
         blocks = [self._block(span.passage, number) for number, span in enumerate(spans, start=1)]
         return _SEPARATOR.join(blocks)
 
@@ -178,12 +177,12 @@ class _Page:
 
 
 def _once(text: TextAt | None) -> TextAt | None:
-    """The same, looking nothing up twice."""
+    """Memoise a text lookup."""
     return cache(text) if text is not None else None
 
 
 def _spans(passages: Sequence[Passage], text: TextAt | None) -> list[Span]:
-    return single(passages) if text is None else merged(passages, text)
+    return to_span(passages) if text is None else merge_spans(passages, text)
 
 
 def _whole(passage: Passage) -> str:
@@ -199,7 +198,7 @@ def _inside(passage: Passage, other: Passage) -> bool:
 
 
 def _jaccard(first: set[str], second: set[str]) -> float:
-    """What two sets share; nil where their sizes alone rule out that they are near copies."""
+    """Return the Jaccard similarity; 0 if sizes alone rule out duplicates."""
     if min(len(first), len(second)) < NEAR_DUPLICATE * max(len(first), len(second)):
         return 0.0
     return len(first & second) / max(1, len(first | second))

@@ -1,4 +1,4 @@
-"""How many tokens of sources a request to a model has room for.
+"""Token budget for sources in a model's context window.
 
 A model's window holds the instructions, what was said before, the sources, the question and the
 answer. Our tokeniser is not the model's: a share of the window is kept free for the difference.
@@ -8,13 +8,13 @@ Pure.
 from __future__ import annotations
 
 SMALLEST = 256
-"""A window too small for this many tokens of sources is overrun: the server says so."""
+"""Minimum source tokens; smaller windows overflow and the server reports it."""
 
 _OUR_COUNT = 0.9
 """Of a window this share is filled by our count."""
 
 
-def room(
+def window_budget_tokens(
     window_tokens: int,
     *,
     answer_tokens: int,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import prompt_texts
 from ...prompt_texts import fill
-from ..checks.orders import without_faked_lines
+from ..checks.orders import escape_delimiters
 from ..language import ABSTENTION, Language
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def chat_messages(
     stage: str, *, language: Language, context: str, question: str, earlier: str = ""
 ) -> tuple[ChatMessage, ...]:
-    """The instructions of a stage (such as `answer`), then its fenced context.
+    """Build chat messages.
+
+    A stage's instructions (such as `answer`) and its fenced context.
 
     `earlier` is what was said before, behind a fence of its own; empty where nothing was.
     """
@@ -49,7 +51,7 @@ def stage_prompt(
     earlier: str = "",
     **values: str,
 ) -> Prompt:
-    """The same as one value; `values` fill further gaps of the instructions."""
+    """Build the same as one prompt; `values` fill further placeholders."""
     from ...index.door import Prompt
 
     system, user = _texts(stage, language, context, question, earlier, values)
@@ -68,20 +70,20 @@ def _texts(
     user = fill(
         load("context_after" if earlier else "context", language),
         fence=fence(context),
-        context=without_faked_lines(context),
+        context=escape_delimiters(context),
         earlier_fence=fence(earlier).replace("sources", "earlier"),
-        earlier=without_faked_lines(earlier),
+        earlier=escape_delimiters(earlier),
         question=question,
     )
     return system, user
 
 
 def load(stage: str, language: Language) -> str:
-    """The text of `<stage>.<language>.txt`."""
+    """Return the text of `<stage>.<language>.txt`."""
     return prompt_texts.load(__package__, stage, language)
 
 
 def fence(*texts: str) -> str:
-    """A word that marks where sources begin and end; the same for the same texts."""
+    """Return a delimiter derived from the texts; equal for equal texts."""
     digest = hashlib.sha256("\x1f".join(texts).encode("utf8", "surrogatepass")).hexdigest()
     return f"sources {digest[:16]}"

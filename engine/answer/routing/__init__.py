@@ -1,1 +1,1 @@
-"""Where a question goes: passages, the whole, or both."""
+"""Query routing: local passages, global overview, or both."""

@@ -2,7 +2,6 @@
 
 One short call. The reply is asked for as JSON and read from whatever comes: prose around it, other
 cases, a missing end. What says nothing, or two things at once, is no word.
-Knows nothing of rules, or of what happens without a word.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...prompt_texts import fill
 from ...types import Mode, Route
 from ..language import ABSTENTION, Language, language_of
 from ..prompts import fence, load
-from .reasons import by_word_of_model
+from .reasons import explain_llm_choice
 
 Ask = Callable[[Prompt], str]
 """A model's reply to a prompt; raises `ModelError`."""
@@ -32,7 +31,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 CONFIDENCE = 0.85
-"""What a model's word is worth."""
+"""Confidence assigned to a model's routing decision."""
 _MAX_OUTPUT_TOKENS = 256
 _MAX_REASON = 160
 _NO_HELP: dict[Language, str] = {
@@ -44,7 +43,7 @@ _SAID = re.compile(r"(?<![\w-])(local|global|both)(?![\w-])", re.IGNORECASE)
 
 
 def route_by_model(question: str, ask: Ask) -> tuple[Route | None, str]:
-    """The model's word, or None and in one line why there is none. Model errors are such a line."""
+    """Route by a model; return None and a one-line reason on failure or model error."""
     language = language_of(question)
     try:
         reply = ask(route_prompt(question))
@@ -57,7 +56,7 @@ def route_by_model(question: str, ask: Ask) -> tuple[Route | None, str]:
 
 
 def route_prompt(question: str) -> Prompt:
-    """What the model is asked; its instructions are the same for every question."""
+    """Build the routing prompt; its instructions are constant."""
     language = language_of(question)
     word = fence(question).replace("sources", "question")
     return Prompt(
@@ -69,7 +68,7 @@ def route_prompt(question: str) -> Prompt:
 
 
 def read_route(reply: str, language: Language = "en") -> Route | None:
-    """The way that a reply names; None where it names none, or more than one."""
+    """Parse the route of a reply; None if missing or ambiguous."""
     for value in find_json(reply).values:
         if isinstance(value, dict):
             fields = {str(key).strip().casefold(): field for key, field in value.items()}
@@ -88,4 +87,4 @@ def _mode(text: str) -> Mode | None:
 
 def _route(mode: Mode, reason: str, language: Language) -> Route:
     said = " ".join(reason.split())[:_MAX_REASON]
-    return Route(mode=mode, reason=by_word_of_model(said, language), confidence=CONFIDENCE)
+    return Route(mode=mode, reason=explain_llm_choice(said, language), confidence=CONFIDENCE)

@@ -1,9 +1,8 @@
-"""Words and forms that tell whether a question is about one thing or about the whole.
+"""Routing features: words and forms that indicate one thing or the whole.
 
 A cue that is found adds its weight to a sum, once: above 0 for the whole corpus. The weights were
 fitted to labelled questions from hand-set ones that pulled them back, and rounded. Every pattern
-is read over any question: one of the other language finds nothing. Knows nothing of likeness,
-graphs or models.
+is read over any question: one of the other language finds nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _NO_CHANGE = r"(?:change|evolve|shift|develop|grow)"
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class RoutingFeature:
     """A form, what it says of a question, and how much that weighs."""
 
     name: str
@@ -53,8 +52,8 @@ class Cue:
     pattern: re.Pattern[str]
 
 
-def _cue(name: str, weight: float, pattern: str) -> Cue:
-    return Cue(name, weight, re.compile(pattern, re.IGNORECASE))
+def _cue(name: str, weight: float, pattern: str) -> RoutingFeature:
+    return RoutingFeature(name, weight, re.compile(pattern, re.IGNORECASE))
 
 
 CUES = (
@@ -216,8 +215,8 @@ _NO_NAMES = frozenset(
 )
 
 
-def cues_of(question: str, *, known_names: int = 0) -> list[tuple[str, float]]:
-    """What is found in a question, each with its weight, in the order of the list.
+def extract_features(question: str, *, known_names: int = 0) -> list[tuple[str, float]]:
+    """Extract weighted features of a question, in table order.
 
     `known_names` is how many names of the knowledge graph stand in it. They count in Chinese, where
     no capital tells a name; elsewhere they add nothing to capitalised ones (measured), for they
@@ -236,7 +235,7 @@ def cues_of(question: str, *, known_names: int = 0) -> list[tuple[str, float]]:
 
 
 def names_in(question: str) -> list[str]:
-    """Capitalised runs that are no question word; a sentence's first single word counts for none.
+    """Return capitalised runs besides question words and single first words.
 
     A Chinese question's Latin words count too: there a capital at the start means a name as well.
     """

@@ -1,4 +1,4 @@
-"""How like a question is to typical ones about one thing, and to those about the whole.
+"""Similarity of a question to example questions of each scope.
 
 Two ways to learn it from the typical questions: by words (pairs of characters in Chinese), which
 needs no model, and by an embedding model's vectors, which knows more. Both are linear: a sum over
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..language import Language
-from .prototypes import typical_questions
+from .prototypes import example_questions
 
 _RIDGE = 1.0
 _FILE = "likeness.json"
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[a-z']+|\d+|\?")
 
 
 @dataclass(frozen=True, slots=True)
-class VectorLikeness:
+class ExampleSimilarity:
     """The direction in which vectors of both kinds of typical questions lie apart.
 
     `direction` is as wide as the vectors; `offset` is what half way between the kinds comes to.
@@ -61,8 +61,8 @@ class VectorLikeness:
         return float(unit @ self.direction) - self.offset
 
 
-def word_likeness(question: str, language: Language) -> float:
-    """The same from words and pairs of them, or pairs of Chinese characters.
+def lexical_similarity(question: str, language: Language) -> float:
+    """Return the similarity by words and word pairs, or Chinese character pairs.
 
     Naive Bayes over what occurs, each question's sum divided by the root of its number of features,
     for long questions are not that much surer.
@@ -76,7 +76,7 @@ def word_likeness(question: str, language: Language) -> float:
 
 @cache
 def _word_weights(language: Language) -> dict[str, float]:
-    whole, specific = typical_questions(language)
+    whole, specific = example_questions(language)
     in_whole = Counter(each for text in whole for each in _features(text, language))
     in_specific = Counter(each for text in specific for each in _features(text, language))
     return {
@@ -98,17 +98,17 @@ def _features(question: str, language: Language) -> set[str]:
     return set(words) | {f"{one} {further}" for one, further in pairwise(words)}
 
 
-def learn(
+def fit_examples(
     embed: Callable[[Sequence[str]], Sequence[Sequence[float]]], language: Language
-) -> VectorLikeness:
-    """The likeness of an embedding model, which is asked for all typical questions at once."""
-    whole, specific = typical_questions(language)
+) -> ExampleSimilarity:
+    """Fit the similarity of an embedding model to all example questions."""
+    whole, specific = example_questions(language)
     vectors = np.asarray(embed([*whole, *specific]), dtype=np.float32)
-    return VectorLikeness.of(vectors[: len(whole)], vectors[len(whole) :])
+    return ExampleSimilarity.of(vectors[: len(whole)], vectors[len(whole) :])
 
 
-def shipped(model: str, language: Language) -> VectorLikeness | None:
-    """What the bundled model was taught beforehand; None for another model or other questions.
+def load_pretrained(model: str, language: Language) -> ExampleSimilarity | None:
+    """Load the bundled model's precomputed fit; None for other models or questions.
 
     `model` is its identity, such as `all-MiniLM-L6-v2/fp32`. Learning takes a second of processor
     time, which a command line would pay for every question.
@@ -117,14 +117,14 @@ def shipped(model: str, language: Language) -> VectorLikeness | None:
     is_same = known["model"] == model.split("/")[0] and known["language"] == language
     if not is_same or known["questions"] != digest(language):
         return None
-    return VectorLikeness(
+    return ExampleSimilarity(
         direction=np.asarray(known["direction"], dtype=np.float64), offset=known["offset"]
     )
 
 
 def digest(language: Language) -> str:
     """Names the typical questions of a language."""
-    text = "\n\n".join("\n".join(kind) for kind in typical_questions(language))
+    text = "\n\n".join("\n".join(kind) for kind in example_questions(language))
     return hashlib.sha256(text.encode("utf8")).hexdigest()[:16]
 
 

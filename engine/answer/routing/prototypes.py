@@ -362,7 +362,7 @@ LOCAL_QUESTIONS_ZH = (
 )
 
 
-def typical_questions(language: Language) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def example_questions(language: Language) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Those about the whole, and those about one thing."""
     if language == "zh":
         return GLOBAL_QUESTIONS_ZH, LOCAL_QUESTIONS_ZH

@@ -1,4 +1,4 @@
-"""Why a question takes its way, in words of its own language that whoever asked it can read.
+"""Explanations of a route in the question's language.
 
 Knows the names of signs (cues, likeness, names in the question), nothing of how they are found.
 """
@@ -21,7 +21,7 @@ _ENGLISH = {
     "quotes": "quotes something",
     "states many conditions": "states many conditions",
 }
-"""Where the name of a cue is not what one would say after "it"."""
+"""Wording of features whose name does not read well after "it"."""
 
 _CHINESE = {
     "asks for the main matters": "询问主要内容",
@@ -101,7 +101,7 @@ _LIKE: dict[tuple[Language, bool], str] = {
 }
 
 
-def because(signs: Mapping[str, float], mode: Mode, language: Language) -> str:
+def explain_route(signs: Mapping[str, float], mode: Mode, language: Language) -> str:
     """Why the rules choose this way: what speaks most for it.
 
     `signs` are names with their weights, above 0 for the whole.
@@ -112,7 +112,7 @@ def because(signs: Mapping[str, float], mode: Mode, language: Language) -> str:
     return _SURE[language, mode == "global"].format(signs=said)
 
 
-def in_doubt(signs: Mapping[str, float], language: Language) -> str:
+def explain_ambiguous(signs: Mapping[str, float], language: Language) -> str:
     """Why a question goes both ways: what speaks for either."""
     local, whole = (_speaking(signs, language, whole=side) for side in (False, True))
     if not (local and whole):
@@ -120,13 +120,13 @@ def in_doubt(signs: Mapping[str, float], language: Language) -> str:
     return _EITHER[language].format(local=local, whole=whole)
 
 
-def as_two(local: str, whole: str, language: Language) -> str:
+def explain_split(local: str, whole: str, language: Language) -> str:
     """Why a question goes both ways that holds one of either kind."""
     return _TWO[language].format(local=local, whole=whole)
 
 
-def by_word_of_model(said: str, language: Language) -> str:
-    """What a model gives for a reason, if it gives any."""
+def explain_llm_choice(said: str, language: Language) -> str:
+    """Return the reason that a model gives, if any."""
     with_words, without = _MODEL[language]
     return with_words.format(said=said) if said else without
 

@@ -23,16 +23,16 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import QueryBundle
 from llama_index.core.tools import QueryEngineTool
 
-from ...events import Listener, RouteEvent, StepEvent, nobody
+from ...events import Listener, RouteEvent, StepEvent, null_listener
 from ...index.filters import DocumentFilter
 from ...observe.llama_index import response_of
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...types import Answer, Route, Turn
-from ..both import first_part, merged, second_part
+from ..both import combine_answers, global_events, local_events
 
 
 class Answering(Protocol):
-    """Answers a question from the documents that a filter admits (None: all), and tells how.
+    """Query engine function: answers from documents admitted by a filter, with events.
 
     A model is shown the turns before it, too.
     """
@@ -43,9 +43,9 @@ class Answering(Protocol):
         *,
         within: DocumentFilter | None = None,
         turns: tuple[Turn, ...] = (),
-        tell: Listener = nobody,
+        on_event: Listener = null_listener,
     ) -> Answer:
-        """The answer."""
+        """Answer the question."""
         ...
 
 
@@ -57,29 +57,29 @@ DESCRIPTIONS = {
 
 
 @dataclass
-class NarrowedQuestion(QueryBundle):
+class RoutedQuery(QueryBundle):
     """A question to some of the documents, as it travels through LlamaIndex's engines.
 
-    `turns` is what was said before it, `tell` hears what happens on the way; `route` is where it
+    `turns` is what was said before it, `on_event` hears what happens on the way; `route` is where it
     was sent, once that is decided, `steps` what deciding took, and `answers` what came back so far.
     """
 
     within: DocumentFilter | None = None
     turns: tuple[Turn, ...] = ()
-    tell: Listener = nobody
+    on_event: Listener = null_listener
     route: Route | None = None
     answers: list[Answer] = field(default_factory=list)
-    steps: Stopwatch = field(init=False)
+    steps: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps = Stopwatch(self.tell)
+        self.steps = Tracer(self.on_event)
 
     def go(self, route: Route) -> None:
-        """The router's decision."""
+        """Dispatch to the router's decision."""
         self.route = route
-        self.tell(RouteEvent(route=route))
+        self.on_event(RouteEvent(route=route))
         signs = {name: round(weight, 2) for name, weight in route.signs.items()}
-        self.steps.lap(
+        self.steps.record(
             "route",
             f"{route.mode}: {route.reason}",
             f"{route.mode}, confidence {route.confidence:.2f}",
@@ -107,10 +107,12 @@ class AnswerEngine(BaseQueryEngine):
         asked = narrowed(query_bundle)
         if asked.route is not None and asked.route.mode == "both":
             done = asked.answers
-            tell = second_part(asked.tell, done[0]) if done else first_part(asked.tell)
-            answer = _asked_of(self._beside, asked, tell)
+            on_event = (
+                global_events(asked.on_event, done[0]) if done else local_events(asked.on_event)
+            )
+            answer = _asked_of(self._beside, asked, on_event)
         else:
-            answer = _asked_of(self._answer, asked, asked.tell)
+            answer = _asked_of(self._answer, asked, asked.on_event)
         asked.answers.append(answer)
         return _response(answer)
 
@@ -119,10 +121,10 @@ class AnswerEngine(BaseQueryEngine):
         return await asyncio.to_thread(self._query, query_bundle)
 
 
-class ScopeRouter(RouterQueryEngine):
-    """LlamaIndex's router, whose response holds one `Answer`, also where two engines were asked."""
+class QueryRouter(RouterQueryEngine):
+    """LlamaIndex router whose response holds one `Answer`, also for two engines."""
 
-    def between(self, *, local: Answering, overview: Answering) -> ScopeRouter:
+    def between(self, *, local: Answering, overview: Answering) -> QueryRouter:
         """One that chooses as this one does, between others."""
         return build_router(self._selector, local=local, overview=overview)
 
@@ -136,7 +138,7 @@ class ScopeRouter(RouterQueryEngine):
 
 
 class _Joining(TreeSummarize):
-    """What LlamaIndex's router puts two responses together with; no model is asked."""
+    """Summariser of LlamaIndex's router that joins responses without a model."""
 
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
@@ -155,8 +157,11 @@ def build_router(
     local: Answering,
     overview: Answering,
     brief: Answering | None = None,
-) -> ScopeRouter:
-    """The router over the local and the global engine; `brief` is the overview beside the other."""
+) -> QueryRouter:
+    """Build the router over local and global engines.
+
+    `brief` is the short overview for both.
+    """
     # Left out, these two would make LlamaIndex read its global settings and turn to OpenAI.
     silent = MockLLM()
     tools = [
@@ -172,39 +177,39 @@ def build_router(
         prompt_helper=PromptHelper(tokenizer=list),
         chat_prompt_helper=ChatPromptHelper(tokenizer=list),
     )
-    return ScopeRouter(selector, tools, llm=silent, summarizer=summariser)
+    return QueryRouter(selector, tools, llm=silent, summarizer=summariser)
 
 
-def both_ways(local: Answering, brief: Answering, asked: NarrowedQuestion) -> Answer:
+def both_ways(local: Answering, brief: Answering, asked: RoutedQuery) -> Answer:
     """Both ways because that was asked for: no router decides."""
-    first = _asked_of(local, asked, first_part(asked.tell))
-    second = _asked_of(brief, asked, second_part(asked.tell, first))
-    return _joined(first, second, asked.tell)
+    first = _asked_of(local, asked, local_events(asked.on_event))
+    second = _asked_of(brief, asked, global_events(asked.on_event, first))
+    return _joined(first, second, asked.on_event)
 
 
-def narrowed(query: QueryBundle) -> NarrowedQuestion:
-    """A question as it travels here; one that comes from elsewhere may see everything."""
-    if isinstance(query, NarrowedQuestion):
+def narrowed(query: QueryBundle) -> RoutedQuery:
+    """Wrap a query bundle; one from elsewhere has no filter."""
+    if isinstance(query, RoutedQuery):
         return query
-    return NarrowedQuestion(query_str=query.query_str)
+    return RoutedQuery(query_str=query.query_str)
 
 
-def _asked_of(answering: Answering, asked: NarrowedQuestion, tell: Listener) -> Answer:
-    return answering(asked.query_str, within=asked.within, turns=asked.turns, tell=tell)
+def _asked_of(answering: Answering, asked: RoutedQuery, on_event: Listener) -> Answer:
+    return answering(asked.query_str, within=asked.within, turns=asked.turns, on_event=on_event)
 
 
-def _with_answer(response: RESPONSE_TYPE, asked: NarrowedQuestion) -> RESPONSE_TYPE:
+def _with_answer(response: RESPONSE_TYPE, asked: RoutedQuery) -> RESPONSE_TYPE:
     if len(asked.answers) < 2:
         return response
     first, second = sorted(asked.answers, key=lambda answer: answer.mode == "global")
-    together = _response(_joined(first, second, asked.tell))
+    together = _response(_joined(first, second, asked.on_event))
     together.metadata = {**(response.metadata or {}), **(together.metadata or {})}
     return together
 
 
-def _joined(first: Answer, second: Answer, tell: Listener) -> Answer:
-    answer = merged(first, second)
-    tell(StepEvent(step=answer.trace[-1]))
+def _joined(first: Answer, second: Answer, on_event: Listener) -> Answer:
+    answer = combine_answers(first, second)
+    on_event(StepEvent(step=answer.trace[-1]))
     return answer
 
 
@@ -212,7 +217,7 @@ def _response(answer: Answer) -> Response:
     return response_of(answer, {ANSWER_KEY: answer})
 
 
-def answer_of(response: RESPONSE_TYPE, asked: NarrowedQuestion) -> Answer:
-    """The answer in a router's response, with the router's choice first in its trace."""
+def answer_of(response: RESPONSE_TYPE, asked: RoutedQuery) -> Answer:
+    """Return the answer of a router response, with the routing step first in its trace."""
     answer: Answer = (response.metadata or {})[ANSWER_KEY]
     return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))

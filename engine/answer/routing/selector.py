@@ -1,4 +1,4 @@
-"""The router's selector: local, global or both, for LlamaIndex's `RouterQueryEngine`.
+"""Selector for LlamaIndex's `RouterQueryEngine`: local, global or both.
 
 The decision by words and likeness is `scope.decide`, a model's word is `by_model`; here stands
 in which order they are heard, and what speaks LlamaIndex. Neither the global `Settings` nor any
@@ -23,23 +23,23 @@ from ...index.filters import DocumentFilter
 from ...types import Mode, Route
 from ..language import Language, language_of
 from .by_model import Ask, route_by_model
-from .likeness import VectorLikeness, learn, shipped
-from .reasons import as_two, in_doubt
-from .router import NarrowedQuestion
-from .scope import decide
+from .likeness import ExampleSimilarity, fit_examples, load_pretrained
+from .reasons import explain_ambiguous, explain_split
+from .router import RoutedQuery
+from .scope import classify_scope
 from .two_questions import SURE as SURE_OF_HALVES
 from .two_questions import goes_both_ways
 
-__all__ = ["Route", "RouteSelection", "ScopeSelector", "Typical", "decide"]
+__all__ = ["PrototypeClassifier", "QuerySelector", "Route", "RouteSelection", "classify_scope"]
 
 SURE = 0.65
-"""Below this confidence of the rules somebody else is asked, or the question goes both ways."""
+"""Confidence below which a model is asked, or both routes are taken."""
 _READS = 0.5
-"""An embedding model that reads less of a question than this has nothing to say of it."""
+"""Minimum readable share for the embedding model to be consulted."""
 
 
-class Typical:
-    """Likeness to typical questions by an embedding model, learnt once for each language.
+class PrototypeClassifier:
+    """Prototype classifier by an embedding model, fitted once for each language.
 
     `identity` is the model's: what is shipped for it need not be learnt.
     """
@@ -51,17 +51,17 @@ class Typical:
         self._readable = readable
         self._identity = identity
         self._lock = Lock()
-        self._learnt: dict[Language, VectorLikeness] = {}
+        self._learnt: dict[Language, ExampleSimilarity] = {}
 
     def likeness(self, question: str) -> float | None:
-        """About −1 (one thing) to 1 (the whole); None for a question that the model cannot read."""
+        """Return −1 (one thing) to 1 (the whole); None if the model cannot read the question."""
         if self._readable(question) < _READS:
             return None
         language = language_of(question)
         with self._lock:
             if language not in self._learnt:
                 embed = self._embed_model.get_text_embedding_batch
-                self._learnt[language] = shipped(self._identity, language) or learn(
+                self._learnt[language] = load_pretrained(self._identity, language) or fit_examples(
                     lambda texts: embed(list(texts)), language
                 )
         return self._learnt[language](self._embed_model.get_text_embedding(question))
@@ -73,8 +73,8 @@ class RouteSelection(SingleSelection):
     confidence: float
 
 
-class ScopeSelector(BaseSelector):
-    """Chooses one or both of exactly two tools, whose metadata are named `local` and `global`.
+class QuerySelector(BaseSelector):
+    """Selector of one or both of two tools named `local` and `global`.
 
     Args:
         embed_model: compares a question with typical ones; without it words alone do.
@@ -99,7 +99,9 @@ class ScopeSelector(BaseSelector):
         both: bool = True,
     ) -> None:
         self._typical = (
-            Typical(embed_model, readable=readable or (lambda _text: 1.0), identity=identity)
+            PrototypeClassifier(
+                embed_model, readable=readable or (lambda _text: 1.0), identity=identity
+            )
             if embed_model is not None
             else None
         )
@@ -109,14 +111,14 @@ class ScopeSelector(BaseSelector):
         self._both = both
 
     def route(self, question: str, within: DocumentFilter | None = None) -> Route:
-        """The way that a question takes: by rules where they are sure, else by the model's word.
+        """Route a question by rules where confident, else by a model.
 
         Raises:
             EmbeddingUnavailable: the embedding model does not answer.
         """
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
-            reason = as_two(*two, language_of(question))
+            reason = explain_split(*two, language_of(question))
             return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES)
         ruled = self.rule(question, within)
         if ruled.confidence >= self._sure:
@@ -127,20 +129,22 @@ class ScopeSelector(BaseSelector):
             if said is not None:
                 return said if self._both or said.mode != "both" else ruled
         mode: Mode = "both" if self._both else ruled.mode
-        reason = in_doubt(ruled.signs, language_of(question)) if self._both else ruled.reason
+        reason = (
+            explain_ambiguous(ruled.signs, language_of(question)) if self._both else ruled.reason
+        )
         return replace(ruled, mode=mode, reason=f"{reason}; {why}" if why else reason)
 
     def rule(self, question: str, within: DocumentFilter | None = None) -> Route:
         """Local or global, by words, names and likeness alone."""
         count = self._known_names
-        return decide(
+        return classify_scope(
             question,
             vector_likeness=self._typical.likeness(question) if self._typical else None,
             known_names=count(question, within) if count is not None else 0,
         )
 
     async def aroute(self, question: str, within: DocumentFilter | None = None) -> Route:
-        """The same; a model's answer is awaited outside of the event loop."""
+        """Route without blocking the event loop."""
         return await asyncio.to_thread(self.route, question, within)
 
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
@@ -158,13 +162,13 @@ class ScopeSelector(BaseSelector):
 
 
 def _within(query: QueryBundle) -> DocumentFilter | None:
-    """Which documents a question may see."""
-    return query.within if isinstance(query, NarrowedQuestion) else None
+    """Return the document filter of a query."""
+    return query.within if isinstance(query, RoutedQuery) else None
 
 
 def _told(route: Route, query: QueryBundle) -> Route:
-    """The decision, which a question of ours takes with it."""
-    if isinstance(query, NarrowedQuestion):
+    """Attach the decision to our own query."""
+    if isinstance(query, RoutedQuery):
         query.go(route)
     return route
 

@@ -13,7 +13,7 @@ from ...types import Route
 from ..language import HAN
 
 SURE = 0.85
-"""How sure the way of each half must be."""
+"""Confidence required for each half."""
 MOST_WORDS = 25
 """A longer question states conditions, and its clauses are no questions."""
 _ASKS = (
@@ -31,7 +31,7 @@ _FEWEST_HAN = 6
 
 
 def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, str] | None:
-    """The part about one thing and the part about the whole; None where there are no such two.
+    """Split into a local and a global part; None if there are no such two.
 
     `rule` says where a question goes. It is asked for each part of a question that has several.
     """

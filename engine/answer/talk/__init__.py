@@ -1,1 +1,1 @@
-"""What was said before a question: how much of it is read, and what the question means after it."""
+"""Conversation: history and query rewriting."""

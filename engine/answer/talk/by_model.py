@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from ...retrieve.tokens import tokens
 from ...types import Turn
-from ..checks.figures import figures_of
+from ..checks.figures import extract_quantities
 from ..checks.judge import read_object
 from ..checks.names import Beside, missing_names
 from ..checks.stage import names_in
 from ..language import language_of
 from ..prompts import stage_prompt
-from .turns import told
+from .turns import format_history
 
 if TYPE_CHECKING:
     from ...index.door import Prompt
@@ -37,7 +37,7 @@ def follow_up_prompt(question: str, turns: Sequence[Turn]) -> Prompt:
     return stage_prompt(
         "follow_up",
         language=language_of(question),
-        context=told(turns),
+        context=format_history(turns),
         question=question,
         max_output_tokens=256,
         schema=_SCHEMA,
@@ -45,18 +45,18 @@ def follow_up_prompt(question: str, turns: Sequence[Turn]) -> Prompt:
 
 
 def read_follow_up(reply: str, question: str, turns: Sequence[Turn]) -> tuple[str, str]:
-    """The question that a reply gives, or nothing and in a few words why it is not taken."""
+    """Parse the rewritten question of a reply, or return the reason against it."""
     said = read_object(reply).get("question")
     text = " ".join(said.split()) if isinstance(said, str) else ""
     if not any(map(str.isalnum, text)):
         return "", "no question in the reply"
     if len(text) > max(_MOST_CHARACTERS, len(question)):
         return "", "the reply is too long for a question"
-    known = f"{told(turns)}\n{question}"
+    known = f"{format_history(turns)}\n{question}"
     held = set(tokens(question))
     if len(held.intersection(tokens(text))) < _KEPT * len(held):
         return "", "the reply is another question"
     invented = missing_names(names_in(text), known, Beside(), claim=text)
-    if invented or figures_of(text).numbers - figures_of(known).numbers:
+    if invented or extract_quantities(text).numbers - extract_quantities(known).numbers:
         return "", "the reply names what nobody said"
     return text, ""

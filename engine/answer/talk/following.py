@@ -1,4 +1,4 @@
-"""Questions that follow on: what they mean after what was said, and how much of that is shown.
+"""Query rewriting of follow-up questions, and trimming of the history.
 
 By a model where there is one and its reply can be taken, else by rules (see `references`). Asked
 once a question, before anything is searched.
@@ -13,30 +13,30 @@ from ...errors import ModelError
 from ...events import Listener
 from ...index.door import NamedPlace
 from ...index.filters import DocumentFilter
-from ...retrieve.stopwatch import Stopwatch
+from ...retrieve.stopwatch import Tracer
 from ...types import Turn
-from ..checks.judge import Consult
-from ..checks.stage import mentions_in
+from ..checks.judge import JudgeLLM
+from ..checks.stage import find_mentions
 from ..language import HAN
 from .by_model import follow_up_prompt, read_follow_up
-from .references import Name, stands_alone
-from .turns import recent
+from .references import Name, resolve_references
+from .turns import trim_history
 
 LibraryNames = Callable[[str, DocumentFilter | None], tuple[NamedPlace, ...]]
-"""Where names of entities, of those documents that may be seen, stand in a text."""
+"""Finder of entity names in a text, among visible documents."""
 _SHARE = 4
 """A question may spend a quarter of a model's window on what was said before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
-    """A question as it stands alone, and the turns before it that a model may be shown."""
+class RewrittenQuery:
+    """Standalone question, and the history for the model."""
 
     question: str
     turns: tuple[Turn, ...] = ()
 
 
-class FollowUps:
+class QueryRewriter:
     """Reads questions after what was said before them, for one library.
 
     Args:
@@ -53,7 +53,7 @@ class FollowUps:
         budget_tokens: int,
         count: Callable[[str], int],
         names: LibraryNames,
-        consult: Consult | None = None,
+        consult: JudgeLLM | None = None,
         window: Callable[[], int] | None = None,
     ) -> None:
         self._budget = budget_tokens
@@ -68,24 +68,26 @@ class FollowUps:
         turns: tuple[Turn, ...],
         *,
         within: DocumentFilter | None,
-        tell: Listener,
-    ) -> Following:
-        """The question as it stands alone; without turns as it is, and nothing is told."""
+        on_event: Listener,
+    ) -> RewrittenQuery:
+        """Rewrite a question to stand alone; unchanged without history."""
         if not turns or not self._budget:
-            return Following(question=question)
-        steps = Stopwatch(tell)
+            return RewrittenQuery(question=question)
+        steps = Tracer(on_event)
         try:
-            shown = recent(turns, budget_tokens=self._most(), count=self._count)
+            shown = trim_history(turns, budget_tokens=self._most(), count=self._count)
             alone, problem = self._by_model(question, shown)
         except ModelError as error:
-            shown = recent(turns, budget_tokens=self._budget, count=self._count)
+            shown = trim_history(turns, budget_tokens=self._budget, count=self._count)
             alone, problem = "", str(error)
         by = "a model" if alone else "rules"
         if not alone:
-            alone = stands_alone(question, shown, names=lambda text: self._named(text, within))
+            alone = resolve_references(
+                question, shown, names=lambda text: self._named(text, within)
+            )
         note = f"; by rules alone: {problem}" if problem else ""
         left_out = len(turns) - len(shown)
-        steps.lap(
+        steps.record(
             "understand",
             f"{'as asked' if alone == question else 'a follow-up'}, by {by}{note}",
             alone,
@@ -94,7 +96,7 @@ class FollowUps:
             left_out=left_out,
             failed=float(bool(problem)),
         )
-        return Following(question=alone, turns=shown)
+        return RewrittenQuery(question=alone, turns=shown)
 
     def _most(self) -> int:
         if self._window is None:
@@ -102,20 +104,20 @@ class FollowUps:
         return min(self._budget, self._window() // _SHARE)
 
     def _by_model(self, question: str, turns: tuple[Turn, ...]) -> tuple[str, str]:
-        """The question as a model reads it, or nothing and why; nothing at all without a model."""
+        """Rewrite by a model, or return why not; nothing without a model."""
         if self._consult is None or not turns:
             return "", ""
         reply = self._consult("follow_up", follow_up_prompt(question, turns))
         return read_follow_up(reply, question, turns)
 
     def _named(self, text: str, within: DocumentFilter | None) -> list[Name]:
-        """The names in a text: those that the library knows, and others that look like one."""
+        """Find known names and name-like words in a text."""
         known = [
             Name(start=place.start, end=place.end, type=place.type)
             for place in self._names(text, within)
             if text[place.start].isupper() or HAN.match(text[place.start])
         ]
-        seen = [Name(start=m.start, end=m.end, type=m.type) for m in mentions_in(text)]
+        seen = [Name(start=m.start, end=m.end, type=m.type) for m in find_mentions(text)]
         kept: list[Name] = []
         for name in sorted([*known, *seen], key=lambda n: (n.start - n.end, n.type == "NAME")):
             if not any(name.start < other.end and other.start < name.end for other in kept):

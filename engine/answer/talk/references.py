@@ -1,4 +1,4 @@
-"""A question that leans on what was said before, made one that stands alone, by rules.
+"""Rule-based rewriting of follow-up questions.
 
 A pronoun takes the name that it most likely means; "what about X" asks the previous question of X;
 a bare "when?" takes the rest of it; a question without a name of its own that is plainly linked to
@@ -17,10 +17,10 @@ from typing import Literal
 from ...index.door import sentence_spans
 from ...retrieve.tokens import tokens
 from ...types import Turn
-from ..extracts.asked import WH_CHINESE, asked_for
-from ..extracts.expect import without_asking
+from ..extracts.asked import WH_CHINESE, classify_question
+from ..extracts.expect import strip_question_words
 from ..language import HAN, language_of
-from ..routing.scope import decide
+from ..routing.scope import classify_scope
 from .turns import is_refusal
 
 _MOST_WORDS_BEFORE = 5
@@ -29,7 +29,7 @@ _SHORT_WORDS, _SHORT_HAN = 10, 14
 _LONGEST = 300
 """Of so many characters it does in any case."""
 MOST_NAMES = 4
-"""So many names are put beside a question that names none."""
+"""Maximum names added to a question without any."""
 _READ_OF_ANSWER = 600
 
 Kind = Literal["person", "thing", "several"]
@@ -37,7 +37,7 @@ Kind = Literal["person", "thing", "several"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A name in a text, `text[start:end]`; `type` is an entity type, `NAME` where none is known."""
+    """Name `text[start:end]`; `type` is an entity type, `NAME` if unknown."""
 
     start: int
     end: int
@@ -48,8 +48,8 @@ Names = Callable[[str], Sequence[Name]]
 """The names in a text, in its order, without overlap."""
 
 
-def stands_alone(question: str, turns: Sequence[Turn], *, names: Names) -> str:
-    """The question with what it leaves to the turns before it (oldest first) put in."""
+def resolve_references(question: str, turns: Sequence[Turn], *, names: Names) -> str:
+    """Resolve references of a question to earlier turns (oldest first)."""
     before = said = ""
     for turn in turns:
         before = _alone(turn.question, before, said, names)
@@ -102,7 +102,7 @@ class _Pronoun:
 
 
 def _first_pronoun(question: str) -> _Pronoun | None:
-    """The first pronoun, if it stands so near the front that nothing in the question can be meant.
+    """Return the first pronoun if nothing before it can be its antecedent.
 
     One with a capital inside the question is part of a name ("It'll Be Me").
     """
@@ -126,7 +126,7 @@ def _first_pronoun(question: str) -> _Pronoun | None:
 
 
 def _with_name(question: str, kind: Kind, topic: _Topic) -> str:
-    """One pronoun that surely means one name is replaced by it; else names are put beside it."""
+    """Replace an unambiguous pronoun by its name, else append candidate names."""
     name = topic.meant(kind)
     other = _THING if kind == "person" else _PERSON
     of_two = other.search(question) or (_HE.search(question) and _SHE.search(question))
@@ -155,7 +155,7 @@ _NEVER = 9
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name, the phrase around it ("the station at Gull Quay"), and what a pronoun may mean by it.
+    """Name, its phrase ("the station at Gull Quay") and the pronouns it fits.
 
     `person` and `thing` are ranks: the lower the likelier, `_NEVER` not at all.
     """
@@ -168,19 +168,22 @@ class _Mention:
 
 @dataclass(frozen=True, slots=True)
 class _Topic:
-    """The names of a question, and those that the beginning of its answer adds, likeliest first."""
+    """Candidate antecedents.
+
+    Names of the question and of the answer's opening, likeliest first.
+    """
 
     mentions: tuple[_Mention, ...]
 
     @classmethod
     def of(cls, before: str, said: str, names: Names) -> _Topic:
-        """The names that a question may lean on: the answer's first where a name was asked for."""
+        """Return antecedent candidates; the answer's first where a name was asked for."""
         asked = _mentions(before, names)
         known = {each.name.casefold() for each in asked}
         answered = [m for m in _mentions(_opening(said), names) if m.name.casefold() not in known]
         if any(_is_all_that_is_asked(before, name) for name in names(before)):
             return cls((*map(_likeliest, asked), *answered))
-        wants_name = asked_for(before, tokens=tokens).kind in ("person", "place")
+        wants_name = classify_question(before, tokens=tokens).kind in ("person", "place")
         first, second = (answered[:1], asked) if wants_name else (asked, answered[:1])
         return cls((*first, *second, *answered[1:]))
 
@@ -190,7 +193,7 @@ class _Topic:
         return list(dict.fromkeys(each.name for each in self.mentions))[:MOST_NAMES]
 
     def meant(self, kind: Kind) -> str | None:
-        """What a pronoun of this kind most likely means; None where that is several, or nothing."""
+        """Return the antecedent of a pronoun; None if ambiguous or absent."""
         if kind == "several":
             return None
         rank = {id(each): each.person if kind == "person" else each.thing for each in self.mentions}
@@ -210,7 +213,7 @@ _IS_WHO = re.compile(
 
 
 def _is_all_that_is_asked(question: str, name: Name) -> bool:
-    """Whether a question is "who is …" or "where is …" of this name: what follows is about it."""
+    """Check whether a question is only "who is …" or "where is …" of this name."""
     front, rest = question[: name.start], question[name.end :]
     if _WHO_IS.match(front):
         return re.fullmatch(r"\W*", rest) is not None
@@ -218,7 +221,7 @@ def _is_all_that_is_asked(question: str, name: Name) -> bool:
 
 
 def _likeliest(mention: _Mention) -> _Mention:
-    """The same, before all others for every pronoun that may mean it."""
+    """Return the same with this name first for every fitting pronoun."""
     ranks = (mention.person, mention.thing)
     person, thing = (rank if rank == _NEVER else 0 for rank in ranks)
     return replace(mention, person=person, thing=thing)
@@ -246,7 +249,7 @@ def _mention(text: str, name: Name) -> _Mention:
 
 
 def _opening(said: str) -> str:
-    """An answer's first sentence."""
+    """Return the first sentence of an answer."""
     spans = sentence_spans(said[:_READ_OF_ANSWER])
     return said[slice(*spans[0])] if spans else ""
 
@@ -269,7 +272,7 @@ _FRAGMENT_ZH = re.compile(rf"^\W*(?:那么?|又|具体)?(?P<ask>{WH_CHINESE.patt
 
 
 def _of_another(question: str, own: Sequence[Name], before: str, names: Names) -> str | None:
-    """The previous question with its name of the same kind, else its last, changed for this one."""
+    """Repeat the previous question with its matching name replaced."""
     match = _OF_ANOTHER.match(question)
     if match is None:
         return None
@@ -285,7 +288,7 @@ def _of_another(question: str, own: Sequence[Name], before: str, names: Names) -
 
 
 def _of_fragment(question: str, before: str) -> str | None:
-    """The previous question with this asking word; None where the question is more than one."""
+    """Repeat the previous question with another question word; None for longer questions."""
     chinese = _FRAGMENT_ZH.match(question)
     if chinese is not None:
         ask = chinese["ask"]
@@ -314,11 +317,11 @@ _KNOWN_THING = re.compile(r"\b(?:the|that|this)\s+([a-z][\w-]*)")
 _DROPPED = re.compile(
     r"^(?:是|在)?(?:什么时候|何时|哪一?年|哪里|哪儿|为什么|为何|怎么|如何|多少|几|谁)[^，。,]{0,5}$"
 )
-"""A Chinese question that begins with its asking word and is soon over has left its subject out."""
+"""Pattern of short Chinese questions that drop their subject."""
 
 
 def _linked(question: str, before: str, said: str, names: Names) -> str:
-    """The question with the names of the previous turn beside it, where it is about the same."""
+    """Append names of the previous turn where the topic continues."""
     if len(question.split()) > _SHORT_WORDS or len(HAN.findall(question)) > _SHORT_HAN:
         return question
     bare = re.sub(r"[\W吗呢]+$", "", question)
@@ -330,21 +333,24 @@ def _linked(question: str, before: str, said: str, names: Names) -> str:
         or _DROPPED.match(bare) is not None
         or bool(definite & _things(_opening(said)))
     )
-    if not is_linked or decide(question).mode == "global":
+    if not is_linked or classify_scope(question).mode == "global":
         return question
     asked = [before[name.start : name.end] for name in names(before)] if of_the_same else []
     return _beside(question, asked[:MOST_NAMES] or _Topic.of(before, said, names).names)
 
 
 def _definite(question: str) -> set[str]:
-    """What an English question speaks of as known ("the station"); of a Chinese one all things."""
+    """Return definite nouns of an English question ("the station").
+
+    All nouns of a Chinese one.
+    """
     if HAN.search(question):
         return _things(question)
     return set(tokens(" ".join(_KNOWN_THING.findall(question))))
 
 
 def _things(text: str) -> set[str]:
-    return set(tokens(without_asking(text)))
+    return set(tokens(strip_question_words(text)))
 
 
 def _beside(question: str, names: Sequence[str]) -> str:
@@ -356,6 +362,6 @@ def _beside(question: str, names: Sequence[str]) -> str:
 
 
 def _opened(question: str) -> str:
-    """The question without the word that links it, its first letter a capital."""
+    """Return the question without its connective, capitalised."""
     bare = re.sub(rf"^\W*{_LINK}", "", question, flags=re.IGNORECASE)
     return f"{bare[:1].upper()}{bare[1:]}" if bare else question

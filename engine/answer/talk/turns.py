@@ -1,4 +1,4 @@
-"""Earlier turns of a conversation: taken as they come, cut to what is read, and shown to a model.
+"""Chat history: parsing, trimming and formatting.
 
 They come from whoever asks, so they are hostile: limited in every size, without what is no
 character, and told as lines inside a fence. Pure.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ...ingest.content import storable
+from ...ingest.content import sanitise_text
 from ...types import Answer, History, Turn
-from ..checks.claims import unmarked
+from ..checks.claims import without_markers
 from ..language import ABSTENTION
 
 MOST_TURNS = 20
@@ -19,8 +19,8 @@ MOST_TURNS = 20
 _LONGEST_QUESTION, _LONGEST_ANSWER = 2_000, 8_000
 
 
-def turns_of(history: History) -> tuple[Turn, ...]:
-    """The last turns of what a caller hands over, oldest first; blank questions are none.
+def parse_history(history: History) -> tuple[Turn, ...]:
+    """Parse the last turns of a given history, oldest first; blank ones are dropped.
 
     An `Answer` is the turn of the question as it was understood. Marks, and the list of sources at
     the end of an answer, are left out: their numbers mean nothing here.
@@ -35,13 +35,13 @@ def _turn(said: Turn | Answer) -> Turn:
     else:
         asked, answer = said.question, said.answer
     return Turn(
-        question=" ".join(storable(asked[:_LONGEST_QUESTION]).split()),
-        answer=unmarked(storable(answer[:_LONGEST_ANSWER])).strip(),
+        question=" ".join(sanitise_text(asked[:_LONGEST_QUESTION]).split()),
+        answer=without_markers(sanitise_text(answer[:_LONGEST_ANSWER])).strip(),
     )
 
 
-def paired(said: Iterable[tuple[str, str]]) -> list[Turn]:
-    """A chat's messages, `(role, text)` each, as turns; those of other roles are left out."""
+def pair_messages(said: Iterable[tuple[str, str]]) -> list[Turn]:
+    """Pair chat messages `(role, text)` into turns; other roles are dropped."""
     turns: list[Turn] = []
     for role, text in said:
         if role == "user":
@@ -52,22 +52,22 @@ def paired(said: Iterable[tuple[str, str]]) -> list[Turn]:
     return turns
 
 
-def told(turns: Sequence[Turn]) -> str:
-    """The turns as a prompt shows them; empty for none."""
+def format_history(turns: Sequence[Turn]) -> str:
+    """Format turns for a prompt; empty without any."""
     return "\n\n".join(f"Question: {turn.question}\nAnswer: {turn.answer}" for turn in turns)
 
 
-def recent(
+def trim_history(
     turns: Sequence[Turn], *, budget_tokens: int, count: Callable[[str], int]
 ) -> tuple[Turn, ...]:
-    """The last turns that fit together into so many tokens, as they are told.
+    """Return the last turns that fit a token budget together.
 
     Of the very last one the answer is cut where it alone is too long; a question that is too long
     by itself is left out.
     """
     kept: list[Turn] = []
     for turn in reversed(turns):
-        if count(told([turn, *kept])) > budget_tokens:
+        if count(format_history([turn, *kept])) > budget_tokens:
             cut = None if kept else _cut(turn, budget_tokens=budget_tokens, count=count)
             return (cut,) if cut is not None else tuple(kept)
         kept.insert(0, turn)
@@ -75,9 +75,9 @@ def recent(
 
 
 def _cut(turn: Turn, *, budget_tokens: int, count: Callable[[str], int]) -> Turn | None:
-    """The turn with as much of its answer as fits; None where its question does not."""
+    """Truncate a turn's answer to fit; None if its question does not."""
     while True:
-        if count(told([turn])) <= budget_tokens:
+        if count(format_history([turn])) <= budget_tokens:
             return turn
         if not turn.answer:
             return None
@@ -85,5 +85,5 @@ def _cut(turn: Turn, *, budget_tokens: int, count: Callable[[str], int]) -> Turn
 
 
 def is_refusal(answer: str) -> bool:
-    """Whether an answer only says that nothing was found."""
+    """Check whether an answer is only an abstention."""
     return any(answer.startswith(sentence) for sentence in ABSTENTION.values())

@@ -5,19 +5,19 @@ What is the same for all calls about one document comes first, so that a server 
 
 from __future__ import annotations
 
-from ...prompt_texts import Language, fenced_prompt, leading_language
+from ...prompt_texts import Language, delimited_prompt, detect_language
 
 _SAMPLE_CHARACTERS = 4_000
 
 
 def prompt(stage: str, *, language: Language, fenced: str = "", **values: str) -> str:
-    """The prompt of a stage (`context`, `boundaries`) with its gaps filled.
+    """Return a stage's prompt (`context`, `boundaries`) with placeholders filled.
 
     The fence is made of a digest of `fenced`, the text that is shown.
     """
-    return fenced_prompt(__package__, stage, language=language, fenced=fenced, **values)
+    return delimited_prompt(__package__, stage, language=language, fenced=fenced, **values)
 
 
 def language_of(text: str) -> Language:
-    """The language to write about a text in; judged by its beginning, mixed text by what leads."""
-    return leading_language(text[:_SAMPLE_CHARACTERS])
+    """Return the dominant language of a text's beginning."""
+    return detect_language(text[:_SAMPLE_CHARACTERS])

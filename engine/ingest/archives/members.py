@@ -11,8 +11,10 @@ from .zipped_names import safe_path
 
 
 def distinct(members: Iterable[Member]) -> tuple[Member, ...]:
-    """The members in their order, each under a safe relative path of its own: a repeated one gets
-    a number before its suffix."""
+    """Return the members in order under distinct safe relative paths.
+
+    Repeats get a number before the suffix.
+    """
     taken: set[str] = set()
     numbers: dict[PurePosixPath, int] = {}  # tried so far: a name that comes often is not slow
     kept: list[Member] = []

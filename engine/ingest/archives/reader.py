@@ -1,7 +1,7 @@
-"""Archives to the files in them: zip, tar in its usual wrappings, and single compressed files.
+"""Archive readers: zip, wrapped tar and single compressed files, to their members.
 
 Sizes are counted while unpacking, never taken from headers. Links, devices, sparse files and what
-systems leave behind are passed over. Knows nothing of what the entries hold.
+systems leave behind are passed over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from ...errors import SourceError
 from ..content import Content, Member, ReadOptions, one_line
 from .members import distinct
-from .zipped import entries, is_left_behind, past_members
+from .zipped import entries, is_os_junk, skip_entries
 from .zipped_names import legacy_codec
 
 _SMALL_BYTES = 1 << 20
@@ -43,8 +43,7 @@ _GZIP_NAME, _GZIP_EXTRA = 0x08, 0x04
 
 
 def read_zip(data: bytes, options: ReadOptions) -> Content:
-    """The files of a zip as members, in its directory's order; those that cannot be taken out with
-    a failure each.
+    """Read a zip's files as members in directory order; unreadable ones carry a failure.
 
     Raises:
         SourceError: damaged, encrypted or out of proportion as a whole, or nothing in it.
@@ -53,9 +52,10 @@ def read_zip(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_tar(data: bytes, options: ReadOptions) -> Content:
-    """The files of a tar, wrapped by gzip, bzip2 or xz or bare; what is wrapped and is no tar is
-    one member. Where a tar breaks off, the files before are kept, and one failure stands for what
-    follows.
+    """Read a tar's files, bare or in gzip, bzip2 or xz.
+
+    A wrapped non-tar is one member. After damage, earlier files are returned and one
+    failure stands for the rest.
 
     Raises:
         SourceError: damaged or out of proportion from the start, or nothing in it.
@@ -78,7 +78,7 @@ def _damaged(error: Exception) -> str:
 
 
 def _content(members: tuple[Member, ...]) -> Content:
-    """The members; where none could be taken out, the first one's reason is the archive's."""
+    """Return the members; if none could be extracted, fail with the first one's reason."""
     if not members:
         raise SourceError("is an archive with no files in it")
     if all(member.failure for member in members):
@@ -96,7 +96,7 @@ class _Counted(io.RawIOBase):
         self._given = 0
 
     def readable(self) -> bool:
-        """It is there to be read."""
+        """Report the stream as readable."""
         return True
 
     def readinto(self, buffer: object, /) -> int:
@@ -124,7 +124,7 @@ class _Joined(io.RawIOBase):
         self._stream = stream
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes; all that are left if `size` is negative."""
+        """Read the next bytes; everything left if `size` is negative."""
         if size < 0:
             return self._head + self._stream.read()
         block, self._head = self._head[:size], self._head[size:]
@@ -141,7 +141,7 @@ def _unwrapped(data: bytes, *, options: ReadOptions) -> BinaryIO:
 
 
 def _is_old_tar(head: bytes) -> bool:
-    """Whether this is the header of a tar from before tars were marked: its checksum fits."""
+    """Check for the header of an unmarked old tar, by its checksum."""
     try:
         tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
     except tarfile.TarError:
@@ -150,7 +150,7 @@ def _is_old_tar(head: bytes) -> bool:
 
 
 def _tar_members(stream: _Joined, *, options: ReadOptions) -> Iterator[Member]:
-    """The regular files in the order of the tar, which is read once and never sought in.
+    """Yield the regular files in tar order, in one pass without seeking.
 
     What stops the reading is the failure of the entry at which it does.
     """
@@ -165,7 +165,7 @@ def _tar_members(stream: _Joined, *, options: ReadOptions) -> Iterator[Member]:
                     continue
                 count, at = count + 1, _name(info.name)
                 if count > options.max_members:
-                    yield Member(name=at, data=b"", failure=past_members(None, options=options))
+                    yield Member(name=at, data=b"", failure=skip_entries(None, options=options))
                     return
                 member = _tar_member(tar, info, name=at, left=left, options=options)
                 left -= len(member.data)
@@ -197,7 +197,7 @@ def _too_large(options: ReadOptions) -> str:
 
 
 def _name(name: str) -> str:
-    """An entry's name in the characters it was written in: a tar does not say which."""
+    """Decode an entry's name; tar does not declare an encoding."""
     raw = name.encode("utf-8", "surrogateescape")
     return raw.decode(legacy_codec(raw), "replace")
 
@@ -206,11 +206,11 @@ def _is_left_behind(name: str) -> bool:
     parts = [
         part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in (".", "..")
     ]
-    return is_left_behind("/".join(parts))
+    return is_os_junk("/".join(parts))
 
 
 def _single(packed: bytes, data: bytes) -> Member:
-    """What was compressed alone: under the name that gzip wrote down, else one by its content."""
+    """Return the single compressed file, named by gzip's header, else by its content."""
     name = _gzip_name(packed)
     if not PurePosixPath(name).suffix:
         start = data[:64].lstrip().lower()

@@ -1,7 +1,7 @@
-"""Opening zip containers that nobody vouches for: archives, office documents, e-books.
+"""Safe reading of untrusted zip containers: archives, office documents, e-books.
 
 Sizes are counted while unpacking, never taken from headers; what is encrypted, damaged, overlapping
-or out of proportion is refused with a reason. Knows nothing of what the entries hold.
+or out of proportion is refused with a reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .zipped_names import NameDecoder
 
 _BLOCK = 1 << 16
 _SMALL_BYTES = 1 << 20
-"""Below this an entry may be packed as tightly as it likes: a blank page is no bomb."""
+"""Size below which the compression ratio is not limited: a blank page is harmless."""
 _DIRECTORY_ENTRY = b"PK\x01\x02"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _ENCRYPTED = 0x1
@@ -30,7 +30,7 @@ _PASSED_OVER = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
 
 
 class Container:
-    """An opened zip whose directory has been checked: `names` in the directory's order.
+    """Open zip with a validated directory; `names` in directory order.
 
     `read` unpacks one entry; all reads of one container share one allowance of unpacked bytes.
     """
@@ -51,7 +51,7 @@ class Container:
         return tuple(name for name, info in self._entries.items() if not info.is_dir())
 
     def find(self, name: str) -> str | None:
-        """The entry of this name, in other letters' case if need be; None without."""
+        """Return the entry of this name, case-insensitively if needed; None if absent."""
         return name if name in self._entries else self._lower.get(name.lower())
 
     def read(self, name: str) -> bytes:
@@ -78,7 +78,7 @@ class Container:
 def _checked_blocks(
     data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOptions
 ) -> Iterator[bytes]:
-    """An entry's bytes, at most `left`, in blocks; what it says of itself must hold in the end."""
+    """Yield an entry's bytes, at most `left`, and verify its declared size and checksum."""
     unpacked = crc = 0
     for block in _unpacked(data, info):
         unpacked += len(block)
@@ -110,7 +110,7 @@ def _check_not_encrypted(info: zipfile.ZipInfo) -> None:
 
 
 def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
-    """The files in a zip, in its directory's order, each under a safe relative path.
+    """Yield the files in a zip in directory order under safe relative paths.
 
     Folders, links, hidden files and what systems leave behind are passed over. Names are unique:
     a repeated one gets a number before its suffix. An entry that is encrypted, damaged or out of
@@ -123,13 +123,13 @@ def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
     infos = _directory(data, options=options)
     decoder = NameDecoder(infos)
     kept = [(info, decoder.path(info)) for info in infos if not _is_folder_or_link(info)]
-    kept = [(info, path) for info, path in kept if not is_left_behind(path)]
+    kept = [(info, path) for info, path in kept if not is_os_junk(path)]
     seen: set[str] = set()
     left = options.max_unpacked_bytes
     for position, (info, path) in enumerate(kept, start=1):
         name = _unique(path or f"entry {position}", seen)
         if position > options.max_members:
-            yield Member(name=name, data=b"", failure=past_members(len(kept), options=options))
+            yield Member(name=name, data=b"", failure=skip_entries(len(kept), options=options))
             return
         try:
             member = Member(name=name, data=_entry(data, info, left=left, options=options))
@@ -139,8 +139,8 @@ def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
         yield member
 
 
-def past_members(count: int | None, *, options: ReadOptions) -> str:
-    """The reason of a member past the first `max_members`, of `count` if that is known."""
+def skip_entries(count: int | None, *, options: ReadOptions) -> str:
+    """Return the failure for members past `max_members`, of `count` if known."""
     others = "and so are all after it" if count is None else f"of {count:,} in all"
     return (
         f"is past the first {options.max_members:,} files, {others}: unpack the archive, "
@@ -149,7 +149,7 @@ def past_members(count: int | None, *, options: ReadOptions) -> str:
 
 
 def _entry(data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOptions) -> bytes:
-    """The bytes of one entry; what its own header says is too much is not even begun.
+    """Return the bytes of one entry; oversized declarations are refused before reading.
 
     Raises:
         SourceError: it is encrypted, damaged, out of proportion, or larger than `left`.
@@ -160,7 +160,7 @@ def _entry(data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOption
 
 
 def checked(data: bytes, *, options: ReadOptions) -> None:
-    """Refuse, before another library unpacks it, a container that is not safe to unpack.
+    """Refuse a container that is unsafe for another library to unpack.
 
     Raises:
         SourceError: as `entries`.
@@ -169,7 +169,7 @@ def checked(data: bytes, *, options: ReadOptions) -> None:
 
 
 def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:
-    """The directory's entries, none of which shares bytes with another."""
+    """Return the directory's entries, none of which share bytes."""
     # A document of many small parts (a book, a workbook) holds more entries than it has texts.
     limit = 10 * options.max_members
     if data.count(_DIRECTORY_ENTRY) > 10 * limit:  # before a library makes an object of each
@@ -195,8 +195,10 @@ def _why_no_zip(data: bytes) -> str:
 
 
 def _check_overlaps(infos: list[zipfile.ZipInfo]) -> None:
-    """Entries that share packed bytes are how a small file unpacks to petabytes (D. Fifield, "A
-    better zip bomb", 2019)."""
+    """Refuse entries with shared bytes, which let a small file unpack to petabytes (D.
+
+    Fifield, "A better zip bomb", 2019).
+    """
     ordered = sorted(infos, key=lambda info: info.header_offset)
     for info, after in itertools.pairwise(ordered):
         if info.header_offset + _LOCAL_HEADER.size + info.compress_size > after.header_offset:
@@ -204,7 +206,7 @@ def _check_overlaps(infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _unpacked(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The entry's bytes in blocks of bounded size, whatever its headers promise."""
+    """Yield the entry's bytes in bounded blocks, regardless of its headers."""
     packed = memoryview(data)[_start(data, info) :][: info.compress_size]
     if len(packed) < info.compress_size:
         raise SourceError("is damaged: it is cut off; get it again")
@@ -229,7 +231,7 @@ def _unpacked(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _start(data: bytes, info: zipfile.ZipInfo) -> int:
-    """Where the packed bytes begin: behind the local header, whose lengths are its own."""
+    """Return the start of the compressed bytes, behind the local header."""
     header = data[info.header_offset : info.header_offset + _LOCAL_HEADER.size]
     if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
         raise SourceError(
@@ -271,8 +273,8 @@ def _is_folder_or_link(info: zipfile.ZipInfo) -> bool:
     return info.is_dir() or info.filename.endswith("\\") or stat.S_ISLNK(mode)
 
 
-def is_left_behind(path: str) -> bool:
-    """Whether an entry is what a system left there: hidden, or of its own making."""
+def is_os_junk(path: str) -> bool:
+    """Check for files left by an operating system: hidden or generated."""
     parts = PurePosixPath(path).parts
     return any(part.startswith(".") or part.lower() in _PASSED_OVER for part in parts)
 

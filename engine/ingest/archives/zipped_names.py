@@ -1,7 +1,7 @@
-"""The names of zip entries as safe relative paths, in the characters they were written in.
+"""Zip entry names as safe relative paths, in their original encoding.
 
 A zip says of a name at most that it is UTF-8; everything else comes out as CP437, whatever the
-system that wrote it used. Knows nothing of what entries hold.
+system that wrote it used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 
-from ..content import storable
+from ..content import sanitise_text
 
 _UTF8_FLAG = 0x800
 _UNICODE_PATH = 0x7075
@@ -26,15 +26,17 @@ _KANA = re.compile("[\u3041-\u30fe]")
 
 
 class NameDecoder:
-    """Decodes the names of one archive: the legacy ones all in one encoding, that which fits."""
+    """Decoder of one archive's names; legacy names share one detected encoding."""
 
     def __init__(self, infos: Sequence[zipfile.ZipInfo]) -> None:
         legacy = [_raw(info) for info in infos if not info.flag_bits & _UTF8_FLAG]
         self._codec = legacy_codec(b"\n".join(name for name in legacy if not name.isascii()))
 
     def path(self, info: zipfile.ZipInfo) -> str:
-        """The entry's path: forward slashes, no drive, root, `.` or `..`; empty if nothing is
-        left of it."""
+        """Return the entry's path: forward slashes, no drive, root, `.` or `..`.
+
+        Empty if nothing remains.
+        """
         if info.flag_bits & _UTF8_FLAG:
             return safe_path(info.orig_filename)
         raw = _raw(info)
@@ -42,14 +44,14 @@ class NameDecoder:
 
 
 def safe_path(name: str) -> str:
-    """A path that stays where it is put. The same name always gives the same path."""
+    """Return a path that cannot escape its folder; deterministic."""
     slashed = _DRIVE.sub("", _CONTROL.sub("", name).replace("\\", "/"))
     parts = (part.strip() for part in slashed.split("/"))
-    return storable("/".join(part for part in parts if part not in ("", ".", "..")))
+    return sanitise_text("/".join(part for part in parts if part not in ("", ".", "..")))
 
 
 def legacy_codec(names: bytes) -> str:
-    """The encoding of names that are not marked as UTF-8, all of them together.
+    """Detect the common encoding of names not marked as UTF-8.
 
     GBK, Big5 and Shift-JIS share most byte pairs: what tells them apart is where the common
     characters of each lie.
@@ -85,7 +87,7 @@ def _raw(info: zipfile.ZipInfo) -> bytes:
 
 
 def _unicode_path(info: zipfile.ZipInfo, raw: bytes) -> str | None:
-    """The UTF-8 name that Info-ZIP puts beside the legacy one, if it belongs to it."""
+    """Return Info-ZIP's UTF-8 name if it matches the legacy one."""
     extra = info.extra
     while len(extra) >= 4:
         kind, length = int.from_bytes(extra[:2], "little"), int.from_bytes(extra[2:4], "little")

@@ -1,4 +1,4 @@
-"""A database address to a connection that only reads, and what goes wrong there as one clear line.
+"""Read-only database connections from URLs, with clear errors.
 
 Knows no tables. No message and no id ever holds a password.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 from ...errors import SourceError
-from ..content import one_line, storable
+from ..content import one_line, sanitise_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -31,7 +31,7 @@ _DRIVERS = {
     "mysql": (("pymysql", "pymysql"), ("mysqldb", "MySQLdb")),
     "mariadb": (("pymysql", "pymysql"), ("mysqldb", "MySQLdb")),
 }
-"""By backend: SQLAlchemy's name of a driver and the module it is in, the preferred one first."""
+"""Drivers by backend: SQLAlchemy's name and the module, preferred first."""
 _PACKAGES = {
     "psycopg": "'psycopg[binary]'",
     "MySQLdb": "pymysql",
@@ -57,7 +57,7 @@ _TOO_SLOW = re.compile("interrupted|statement timeout|max_statement_time|executi
 
 
 def is_database_url(text: str) -> bool:
-    """Whether a source is the address of a database: a scheme that SQLAlchemy has a dialect for."""
+    """Check whether a source is a database URL: a scheme with a SQLAlchemy dialect."""
     found = _ADDRESS.match(text)
     if found is None:
         return False
@@ -71,7 +71,7 @@ def is_database_url(text: str) -> bool:
 
 
 def database_source(url: str) -> str:
-    """The address without password, query and driver: what ids begin with and messages may show.
+    """Return the URL without password, query and driver, for ids and messages.
 
     A SQLite file inside the current folder is named relative to it, so that ids do not depend on
     the machine.
@@ -83,7 +83,7 @@ def database_source(url: str) -> str:
 
 
 def parsed(url: str) -> URL:
-    """The address with a driver that is installed, where it names none.
+    """Parse the URL and choose an installed driver if none is named.
 
     Raises:
         SourceError: it cannot be read, or names no database.
@@ -119,11 +119,11 @@ def _source(url: URL) -> str:
     bare = URL.create(
         backend, username=url.username, host=url.host, port=url.port, database=database
     )
-    return storable(bare.render_as_string(hide_password=True))
+    return sanitise_text(bare.render_as_string(hide_password=True))
 
 
 def sqlite_path(url: URL) -> Path:
-    """The file that a SQLite address names.
+    """Return the file of a SQLite URL.
 
     Raises:
         SourceError: it names none.
@@ -169,7 +169,7 @@ class ReadOnlyDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A read-only transaction, never committed; a refusal becomes a `SourceError`."""
+        """Open a read-only transaction, never committed; refusals become `SourceError`s."""
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
@@ -192,7 +192,7 @@ class ReadOnlyDatabase:
         self._engine.dispose()
 
     def why(self, error: Exception) -> str:
-        """A driver's error as one line that says what to do and holds no secret."""
+        """Return a driver's error in one line with a remedy and without secrets."""
         said = self.without_secrets(one_line(str(getattr(error, "orig", None) or error)))
         lowered = said.lower()
         if _TOO_SLOW.search(lowered):
@@ -202,7 +202,7 @@ class ReadOnlyDatabase:
         if "not a database" in lowered or "malformed" in lowered:
             return f"is not a sound SQLite database ({said}): check the file"
         if _REFUSED_LOGIN.search(lowered):
-            user = one_line(storable(self.url.username or ""))
+            user = one_line(sanitise_text(self.url.username or ""))
             return f"refused the login of {user!r}: check user and password ({said})"
         if _UNREACHABLE.search(lowered):
             return f"cannot be reached: check that it runs, host and port ({said})"
@@ -213,14 +213,14 @@ class ReadOnlyDatabase:
         return f"cannot be read: {said}"
 
     def without_secrets(self, text: str) -> str:
-        """The text with the password, however it is written, as `***`."""
+        """Return the text with the password replaced by `***`, in any encoding."""
         for secret in sorted(_secrets(self.url), key=len, reverse=True):
             text = text.replace(secret, "***")
-        return storable(text)
+        return sanitise_text(text)
 
 
 def open_database(url: str, *, timeout_seconds: float) -> ReadOnlyDatabase:
-    """The database at an address; nothing is connected yet, a SQLite file must exist.
+    """Open the database of a URL lazily; a SQLite file must exist.
 
     Raises:
         SourceError: no such address, file or driver.
@@ -280,7 +280,7 @@ def _check_sqlite_file(path: Path) -> None:
     except PermissionError as error:
         raise SourceError("permission denied: make it readable for this user") from error
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot be read: {one_line(storable(str(error)))}") from error
+        raise SourceError(f"cannot be read: {one_line(sanitise_text(str(error)))}") from error
     if head and not head.startswith(b"SQLite format 3\x00"):
         raise SourceError("is not a SQLite database (or an encrypted one): check the file")
 
@@ -295,7 +295,7 @@ def _connect_sqlite(path: Path, deadline: _Deadline) -> sqlite3.Connection:
 
 
 def _prepare(connection: Connection, *, milliseconds: int) -> None:
-    """Begin a transaction that cannot write, with a limit on each query, where there is one."""
+    """Begin a read-only transaction with a query timeout, where supported."""
     from sqlalchemy import text
 
     backend = connection.dialect.name

@@ -1,4 +1,4 @@
-"""The SELECTs that read a table: every name quoted and every value bound by SQLAlchemy.
+"""SELECT statements for tables; names are quoted and values bound by SQLAlchemy.
 
 Cells are cut, and bytes replaced by their number, in the database itself, so that no huge value
 crosses the wire. Where a backend has one text form for everything, it is asked for that: a driver
@@ -21,7 +21,7 @@ _QUOTING = _CASTING | {"sqlite"}
 
 
 class Query(NamedTuple):
-    """`select` gives each of `columns`, then the key, then a value for each of `labels`.
+    """Query whose `select` gives `columns`, then the key, then a value for each of `labels`.
 
     `cells` and `keys` are where the columns and where the key ends in a row; `labels` holds the
     foreign key's first column for each label value.
@@ -35,7 +35,7 @@ class Query(NamedTuple):
 
 
 def count_query(table: Table, backend: str) -> Select[Any]:
-    """The table's number of rows."""
+    """Build the query for the number of rows."""
     from sqlalchemy import func, select
 
     return select(func.count()).select_from(_clause(table, backend))
@@ -49,7 +49,10 @@ def row_query(
     limit: int,
     cell: int,
 ) -> Query:
-    """The first `limit` rows in the order of their key, cells cut just past `cell` characters."""
+    """Build the query for the first `limit` rows by key.
+
+    Cells are cut just past `cell` characters.
+    """
     from sqlalchemy import select
 
     own = _clause(table, backend)
@@ -95,7 +98,7 @@ def _clause(table: Table, backend: str) -> TableClause:
 
 
 def _named(table: Table, names: Sequence[str]) -> list[Column]:
-    """The columns of these names; one that is left out of the table as one of text."""
+    """Return the named columns; unreflected ones as text."""
     by_name = {column.name: column for column in table.columns}
     return [by_name.get(name, Column(name=name, type="")) for name in names]
 

@@ -1,7 +1,7 @@
 """A database as a source: one document for its schema and one for each row.
 
 Only reads, and only what SQLAlchemy builds. What a row says is `rows`'s; how a database is
-reached, and how its refusals are told, `connection`'s. Knows nothing of chunks.
+reached, and how its refusals are told, `connection`'s.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NAMES_IN_A_MESSAGE = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseOptions:
-    """What of a database is read.
+    """Options of database reading.
 
     `tables` and `exclude` are patterns as of file names (`order*`), case and all; a table of
     another schema than the default is `schema.table`, and `exclude` may also name `table.column`.
@@ -83,11 +83,11 @@ class DatabaseNote:
 
 
 DatabaseItem = SourceText | SourceFailure | DatabaseNote
-"""What reading gives. A failure's source is a table, as ids begin with it, or the database."""
+"""Item of database reading. A failure's source is a table id or the database."""
 
 
 def read_database(url: str, *, options: DatabaseOptions | None = None) -> Iterator[DatabaseItem]:
-    """The schema, then table by table in the order of their names each row in the order of its key.
+    """Read the schema, then every table by name and every row by key.
 
     Ids: the schema's is the address as of `database_source`; a row's is that, `/table/key`. A table
     that cannot be read is a failure, and rows of it that are known already are then not gone. Rows
@@ -120,7 +120,7 @@ def read_database(url: str, *, options: DatabaseOptions | None = None) -> Iterat
 def _tables(
     database: ReadOnlyDatabase, catalogue: Catalogue, options: DatabaseOptions
 ) -> tuple[list[Table], list[SourceFailure]]:
-    """The tables that are to be read, with their numbers of rows, and those that cannot be."""
+    """Return the tables to read with row counts, and the unreadable ones."""
     tables, failures = [], []
     for schema, name in catalogue.names(options.tables):
         try:
@@ -186,7 +186,7 @@ class _Reading:
         return f"{self.database.source}/{encoded(self.table.name)}"
 
     def items(self, catalogue: Catalogue) -> Iterator[DatabaseItem]:
-        """The rows, then what there is to say of them."""
+        """Yield the rows, then the notes."""
         labelled, notes = self._labelled(catalogue)
         yield from notes
         try:
@@ -195,7 +195,10 @@ class _Reading:
             yield SourceFailure(source=self.place, reason=str(error))
 
     def _labelled(self, catalogue: Catalogue) -> tuple[Query, list[DatabaseNote]]:
-        """The query with labels where they can be read; a refused one would end the whole table."""
+        """Return the query with those labels that are readable.
+
+        A refused one would lose the table.
+        """
         notes: list[DatabaseNote] = []
         labels: list[tuple[ForeignKey, Table]] = []
         for key in self.table.foreign_keys:
@@ -242,7 +245,7 @@ class _Reading:
             yield self._note_on_repeated()
 
     def _document(self, row: Row[Any], query: Query) -> SourceText | None:
-        """The row; None where one with this id was read before."""
+        """Convert a row to a document; None for a repeated id."""
         limit = self.options.max_cell_characters
         texts = [cell_text(value, limit=limit) for value in row[: query.cells]]
         cells = dict(zip(query.columns, texts, strict=True))
@@ -295,7 +298,7 @@ class _Reading:
 
 
 def _labels(row: Row[Any], query: Query) -> dict[str, str]:
-    """What the row's foreign keys point to, by the key's first column."""
+    """Return labels of the row's foreign keys, by first key column."""
     labels: dict[str, list[str]] = {}
     for name, value in zip(query.labels, row[query.keys :], strict=True):
         labels.setdefault(name, []).append(cell_text(value, limit=100).replace("\n", " "))

@@ -1,4 +1,4 @@
-"""What a database's tables and rows say as text: titles, labels, dates, templates, the schema.
+"""Text of database rows and schemas: titles, labels, dates, templates.
 
 Pure functions of names and values; connections are `connection`'s, queries `queries`'.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from ...errors import SourceError
-from ..content import one_line, storable
+from ..content import one_line, sanitise_text
 from ..dates import iso_date
 
 _TITLES = (
@@ -45,7 +45,7 @@ _DIVIDERS = re.compile(r"[\s%/,?#\x00-\x1f\x7f]")
 _SPACES = re.compile(r"(?<![ \t\r\f\v])[ \t\r\f\v]++\n")
 
 Labels = Mapping[str, str]
-"""Of a row: what its foreign keys point to, as readable text, by the first column of the key."""
+"""Readable labels of a row's foreign keys, by first key column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
-    """Columns of one table that name a row of another, in the same order on both sides."""
+    """Foreign key: columns of one table referring to another's, in matching order."""
 
     columns: tuple[str, ...]
     table: str
@@ -89,12 +89,12 @@ class Table:
     is_view: bool = False
 
     def counted(self, rows: int | None) -> Table:
-        """The same table with its number of rows."""
+        """Return the same table with its row count."""
         return replace(self, rows=rows)
 
 
 def title_columns(table: Table) -> tuple[str, ...]:
-    """The columns whose values name a row; empty where none looks like it.
+    """Return the columns that name a row; empty if none looks suitable.
 
     In this order: a well-known name, a first and a last name, a well-known ending, and at last
     the first column of text that is no key, but for a table whose key is words already.
@@ -122,7 +122,7 @@ def title_columns(table: Table) -> tuple[str, ...]:
 
 
 def date_column(table: Table) -> str | None:
-    """The column that says when a row was last true: an update before a date before a creation."""
+    """Return the column of a row's last change: update, then date, then creation."""
     by_folded = {column.name.casefold(): column.name for column in reversed(table.columns)}
     for name in _DATES:
         if name in by_folded:
@@ -135,7 +135,7 @@ def date_column(table: Table) -> str | None:
 
 
 def date_text(value: object) -> str:
-    """A cell as an ISO 8601 day or second in UTC; empty where it is no date.
+    """Return a cell as an ISO 8601 day or UTC second; empty if not a date.
 
     Whole numbers are seconds or milliseconds since 1970.
     """
@@ -157,11 +157,11 @@ def _of_epoch(number: int) -> str:
 
 
 def cell_text(value: object, *, limit: int) -> str:
-    """A cell as text, the same for equal values on every machine, cut past `limit` characters."""
+    """Return a cell as text, deterministic, truncated past `limit` characters."""
     text = _written(value)
     if len(text) > limit:
         text = text[:limit].rstrip() + f" … [cut at {limit:,} characters]"
-    return _SPACES.sub("\n", storable(text)).strip()
+    return _SPACES.sub("\n", sanitise_text(text)).strip()
 
 
 def _written(value: object) -> str:
@@ -187,7 +187,7 @@ def _written(value: object) -> str:
 
 
 def binary_text(size: int | str) -> str:
-    """What stands for bytes that are no text."""
+    """Return a placeholder for binary values."""
     return f"(binary, {size} bytes)"
 
 
@@ -198,7 +198,7 @@ def _moment(value: datetime.datetime) -> str:
 
 
 def key_text(values: Sequence[object]) -> str | None:
-    """A primary key as the end of an id: percent-encoded, comma between parts.
+    """Encode a primary key for an id: percent-encoded, comma-separated.
 
     None where a part is NULL, which SQLite lets a key hold more than once. A key of more than 200
     characters is its hash.
@@ -208,7 +208,7 @@ def key_text(values: Sequence[object]) -> str | None:
     texts = [
         bytes(value).hex()
         if isinstance(value, bytes | bytearray | memoryview)
-        else storable(_written(value))
+        else sanitise_text(_written(value))
         for value in values
     ]
     joined = ",".join(map(encoded, texts))
@@ -216,12 +216,12 @@ def key_text(values: Sequence[object]) -> str | None:
 
 
 def encoded(text: str) -> str:
-    """A name or key as one step of an id: what divides ids is percent-encoded, letters stay."""
+    """Encode a name or key as an id component; separators are percent-encoded."""
     return _DIVIDERS.sub(lambda found: quote(found.group(), safe=""), text)
 
 
 def row_hash(cells: Mapping[str, str]) -> str:
-    """The end of a row's id where its table has no key: equal rows have equal ones."""
+    """Return the id suffix of a row without key; equal rows share it."""
     return "row-" + _hash(json.dumps(sorted(cells.items()), ensure_ascii=False))[:32]
 
 
@@ -230,24 +230,24 @@ def _hash(text: str) -> str:
 
 
 def row_title(table: Table, cells: Mapping[str, str], *, key: str) -> str:
-    """`table: what names the row`, else `table: key`, without a key the table's name alone."""
+    """Return `table: label`, else `table: key`, else the table's name."""
     named = " ".join(filter(None, (cells.get(column, "") for column in title_columns(table))))
     return one_line(": ".join(filter(None, (table.name, named or key))), limit=_TITLE_LIMIT)
 
 
 def row_text(title: str, cells: Mapping[str, str], *, labels: Labels) -> str:
-    """The title, then a line for each cell that holds something, in the table's own order."""
+    """Return the title and a line for each non-empty cell, in table order."""
     lines = [title]
     for name, cell in cells.items():
         if cell:
             shown = f"{labels[name]} ({cell})" if labels.get(name) else cell
             gap = "\n" if "\n" in shown else " "
-            lines.append(f"{one_line(storable(name))}:{gap}{shown}")
+            lines.append(f"{one_line(sanitise_text(name))}:{gap}{shown}")
     return "\n".join(lines) + "\n"
 
 
 def template_names(template: str) -> frozenset[str]:
-    """The columns that a template names.
+    """Return the column names in a template.
 
     Raises:
         SourceError: it asks for more than the value of a column.
@@ -273,7 +273,7 @@ def template_names(template: str) -> frozenset[str]:
 
 
 def filled(template: str, cells: Mapping[str, str], *, table: str) -> str:
-    """The template with each `{column}` as its cell and `{table}` as the table's name.
+    """Fill a template's `{column}` and `{table}` placeholders.
 
     `template_names` has passed it; nothing but text is ever looked up in it.
     """
@@ -285,7 +285,7 @@ def filled(template: str, cells: Mapping[str, str], *, table: str) -> str:
 
 
 def schema_text(name: str, tables: Iterable[Table], *, backend: str) -> str:
-    """The tables, their columns, keys and numbers of rows, as Markdown."""
+    """Render tables, columns, keys and row counts as Markdown."""
     tables = list(tables)
     known = [table.rows for table in tables if table.rows is not None]
     rows = f"{sum(known):,} rows" + ("" if len(known) == len(tables) else " or more")
@@ -300,7 +300,7 @@ def _table_text(table: Table) -> str:
     facts = [f"{'View' if table.is_view else 'Table'}. Rows: {rows}."]
     facts.append(f"Primary key: {', '.join(table.key)}." if table.key else "No primary key.")
     if table.comment:
-        facts.append(one_line(storable(table.comment), limit=1_000))
+        facts.append(one_line(sanitise_text(table.comment), limit=1_000))
     points_to = {
         column: f"{key.table}.{referred}"
         for key in table.foreign_keys
@@ -323,4 +323,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return one_line(storable(text), limit=500).replace("|", "\\|")
+    return one_line(sanitise_text(text), limit=500).replace("|", "\\|")

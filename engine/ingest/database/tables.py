@@ -1,6 +1,6 @@
-"""Which tables a database has and how they are built, asked once each.
+"""Database schema reflection, cached.
 
-Knows nothing of rows. What `exclude` names is not there for anybody: neither read nor described,
+What `exclude` names is not there for anybody: neither read nor described,
 nor used to name what a foreign key points to.
 """
 
@@ -36,7 +36,7 @@ class Catalogue:
         self._views: set[Place] = set()
 
     def names(self, patterns: Sequence[str]) -> list[Place]:
-        """What the patterns take, sorted: tables, and views where a pattern takes them by name.
+        """Return matching names, sorted: tables, and views named by a pattern.
 
         Raises:
             SourceError: a pattern takes nothing, or there are no tables at all.
@@ -62,7 +62,7 @@ class Catalogue:
         return sorted(found, key=_order)
 
     def table(self, schema: str | None, name: str) -> Table:
-        """How one table is built, without its excluded columns."""
+        """Return a table's structure without excluded columns."""
         place = (schema, name)
         if place not in self._tables:
             with self._database.reading() as connection, warnings.catch_warnings():
@@ -71,7 +71,7 @@ class Catalogue:
         return self._tables[place]
 
     def pointed_to(self, key: ForeignKey) -> Table | None:
-        """The table that a foreign key names rows of by its primary key, if rows have a name."""
+        """Return the table a foreign key refers to by primary key, if its rows have a label."""
         if self._is_excluded(_shown((key.schema, key.table))):
             return None
         target = self.table(key.schema, key.table)
@@ -122,7 +122,7 @@ def _inspector(connection: Connection) -> Inspector:
 
 
 def _schemas(inspector: Inspector, patterns: Iterable[str]) -> list[str | None]:
-    """The default schema, and those that a pattern with a dot names."""
+    """Return the default schema and those named in patterns with a dot."""
     named = {pattern.partition(".")[0] for pattern in patterns if "." in pattern}
     if not named:
         return [None]
@@ -142,7 +142,7 @@ def _tables(
 
 
 def _hidden(connection: Connection, schema: str | None) -> frozenset[str]:
-    """Tables whose rows are those of another: partitions, and what full-text search keeps."""
+    """Return tables that duplicate others: partitions and full-text indexes."""
     from sqlalchemy import text
 
     backend = connection.dialect.name

@@ -1,7 +1,7 @@
-"""The body of a message: its bytes to characters, and which of its two versions to keep.
+"""Message bodies: decoding, and the choice between plain and HTML versions.
 
 A message often says the same twice, as plain text and as HTML. Nothing is cut from it, neither
-quoted replies nor signatures. Knows nothing of how messages are put together.
+quoted replies nor signatures.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from email.message import Message
 
 from ...errors import SourceError
-from ..content import storable
+from ..content import sanitise_text
 from ..text.plain import decode
 from ..web.markdown import as_markdown
 
@@ -20,12 +20,14 @@ _LETTER = re.compile(r"[^\W_]")
 _LINK = re.compile(r"\]\((?:[^)\s\]]|\](?!\())*+\)|https?://\S+")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _LEAST_SHARE = 0.5
-"""Of the letters of the HTML version: with fewer, the plain one only says that there is another."""
+"""Minimum share of the HTML version's letters for the plain one to be complete."""
 
 
 def charset_text(data: bytes, charset: str | None) -> str:
-    """The characters of bytes in the encoding they claim; where that does not fit, in the one
-    found by `plain.decode`. What is no text comes out as Latin-1, and can be seen to be none."""
+    """Decode bytes in the claimed encoding, or the detected one if it does not fit.
+
+    Binary data decodes as Latin-1 and is recognisable as such.
+    """
     try:
         name = codecs.lookup(charset or "utf-8").name
         return data.decode(_WIDER.get(name, name))
@@ -38,18 +40,17 @@ def charset_text(data: bytes, charset: str | None) -> str:
 
 
 def body_text(data: bytes, part: Message) -> str:
-    """A plain text part with Unix line ends; lines that were broken for sending are whole again
-    (RFC 3676)."""
+    """Return a plain part with Unix line ends; flowed lines are joined (RFC 3676)."""
     text = charset_text(data, part.get_content_charset()).replace("\r\n", "\n").strip("\n")
     flowed = str(part.get_param("format") or "").lower() == "flowed"
     return _unfolded(text, joins="" if _is_delsp(part) else " ") if flowed else text
 
 
 def html_text(data: bytes, *, charset: str | None) -> str:
-    """An HTML part as Markdown, all of it: quoted replies are no frame of a page here."""
+    """Convert an HTML part to Markdown in full; quoted replies are content here."""
     from lxml import etree, html
 
-    source = _DECLARATION.sub("", storable(charset_text(data, charset)))
+    source = _DECLARATION.sub("", sanitise_text(charset_text(data, charset)))
     try:
         tree = html.document_fromstring(
             source.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -60,7 +61,10 @@ def html_text(data: bytes, *, charset: str | None) -> str:
 
 
 def richer(plain: str, markdown: str) -> tuple[str, bool]:
-    """The plain version unless it lacks much of the HTML one, and whether it is Markdown."""
+    """Choose the plain version unless it lacks much of the HTML one.
+
+    Return whether it is Markdown.
+    """
     if plain and _letters(plain) >= _LEAST_SHARE * _letters(markdown):
         return plain, False
     return (markdown, True) if markdown else (plain, False)

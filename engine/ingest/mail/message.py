@@ -1,7 +1,7 @@
-"""Messages to text: the lines of the head that people read, the body, and what is attached.
+"""Mail messages to text: main headers, body and attachments.
 
 eml and mbox through the standard library, in the lenient way that mail needs: a header that breaks
-the rules is shown as it is. Outlook's own format is in `outlook.py`. Knows nothing of files.
+the rules is shown as it is. Outlook's own format is in `outlook.py`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from email.utils import getaddresses, parsedate_to_datetime
 from ...errors import SourceError
 from ...types import MetaValue
 from ..archives.members import distinct
-from ..content import Content, Member, one_line, storable
+from ..content import Content, Member, one_line, sanitise_text
 from ..dates import iso_date
 from .body import body_text, charset_text, html_text, richer
 
 SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 DECORATION_BYTES = 16_384
-"""A picture that the text shows and that is smaller is a logo or a smile, not a document."""
+"""Size below which an inline picture is decoration."""
 _HEADER_LIMIT = 2_000
 _LONGEST_HEADER = 50_000
-"""Characters of a header as it is sent: encoded words are decoded in quadratic time, and five
-times what is shown is enough in any encoding."""
+"""Maximum encoded length of a header: encoded words are decoded in quadratic time."""
 _MOST_BOUNDARIES = 1_000
-"""Lines that declare a boundary: parts inside parts are taken apart in quadratic time."""
+"""Maximum boundary declarations: nested parts are parsed in quadratic time."""
 _PARAMETERS = re.compile(rb"^content-[a-z]{4,30}:[^\n]*+(?:\n[ \t][^\n]*+)*+", re.I | re.M)
 _BOUNDARY = re.compile(rb"boundary\s{0,9}=", re.I)
 _START_OF_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
@@ -50,9 +49,10 @@ _SIGNED_TYPE = "signed-data"
 
 
 def read_message(data: bytes) -> Content:
-    """A message (eml): `From`, `To`, `Cc`, `Date` and `Subject` as lines, an empty one, the body
-    with its quoted replies. Attachments and attached messages are members; the title is the
-    subject, metadata `author` and `date`.
+    """Read a message (eml).
+
+    `From`, `To`, `Cc`, `Date` and `Subject` lines, then the body with quoted replies.
+    Attachments are members; the title is the subject, metadata `author` and `date`.
 
     Raises:
         SourceError: no message, or an encrypted one.
@@ -92,8 +92,9 @@ def parsed(data: bytes) -> Message:
 
 
 def read_mailbox(data: bytes) -> Content:
-    """A mailbox (mbox): each message a member, named by its own id, so that it keeps its name when
-    others come and go.
+    """Read a mailbox (mbox).
+
+    Each message a member named by its own id, stable when others change.
 
     Raises:
         SourceError: it does not begin as a mailbox does.
@@ -109,8 +110,10 @@ def read_mailbox(data: bytes) -> Content:
 def message_content(
     headers: dict[str, str], *, body: tuple[str, bool], date: str, attached: list[Member]
 ) -> Content:
-    """A message of any format as it is stored. `body` is the text, and whether it is Markdown;
-    `date` is ISO 8601 or empty."""
+    """Build the content of a message in any format.
+
+    `body` is the text and whether it is Markdown; `date` is ISO 8601 or empty.
+    """
     text, is_markdown = body
     head = "\n".join(f"{name}: {value}" for name, value in headers.items() if value)
     metadata: dict[str, MetaValue] = {}
@@ -119,7 +122,7 @@ def message_content(
     if date:
         metadata["date"] = date
     return Content(
-        text=storable(f"{head}\n\n{text}".strip()),
+        text=sanitise_text(f"{head}\n\n{text}".strip()),
         title=one_line(headers.get("Subject", "")) or None,
         shape="markdown" if is_markdown else "text",
         metadata=metadata,
@@ -128,8 +131,10 @@ def message_content(
 
 
 def header_text(message: Message, name: str) -> str:
-    """A header in characters, on one line; "" without it. Bytes that no header may hold (mail
-    from East Asia often does) are decoded as a text's are."""
+    """Decode a header to one line.
+
+    "" if absent. Invalid raw bytes (common in East Asian mail) are decoded like text.
+    """
     wanted = name.lower()
     values = (str(value) for key, value in message.raw_items() if key.lower() == wanted)
     raw = next(values, "")[:_LONGEST_HEADER]
@@ -141,7 +146,7 @@ def header_text(message: Message, name: str) -> str:
         piece if isinstance(piece, str) else charset_text(piece, charset)
         for piece, charset in _as_bytes(pieces)
     )
-    return one_line(storable(text or raw), limit=_HEADER_LIMIT)
+    return one_line(sanitise_text(text or raw), limit=_HEADER_LIMIT)
 
 
 def _as_bytes(
@@ -152,7 +157,7 @@ def _as_bytes(
 
 
 def _bodies(message: Message) -> tuple[list[str], list[str]]:
-    """The plain texts of the message itself, and its HTML ones as Markdown."""
+    """Return the message's own plain texts, and its HTML parts as Markdown."""
     plain: list[str] = []
     rich: list[str] = []
     for part in _leaves(message):
@@ -185,7 +190,7 @@ def _attached(message: Message) -> Iterator[Member]:
 
 
 def _leaves(message: Message) -> Iterator[Message]:
-    """The parts in their order; those of an attached message are its own."""
+    """Return the parts in order; those of attached messages are excluded."""
     stack = [message]
     while stack:
         part = stack.pop()
@@ -197,7 +202,7 @@ def _leaves(message: Message) -> Iterator[Message]:
 
 
 def _is_attached(part: Message) -> bool:
-    """Whether a part is a file of its own, and no body."""
+    """Check whether a part is an attachment."""
     kind = part.get_content_maintype()
     disposition = (part.get_content_disposition() or "").lower()
     return (

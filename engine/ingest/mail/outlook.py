@@ -1,7 +1,7 @@
-"""Outlook's own message files (msg) to text, as `mail.py` does with everybody else's.
+"""Outlook message files (msg) to text, like `mail.py`.
 
 A msg is a compound file whose streams are the message's properties (MS-OXMSG). Messages attached
-to it are handed on as eml. Knows nothing of files.
+to it are handed on as eml.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from email.policy import SMTP
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import SourceError
-from ..content import Content, Member, one_line, storable
+from ..content import Content, Member, one_line, sanitise_text
 from ..dates import iso_date
 from .body import charset_text, html_text, richer
 from .message import DECORATION_BYTES, message_content
@@ -39,7 +39,7 @@ _CODEPAGES = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 936: "gb18030", 
 
 
 def read_outlook(data: bytes) -> Content:
-    """A message of Outlook, in the form of `mail.read_message`.
+    """Read an Outlook message in the form of `mail.read_message`.
 
     Raises:
         SourceError: no such message, a damaged one, or one whose body is nowhere in it.
@@ -88,7 +88,7 @@ class _Folder:
         return {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
 
     def stream(self, name: str) -> bytes:
-        """A stream's bytes; none where there is no such stream."""
+        """Return a stream's bytes; empty if absent."""
         path = [*self.path, name]
         if not self.file.exists(path) or self.file.get_type(path) != 2:
             return b""
@@ -96,11 +96,11 @@ class _Folder:
             return bytes(stream.read())
 
     def binary(self, property_: int) -> bytes:
-        """A property that is bytes."""
+        """Return a binary property."""
         return self.stream(f"__substg1.0_{property_:04X}{_BINARY:04X}")
 
     def text(self, property_: int) -> str:
-        """A property that is text, without the NUL at its end."""
+        """Return a text property without its trailing NUL."""
         wide = self.stream(f"__substg1.0_{property_:04X}{_TEXT:04X}")
         if wide:
             return wide.decode("utf-16-le", "replace").rstrip("\0")
@@ -108,11 +108,11 @@ class _Folder:
         return charset_text(narrow.rstrip(b"\0"), self.codec) if narrow else ""
 
     def number(self, property_: int) -> int:
-        """A property that is a whole number; 0 without it."""
+        """Return an integer property; 0 if absent."""
         return int.from_bytes(self._fixed.get(property_, b"")[:4], "little")
 
     def moment(self, property_: int) -> str:
-        """A property that is a time, as ISO 8601; "" without it."""
+        """Return a time property as ISO 8601; "" if absent."""
         ticks = int.from_bytes(self._fixed.get(property_, b""), "little")
         try:
             return (iso_date(_EPOCH + timedelta(microseconds=ticks // 10)) or "") if ticks else ""
@@ -120,7 +120,7 @@ class _Folder:
             return ""
 
     def attachments(self) -> list[_Folder]:
-        """The attachments' storages, in the order of their numbers."""
+        """Return the attachment storages in numeric order."""
         depth = len(self.path)
         names = {
             entry[depth]
@@ -158,7 +158,9 @@ def _message(folder: _Folder, *, depth: int) -> _Message:
         for attachment in folder.attachments()
         for member in _attached(attachment, depth=depth + 1)
     ]
-    return _Message({key: storable(headers[key]) for key in headers}, _body(folder), date, attached)
+    return _Message(
+        {key: sanitise_text(headers[key]) for key in headers}, _body(folder), date, attached
+    )
 
 
 def _sender(folder: _Folder) -> str:
@@ -180,7 +182,7 @@ def _body(folder: _Folder) -> tuple[str, bool]:
 
 
 def _attached(attachment: _Folder, *, depth: int) -> list[Member]:
-    """As `_member`; one that is damaged, or nested too deeply, does not lose the others."""
+    """Convert like `_member`; damaged or too deeply nested ones lose only themselves."""
     try:
         return _member(attachment, depth=depth)
     except SourceError as error:
@@ -191,7 +193,7 @@ def _attached(attachment: _Folder, *, depth: int) -> list[Member]:
 
 
 def _member(attachment: _Folder, *, depth: int) -> list[Member]:
-    """A file; an attached message as eml; nothing for a picture that the text itself shows."""
+    """Convert an attachment: a file, a message as eml, or nothing for an inline picture."""
     names = (attachment.text(key) for key in (_FILE_NAME, _SHORT_NAME, _DISPLAY_NAME))
     name = one_line(next(filter(None, names), "attachment")).replace("/", "_").replace("\\", "_")
     data = attachment.binary(_FILE)
@@ -213,7 +215,7 @@ def _member(attachment: _Folder, *, depth: int) -> list[Member]:
 
 
 def _eml(message: _Message, *, depth: int) -> bytes:
-    """The same bytes for the same message: the boundary is not left to chance."""
+    """Serialise a message deterministically, with a fixed boundary."""
     made = EmailMessage(policy=SMTP)
     for name, value in message.headers.items():
         if value and name in ("Subject", "Date"):

@@ -1,8 +1,7 @@
-"""Speech in sound and film to a transcript with times, by a Whisper model on this machine.
+"""Speech recognition of audio and video by a local Whisper model.
 
 Needs the extra `audio` (faster-whisper, which decodes by itself) and the model's weights: the
 folder of a converted model, or a name whose weights are in the local cache. Nothing is fetched.
-Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..dates import iso_date
 from ..text.turns import Cue, transcript
 
@@ -43,8 +42,7 @@ class Segment(Protocol):
 
 
 def read_audio(data: bytes, options: ReadOptions) -> Content:
-    """What is said, as `turns.transcript` writes it; title, author, date and language where the
-    file or the model says.
+    """Transcribe as `turns.transcript`; title, author, date and language where known.
 
     Raises:
         SourceError: the extra is not installed (`MISSING_AUDIO`), the model is not to be had, the
@@ -56,12 +54,12 @@ def read_audio(data: bytes, options: ReadOptions) -> Content:
     if not text:
         raise SourceError("holds no speech that was recognised")
     metadata: dict[str, MetaValue] = {"language": language, **_metadata(tags)}
-    title = one_line(storable(tags.get("title", ""))) or None
-    return Content(text=storable(text), title=title, shape="transcript", metadata=metadata)
+    title = one_line(sanitise_text(tags.get("title", ""))) or None
+    return Content(text=sanitise_text(text), title=title, shape="transcript", metadata=metadata)
 
 
 def cues_of(segments: Iterable[Segment]) -> list[Cue]:
-    """The recogniser's segments as cues, those without words left out."""
+    """Convert recogniser segments to cues, dropping empty ones."""
     return [
         Cue(start=segment.start, end=segment.end, text=segment.text.strip())
         for segment in segments
@@ -70,7 +68,7 @@ def cues_of(segments: Iterable[Segment]) -> list[Cue]:
 
 
 def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
-    """The first sound track, and the file's tags with their names in small letters.
+    """Decode the first sound track; return it with tags by lower-case name.
 
     Raises:
         SourceError: the extra is missing, no sound that can be decoded, or more than six hours.
@@ -103,17 +101,17 @@ def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
 
 
 def _whole(value: str) -> str:
-    """Without the halves of characters that PyAV, from version 19 on, makes of broken bytes."""
+    """Return text without lone surrogates, which PyAV 19 makes of broken bytes."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _tolerant(version: str) -> dict[str, Any]:
-    """How PyAV is told to read tags in a broken encoding; version 19 does so unasked."""
+    """Return PyAV's option for tags in a broken encoding; the default since version 19."""
     return {"metadata_errors": "replace"} if int(version.split(".")[0]) < 19 else {}
 
 
 def _samples(container: object) -> Iterator[bytes]:
-    """Sixteen-bit samples of the first sound track; damaged packets are left out, as players do."""
+    """Return 16-bit samples of the first sound track; damaged packets are skipped."""
     import av
     from av.audio.resampler import AudioResampler
     from av.container import InputContainer
@@ -134,7 +132,7 @@ def _samples(container: object) -> Iterator[bytes]:
 
 @lru_cache(maxsize=1)
 def _model(name: str) -> WhisperModel:
-    """The model by a folder's path or a name in the cache; the network is never asked."""
+    """Load the model from a folder or the cache, never from the network."""
     try:
         from faster_whisper import WhisperModel
     except ImportError as error:
@@ -158,7 +156,7 @@ def _model(name: str) -> WhisperModel:
 
 
 def _spoken(sound: Sound, model: WhisperModel) -> tuple[list[Segment], str]:
-    """One temperature: the usual ladder of them samples, and the same file would differ."""
+    """Transcribe at one temperature; the usual ladder samples and is not deterministic."""
     segments, info = model.transcribe(
         sound,
         beam_size=5,
@@ -171,7 +169,7 @@ def _spoken(sound: Sound, model: WhisperModel) -> tuple[list[Segment], str]:
 
 def _metadata(tags: Mapping[str, str]) -> dict[str, MetaValue]:
     metadata: dict[str, MetaValue] = {}
-    author = one_line(storable(tags.get("artist") or tags.get("author") or ""))
+    author = one_line(sanitise_text(tags.get("artist") or tags.get("author") or ""))
     if author:
         metadata["author"] = author
     date = iso_date(tags.get("date") or tags.get("creation_time") or "")

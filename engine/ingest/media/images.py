@@ -1,7 +1,7 @@
-"""Pictures to text by optical character recognition, and the date that a photograph carries.
+"""Optical character recognition of pictures, and dates of photographs.
 
 `recognise` is for whoever has a picture in hand, a scanned page among them. The engine (extra
-`ocr`) ships its models and asks no network. Knows nothing of files.
+`ocr`) ships its models and asks no network.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from .reading_order import TextBox, text_in_order
 
 if TYPE_CHECKING:
@@ -34,9 +34,12 @@ _MAX_PIXELS = 80_000_000
 _TOO_LARGE = f"is too large a picture: more than {_MAX_PIXELS:,} pixels; scale it down"
 _MAX_FRAMES = 500
 _LONGEST_SIDE = 2000
-"""The engine shrinks what is longer until small print is lost: such pictures are read in strips."""
+"""Maximum side in pixels before the engine shrinks a picture.
+
+Longer ones are read in strips.
+"""
 _SHORTEST_SIDE = 480
-"""What is smaller is enlarged before lines are looked for, so that small print is found."""
+"""Minimum side in pixels; smaller pictures are enlarged first."""
 _THREADS = 2
 _LEAST_SCORE = 0.5
 _EXIF_FOLDER, _EXIF_TAKEN, _EXIF_OFFSET, _EXIF_ARTIST = 0x8769, 0x9003, 0x9011, 0x013B
@@ -46,7 +49,9 @@ _one_at_a_time = threading.Lock()
 
 
 def recognise(picture: bytes | Pixels) -> str:
-    """The text in a picture (a file's bytes, or its pixels), in reading order; "" without any.
+    """Return the text of a picture (file bytes or pixels) in reading order.
+
+    "" without any.
 
     Lines end with newlines, paragraphs and columns with an empty line, cells of a line are parted
     by tabs. English and Chinese, upright.
@@ -62,8 +67,10 @@ def recognise(picture: bytes | Pixels) -> str:
 
 
 def read_image(data: bytes, options: ReadOptions) -> Content:
-    """The text in a picture; the frames of a TIFF are its pages. Metadata: the day on which it was
-    taken (the second in UTC where the camera knew its zone) and the author, if it says so.
+    """Read the text of a picture.
+
+    TIFF frames are pages. Metadata: the day taken (UTC second where the zone is known) and
+    the author.
 
     Raises:
         SourceError: as `recognise`, recognition is switched off, or no text is found in it.
@@ -81,7 +88,7 @@ def read_image(data: bytes, options: ReadOptions) -> Content:
         pages.append(len(text))
         text += f"{page}\n\n"
     return Content(
-        text=storable(text.rstrip("\n")),
+        text=sanitise_text(text.rstrip("\n")),
         pages=tuple(pages) if len(pages) > 1 else (),
         metadata=metadata,
     )
@@ -89,7 +96,7 @@ def read_image(data: bytes, options: ReadOptions) -> Content:
 
 @contextmanager
 def _reasons() -> Iterator[None]:
-    """What the picture library raises on damaged bytes, as reasons that a person can act on."""
+    """Translate the picture library's exceptions to reasons."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -110,7 +117,7 @@ def _opened(data: bytes) -> Image:
 
 
 def _frames(image: Image) -> Iterator[Pixels]:
-    """The pages of a TIFF; of what moves, the first picture."""
+    """Return the pages of a TIFF; of an animation the first frame."""
     with _reasons():
         count = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
     if count > _MAX_FRAMES:
@@ -147,7 +154,7 @@ def _metadata(image: Image) -> dict[str, MetaValue]:
         taken, offset = (
             str(exif.get_ifd(_EXIF_FOLDER).get(tag, "")) for tag in (_EXIF_TAKEN, _EXIF_OFFSET)
         )
-        artist = one_line(storable(str(exif.get(_EXIF_ARTIST) or "")))
+        artist = one_line(sanitise_text(str(exif.get(_EXIF_ARTIST) or "")))
     except (OSError, ValueError, SyntaxError, TypeError, KeyError):
         return {}  # a camera's damaged notes: the picture itself may well be whole
     metadata: dict[str, MetaValue] = {}
@@ -160,7 +167,7 @@ def _metadata(image: Image) -> dict[str, MetaValue]:
 
 
 def _taken(taken: str, offset: str) -> str:
-    """ISO 8601: the day alone where the zone is unknown, since the clock was a local one."""
+    """Return ISO 8601; only the day if the zone is unknown."""
     import datetime
 
     found, zone = _TAKEN.match(taken), _OFFSET.match(offset)
@@ -182,8 +189,10 @@ def _recognised(pixels: Pixels) -> str:
 
 
 def _strips(pixels: Pixels) -> Iterator[tuple[Pixels, int]]:
-    """The picture from top to bottom in pieces that the engine need not shrink, each with its top;
-    cut where the rows are evenest, between lines of text."""
+    """Split a picture into strips the engine need not shrink, with their tops.
+
+    Cut between lines of text.
+    """
     height, width = pixels.shape[:2]
     if height <= max(_LONGEST_SIDE, 1.5 * width):
         yield pixels, 0

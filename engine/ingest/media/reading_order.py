@@ -1,6 +1,6 @@
-"""The order in which a person reads boxes of text on a page: columns first, then lines.
+"""Reading order of text boxes: columns first, then lines.
 
-Geometry only: knows nothing of pictures or of what recognised the text.
+Geometry only.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from itertools import pairwise
 from statistics import median
 
 _SAME_LINE = 0.6
-"""Two boxes are on one line if their middles are closer than this share of a line's height."""
+"""Maximum distance of two boxes' middles on one line, as a share of line height."""
 _CELL_GAP = 2.0
-"""A gap of more line heights than this on one line is one between cells, not between words."""
+"""Gap in line heights that separates cells on a line."""
 _PARAGRAPH_GAP = 1.4
-"""How much wider than the usual gap between lines one between paragraphs is."""
+"""Factor over the usual line gap that separates paragraphs."""
 _LEAST_PARAGRAPH_GAP = 0.5
 _LEAST_GUTTER = 0.8
 _LEAST_COLUMN_LINES = 3
 _LEAST_COLUMN_WIDTH = 6.0
-"""In line heights: what is narrower on average is a table's column, and read line by line."""
+"""Minimum column width in line heights; narrower ones are table columns."""
 _MOST_CROSSING = 0.25
 
 
@@ -41,7 +41,7 @@ class TextBox:
 
 
 def text_in_order(boxes: Sequence[TextBox]) -> str:
-    """The boxes' texts as a page's: a line a line, an empty one between paragraphs and columns.
+    """Return the boxes' texts: one line each, blank lines between paragraphs and columns.
 
     The same boxes in any order give the same text.
     """
@@ -78,7 +78,7 @@ def _blocks(boxes: list[TextBox], *, height: float) -> Iterator[list[TextBox]]:
 
 
 def _gutter(boxes: list[TextBox], *, height: float) -> float | None:
-    """Where the empty strip between two columns of prose ends, or None without columns."""
+    """Return the right edge of the gutter between columns of prose; None without columns."""
     best: tuple[int, int, float] | None = None
     for edge in sorted({box.left for box in boxes}):
         left = [box for box in boxes if box.right <= edge]

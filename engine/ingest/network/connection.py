@@ -3,7 +3,7 @@
 A name is resolved once, its addresses are checked, and one of those very addresses is connected
 to: a name server that answers differently the next time changes nothing. TLS still verifies the
 name. Every wait is cut to what is left until one deadline, so a server that sends a byte a second
-gains nothing. Knows nothing of HTTP's meaning.
+gains nothing.
 
 A `SourceError` raised here gives its reason alone.
 """
@@ -39,7 +39,7 @@ class Clock:
         self._deadline = time.monotonic() + seconds
 
     def left(self) -> float:
-        """The seconds that are left, more than zero.
+        """Return the remaining seconds, above zero.
 
         Raises:
             SourceError: none are.
@@ -50,7 +50,7 @@ class Clock:
         return left
 
     def error(self) -> SourceError:
-        """What to say when the time is up."""
+        """Return the timeout error."""
         return SourceError(
             f"did not come within {self._seconds:g} s: try again later, "
             "or raise ingest.fetch_timeout_seconds"
@@ -58,15 +58,17 @@ class Clock:
 
 
 def connections(clock: Clock, *, allow_private: bool) -> httpcore.ConnectionPool:
-    """A pool of guarded connections for one fetch; no proxy of the environment is asked, because
-    that would resolve names on its own."""
+    """Return guarded connections for one fetch.
+
+    Environment proxies are ignored, as they resolve names themselves.
+    """
     return httpcore.ConnectionPool(
         ssl_context=_tls(), network_backend=_GuardedBackend(clock, allow_private=allow_private)
     )
 
 
 def _tls() -> ssl.SSLContext:
-    """The authorities that the system trusts (or `SSL_CERT_FILE` names), and Mozilla's list."""
+    """Return trust roots: the system's (or `SSL_CERT_FILE`) and Mozilla's."""
     context = ssl.create_default_context()
     if "SSL_CERT_FILE" not in os.environ:
         context.load_verify_locations(certifi.where())
@@ -74,7 +76,7 @@ def _tls() -> ssl.SSLContext:
 
 
 def is_public(text: str) -> bool:
-    """Whether an IP address is one of the public Internet, and so is any that it stands for.
+    """Check whether an IP address, and any it embeds, is public.
 
     Not: private, loopback, link-local, shared (CGNAT), multicast, reserved, unspecified ranges,
     and IPv6 forms (mapped, 6to4, NAT64) of IPv4 addresses in them; Teredo never.
@@ -103,7 +105,7 @@ def _is_public(address: Address) -> bool:
 
 
 def resolve(host: str, port: int, *, clock: Clock) -> list[str]:
-    """The addresses of a name, in the system's order.
+    """Resolve a name to addresses, in system order.
 
     The system's resolver knows no time limit, so it is waited for from outside.
 
@@ -132,7 +134,7 @@ def resolve(host: str, port: int, *, clock: Clock) -> list[str]:
 
 
 class _GuardedBackend(httpcore.NetworkBackend):
-    """Connects to checked addresses only. The timeouts that are asked for give way to the clock."""
+    """Network backend that connects to validated addresses only, under one deadline."""
 
     def __init__(self, clock: Clock, *, allow_private: bool) -> None:
         self._clock = clock

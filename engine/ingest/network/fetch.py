@@ -1,7 +1,6 @@
 """One web address: its bytes, unless they are the ones that were read before.
 
 A `SourceError` raised here gives its reason alone: who reports it puts the address in front.
-Knows nothing of what the bytes mean; `network` says where a connection may go.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _HEADER_LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """What the server said by which it can tell that nothing changed; empty where it did not."""
+    """Validators a server sent (ETag, Last-Modified); empty if none."""
 
     etag: str = ""
     last_modified: str = ""
@@ -47,8 +46,10 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How far a fetch may go. `max_bytes` counts unpacked bytes, `timeout_seconds` is for all of
-    it, redirects included; `allow_private` opens the machine's own networks."""
+    """Fetch limits. `max_bytes` counts unpacked bytes, `timeout_seconds` covers redirects.
+
+    `allow_private` permits private networks.
+    """
 
     max_bytes: int
     timeout_seconds: float = 30.0
@@ -59,7 +60,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What an address gave.
+    """Fetched response.
 
     `url` is where it was in the end, after redirects. `data` is unpacked; text in an encoding that
     only the header names is turned into UTF-8 with a mark. The suffix of `file_name` says its
@@ -74,7 +75,7 @@ class Fetched:
 
 
 def canonical(url: str) -> str:
-    """The one form of an address, which is its document id.
+    """Return the canonical form of a URL, which is its document id.
 
     Scheme and host in lower case (IDN as punycode), no default port and no fragment, an empty path
     as `/`, everything outside ASCII escaped. The query stays whole, for it may matter.
@@ -100,7 +101,7 @@ def canonical(url: str) -> str:
 
 
 def fetch(url: str, *, known: Freshness | None, limits: FetchLimits) -> Fetched | None:
-    """What the address gives now; None where the server says that it is as `known`.
+    """Fetch a URL; None if the server says it is unchanged since `known`.
 
     Raises:
         SourceError: why it cannot be had, and what to do.
@@ -191,7 +192,7 @@ def _fetched(url: str, answer: _Answer) -> Fetched:
 
 
 def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
-    """The body as it was before the server packed it, in pieces of at most 64 KiB where packed.
+    """Yield the decompressed body in pieces of at most 64 KiB.
 
     Only what was offered is taken (gzip), one layer of it: layers multiply what a bomb unfolds to.
 
@@ -232,8 +233,10 @@ def _joined(pieces: Iterable[bytes], *, max_bytes: int) -> bytes:
 
 
 def _marked(data: bytes, *, content_type: str) -> bytes:
-    """Text in the encoding that the header names, as UTF-8 with a mark: the bytes alone may not
-    say which it is. Left as it is where the header is wrong."""
+    """Re-encode declared text as UTF-8 with a mark, as bytes alone may be ambiguous.
+
+    Unchanged if the declaration is wrong.
+    """
     name = charset(content_type)
     is_text = media_type(content_type).startswith("text/") or media_type(content_type).endswith(
         "xhtml+xml"
@@ -248,7 +251,7 @@ def _marked(data: bytes, *, content_type: str) -> bytes:
 
 
 def _iso(date: str) -> str:
-    """An HTTP date in ISO 8601, empty where it is none."""
+    """Return an HTTP date in ISO 8601; empty if invalid."""
     try:
         when = parsedate_to_datetime(date)
         aware = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
@@ -304,7 +307,7 @@ def _why_refused(answer: _Answer) -> str:
 
 
 def _when(headers: dict[str, str]) -> str:
-    """The `Retry-After` header (seconds or a date) as a person says it."""
+    """Format `Retry-After` (seconds or a date) for people."""
     wish = headers.get("retry-after", "").strip()
     if wish.isascii() and wish.isdigit():
         return f"in {wish[:9]} s"
@@ -313,7 +316,7 @@ def _when(headers: dict[str, str]) -> str:
 
 
 def _late(error: httpcore.TimeoutException, clock: Clock) -> SourceError:
-    """One of several addresses may be tried for less than all the time: still it is too late."""
+    """Check whether a partial connection timeout also exceeded the deadline."""
     late = clock.error()
     late.__cause__ = error
     return late

@@ -1,6 +1,6 @@
-"""The file name that suits what a web server sent, so that its suffix finds the right reader.
+"""File names for web responses, so that the suffix selects a reader.
 
-Pure; knows nothing of the network.
+Pure.
 """
 
 from __future__ import annotations
@@ -110,8 +110,10 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]+')
 
 
 def file_name_of(url: str, *, content_type: str, disposition: str, data: bytes) -> str:
-    """A name whose suffix is the format's: by the media type, else the name in the address (or in
-    `Content-Disposition`), else the first bytes, else plain text."""
+    """Return a name with the format's suffix.
+
+    By media type, then URL or `Content-Disposition`, then content, else plain text.
+    """
     named = _named(disposition) or unquote(urlsplit(url).path).rstrip("/").rpartition("/")[2]
     name = _UNSAFE.sub("_", named).strip(". ")
     path = PurePosixPath(name)
@@ -122,12 +124,12 @@ def file_name_of(url: str, *, content_type: str, disposition: str, data: bytes) 
 
 
 def media_type(content_type: str) -> str:
-    """The type without its parameters, in lower case."""
+    """Return the media type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def charset(content_type: str) -> str:
-    """The `charset` parameter, empty where there is none."""
+    """Return the `charset` parameter; empty if absent."""
     header = Message()
     header["Content-Type"] = content_type
     return str(header.get_content_charset() or "")
@@ -158,7 +160,7 @@ def _sniffed(head: bytes) -> str:
 
 
 def _named(disposition: str) -> str:
-    """The file name that the server proposes, without folders."""
+    """Return the server's proposed file name without folders."""
     if not disposition:
         return ""
     header = Message()

@@ -2,12 +2,12 @@
 
 Their XML is walked here, and not by markitdown, mammoth or python-pptx: of the words expected of
 the real files for development this finds 97 of 100, markitdown 77 (docx) and 87 (pptx), which loses
-headers, text boxes, comments, list numbers and maths. Knows nothing of files or chunks.
+headers, text boxes, comments, list numbers and maths.
 """
 
 from __future__ import annotations
 
-from ..content import Content, ReadOptions, storable
+from ..content import Content, ReadOptions, sanitise_text
 from ..markdown_blocks import check_length, joined
 from ..text.markdown import markdown_title
 from .package import Package
@@ -16,13 +16,15 @@ from .word import WordDocument
 
 
 def read_docx(data: bytes, options: ReadOptions) -> Content:
-    """A Word document: headings, numbered as shown, lists, tables, notes, comments, text boxes.
+    """Read a Word document.
+
+    Headings, numbering, lists, tables, notes, comments, text boxes.
 
     Raises:
         SourceError: encrypted, damaged, an old .doc, or larger than the options allow.
     """
     package = Package(data, kind=".docx", options=options)
-    text = storable(joined(WordDocument(package).blocks()))
+    text = sanitise_text(joined(WordDocument(package).blocks()))
     check_length(len(text), max_characters=options.max_characters)
     title, metadata = package.properties()
     return Content(
@@ -31,7 +33,7 @@ def read_docx(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_pptx(data: bytes, options: ReadOptions) -> Content:
-    """A presentation: a heading of the second level a slide, which is also a page.
+    """Read a presentation: a second-level heading and a page for each slide.
 
     Raises:
         SourceError: encrypted, damaged, an old .ppt, or larger than the options allow.
@@ -41,7 +43,7 @@ def read_pptx(data: bytes, options: ReadOptions) -> Content:
     starts: list[int] = []
     length = 0
     for blocks in slides(package):
-        text = storable(joined(blocks))
+        text = sanitise_text(joined(blocks))
         starts.append(length)
         texts.append(text)
         length += len(text) + 2

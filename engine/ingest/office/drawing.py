@@ -1,6 +1,6 @@
-"""DrawingML, which slides, documents and sheets all hold: its paragraphs, tables, charts, diagrams.
+"""DrawingML shared by slides, documents and sheets.
 
-Knows nothing of where a drawing lies.
+Paragraphs, tables, charts, diagrams.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REPEATED_CELL_LIMIT = 80
 
 
 def line_of(element: _Element) -> str:
-    """The text of an `a:p`: runs and fields, line breaks as such, maths by its characters."""
+    """Return the text of an `a:p`: runs, fields, line breaks and maths."""
     pieces: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str):
@@ -37,8 +37,10 @@ def line_of(element: _Element) -> str:
 
 
 def text_blocks(body: _Element, *, bulleted: bool = False) -> Iterator[Block]:
-    """The paragraphs of a text body; those with a bullet or number, or all below the first level,
-    as list items. `bulleted`: its paragraphs are items unless they say otherwise."""
+    """Return a text body's paragraphs.
+
+    Bulleted, numbered or indented ones as list items. `bulleted` is the default.
+    """
     number = 0
     for element in body.iterfind(f"{A}p"):
         text = line_of(element)
@@ -55,8 +57,7 @@ def text_blocks(body: _Element, *, bulleted: bool = False) -> Iterator[Block]:
 
 
 def table_block(table: _Element) -> Block:
-    """An `a:tbl` as a pipe table; a short text is repeated in all cells
-    that were merged into one."""
+    """Convert an `a:tbl` to a pipe table; short texts fill merged cells."""
     rows: list[list[str]] = []
     for row in table.iterfind(f"{A}tr"):
         cells: list[str] = []
@@ -75,7 +76,7 @@ def table_block(table: _Element) -> Block:
 
 
 def chart_blocks(chart: _Element) -> Iterator[Block]:
-    """A chart's titles, and its series as a table with a column each."""
+    """Return a chart's titles and its series as a table."""
     for title in chart.iter(f"{_CHART}title"):
         yield paragraph(" ".join(line_of(line) for line in title.iter(f"{A}p")))
     columns: dict[str, dict[int, str]] = {}
@@ -96,7 +97,7 @@ def chart_blocks(chart: _Element) -> Iterator[Block]:
 
 
 def diagram_blocks(model: _Element) -> Iterator[Block]:
-    """The texts of a SmartArt diagram's data model, in its own order."""
+    """Return the texts of a SmartArt diagram in model order."""
     for body in model.iter("{*}t"):
         text = " ".join(filter(None, (line_of(line) for line in body.iterfind(f"{A}p"))))
         if text:
@@ -115,7 +116,7 @@ def _points(source: _Element | None) -> dict[int, str]:
 
 
 def _shown(value: str) -> str:
-    """A cached number without the noise of binary fractions; other text as it is."""
+    """Return a cached number without binary noise; other text unchanged."""
     try:
         number = float(value)
     except ValueError:

@@ -1,7 +1,7 @@
 """E-books (EPUB 2 and 3) as Markdown, in the order of reading.
 
 A chapter is a page of the web, and is written out as one. Follows EPUB 3.3 (W3C), chapters 4
-and 5. Knows nothing of files or chunks.
+and 5.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from ...errors import SourceError
 from ...types import MetaValue
 from ..archives.zipped import Container
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..markdown_blocks import check_length
 from ..web.markdown import as_markdown
 from .package import properties_of, xml_root
@@ -39,7 +39,7 @@ class _Manifested(NamedTuple):
 
 
 def read_epub(data: bytes, options: ReadOptions) -> Content:
-    """A book's chapters one after another; navigation is left out, `pages` are the chapters.
+    """Read an e-book's chapters in order, without navigation; `pages` are the chapters.
 
     A chapter without a heading gets the one that the table of contents gives it.
 
@@ -76,7 +76,7 @@ def read_epub(data: bytes, options: ReadOptions) -> Content:
 
 
 def _package_name(container: Container) -> str:
-    """The package file that the container names, else the only one that there is."""
+    """Return the package file named by the container, else the only one."""
     root = _xml(container, _CONTAINER)
     for found in [] if root is None else root.iter("{*}rootfile"):
         name = container.find(unquote(found.get("full-path", "")))
@@ -105,7 +105,7 @@ def _manifest(package: _Element, *, folder: str) -> dict[str, _Manifested]:
 
 
 def _spine(package: _Element, items: dict[str, _Manifested]) -> Iterator[str]:
-    """The chapters' paths in reading order, each once; a book without a spine in its own order."""
+    """Return chapter paths in reading order; without a spine in container order."""
     references = [ref.get("idref", "") for ref in package.iterfind("{*}spine/{*}itemref")]
     for id_ in dict.fromkeys(references or items):
         item = items.get(id_)
@@ -116,7 +116,7 @@ def _spine(package: _Element, items: dict[str, _Manifested]) -> Iterator[str]:
 def _labels(
     container: Container, package: _Element, items: dict[str, _Manifested]
 ) -> dict[str, str]:
-    """What the table of contents calls each chapter: the first entry that points into it."""
+    """Return the contents entry of each chapter: the first that points into it."""
     labels: dict[str, str] = {}
     spine = package.find("{*}spine")
     toc = items.get("" if spine is None else spine.get("toc", ""))
@@ -132,7 +132,7 @@ def _labels(
                 label = entry.findtext("{*}navLabel/{*}text") or ""
             else:
                 label = "".join(map(str, entry.itertext()))
-            labels.setdefault(_resolved(folder, target), one_line(storable(label)))
+            labels.setdefault(_resolved(folder, target), one_line(sanitise_text(label)))
     return labels
 
 
@@ -153,7 +153,7 @@ def _chapter(container: Container, path: str, *, label: str) -> str:
         tree = html.document_fromstring(_DECLARATION.sub(b"", data), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError):
         return ""  # a page with nothing on it, such as one that only holds the cover
-    text = storable(as_markdown(tree)).strip()
+    text = sanitise_text(as_markdown(tree)).strip()
     if text and label and not _HEADING.search(text[:2000]):
         return f"## {label}\n\n{text.removeprefix(label).lstrip()}"
     return text

@@ -1,7 +1,6 @@
-"""Word and PowerPoint files of 1997–2003 as Markdown: the text, its headings, tables and slides.
+"""Word and PowerPoint 97–2003 to Markdown: text, headings, tables, slides.
 
-Lists' numbers, pictures and charts of these formats are not read. Knows nothing of the records
-themselves.
+Lists' numbers, pictures and charts of these formats are not read.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..markdown_blocks import check_length, joined
 from ..text.markdown import markdown_title
 from ..text.rtf import read_rtf
@@ -24,12 +23,13 @@ from .legacy_word import old_word
 from .package import OLE_MAGIC, real_title
 
 _BROKEN = (IndexError, KeyError, struct.error, ValueError)
-"""What reading past a record's end, or a table that is none, leads to."""
+"""Exceptions caused by damaged records."""
 
 
 def read_doc(data: bytes, options: ReadOptions) -> Content:
-    """A Word document of 1997–2003; what Word opens under the same suffix (a new document, RTF, a
-    web page) is read as what it is.
+    """Read a Word 97–2003 document.
+
+    Other formats under its suffix are read as what they are.
 
     Raises:
         SourceError: encrypted, damaged, or older than Word 97.
@@ -42,7 +42,7 @@ def read_doc(data: bytes, options: ReadOptions) -> Content:
         return read_web_page(data)
     streams, title, metadata = _opened(data, kind=".doc", new=".docx")
     with _reasons(kind=".doc", new=".docx"):
-        text = storable(joined(old_word(streams)))
+        text = sanitise_text(joined(old_word(streams)))
     check_length(len(text), max_characters=options.max_characters)
     return Content(
         text=text, title=title or markdown_title(text), shape="markdown", metadata=metadata
@@ -50,7 +50,9 @@ def read_doc(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_ppt(data: bytes, options: ReadOptions) -> Content:
-    """A presentation of 1997–2003: a slide is a page and has a heading of the second level.
+    """Read a PowerPoint 97–2003 presentation.
+
+    A page and second-level heading for each slide.
 
     Raises:
         SourceError: encrypted or damaged.
@@ -59,7 +61,7 @@ def read_ppt(data: bytes, options: ReadOptions) -> Content:
         return read_pptx(data, options)
     streams, title, metadata = _opened(data, kind=".ppt", new=".pptx")
     with _reasons(kind=".ppt", new=".pptx"):
-        texts = [storable(joined(blocks)) for blocks in old_slides(streams)]
+        texts = [sanitise_text(joined(blocks)) for blocks in old_slides(streams)]
     first = texts[0].partition("\n")[0].removeprefix("## ") if texts else ""
     starts = [0]
     for text in texts:
@@ -77,7 +79,7 @@ def read_ppt(data: bytes, options: ReadOptions) -> Content:
 def _opened(
     data: bytes, *, kind: str, new: str
 ) -> tuple[dict[str, bytes], str | None, Mapping[str, MetaValue]]:
-    """The streams by name in small letters, the title and the metadata."""
+    """Return streams by lower-case name, title and metadata."""
     import olefile  # type: ignore[import-untyped, unused-ignore]
 
     if not data.startswith(OLE_MAGIC):
@@ -103,14 +105,14 @@ def _opened(
 
 def _decoded(value: bytes | str | None, codepage: int | None) -> str:
     if not isinstance(value, bytes):
-        return one_line(storable(value or ""))
+        return one_line(sanitise_text(value or ""))
     code = (codepage or 1252) % 65_536
     names = {65001: "utf-8", 1200: "utf-16-le", 936: "gb18030", 10000: "mac_roman"}
     try:
         text = value.decode(names.get(code, f"cp{code}"), "replace")
     except LookupError:
         text = value.decode("cp1252", "replace")
-    return one_line(storable(text.rstrip("\x00")))
+    return one_line(sanitise_text(text.rstrip("\x00")))
 
 
 @contextmanager

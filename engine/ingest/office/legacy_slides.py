@@ -1,7 +1,7 @@
-"""The slides of a PowerPoint file of 1997–2003: titles, texts and notes, in the order shown.
+"""Slides of PowerPoint 97–2003: titles, texts and notes in shown order.
 
 Follows [MS-PPT]: 2.1.2 (how the live version of each slide is found), 2.4.14.3 (slide lists),
-2.9.40 (text). Knows nothing of the container.
+2.9.40 (text).
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ def _blocks(texts: list[_Text], spoken: list[_Text], *, number: int) -> Iterator
 
 
 def _places(data: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Where the live version of each object lies, and the object that is the document. Later
-    edits win; each names the one before it."""
+    """Locate the live version of each object and the document object. Later edits win.
+
+    Each names its predecessor.
+    """
     places: dict[int, int] = {}
     document = -1
     for _ in range(_MAX_EDITS):
@@ -119,7 +121,7 @@ def _listed(data: bytes, slide_list: _Record) -> Iterator[tuple[int, int, list[_
 
 
 def _texts(data: bytes, place: int, *, outline: list[_Text]) -> Iterator[_Text]:
-    """The texts of a slide's shapes in their order; some only point into the outline."""
+    """Return the texts of a slide's shapes; some refer to the outline."""
     kind = -1
     for record in _inside(data, place):
         if record.kind == _TEXT_KIND:
@@ -135,7 +137,7 @@ def _texts(data: bytes, place: int, *, outline: list[_Text]) -> Iterator[_Text]:
 
 
 def _notes_of(data: bytes, place: int) -> int:
-    """The id of a slide's notes page; -1 for none."""
+    """Return the id of a slide's notes page; -1 without one."""
     for record in _inside(data, place) if place >= 0 else ():
         if record.kind == _SLIDE_ATOM:
             return int(struct.unpack_from("<L", data, record.start + 16)[0]) or -1

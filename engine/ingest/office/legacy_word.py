@@ -1,7 +1,6 @@
-"""The text of a Word document of 1997–2003, from its piece table, with headings and tables.
+"""Text of Word 97–2003 from its piece table, with headings and tables.
 
-Follows [MS-DOC]: 2.4.1 (text), 2.8.35 (pieces), 2.8.5 and 2.9.174 (paragraphs). Knows nothing of
-the container.
+Follows [MS-DOC]: 2.4.1 (text), 2.8.35 (pieces), 2.8.5 and 2.9.174 (paragraphs).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class _Paragraph(NamedTuple):
 
 
 def old_word(streams: Mapping[str, bytes]) -> Iterator[Block]:
-    """The document's paragraphs and tables; notes, headers and text boxes after the body.
+    """Return paragraphs and tables; notes, headers and text boxes after the body.
 
     Raises:
         SourceError: encrypted, or older than Word 97.
@@ -80,7 +79,7 @@ def _blocks(paragraphs: Iterator[_Paragraph]) -> Iterator[Block]:
 
 
 def _paragraphs(document: bytes, table: bytes) -> Iterator[_Paragraph]:
-    """Text up to each paragraph mark; a style from 1 to 9 is the heading of that level."""
+    """Split at paragraph marks; styles 1 to 9 are heading levels."""
     starts, papers = _paper_runs(document, table)
     begun: list[str] = []
     for text, offset, width in _pieces(document, table):
@@ -97,7 +96,7 @@ def _paragraphs(document: bytes, table: bytes) -> Iterator[_Paragraph]:
 
 
 def _written(text: str) -> str:
-    """Without the codes of fields (their results stay) and the marks of pictures and notes."""
+    """Strip field codes (their results stay) and marks of pictures and notes."""
     for _ in range(_MAX_NESTED_FIELDS):
         if "\x13" not in text:
             break
@@ -106,7 +105,7 @@ def _written(text: str) -> str:
 
 
 def _pieces(document: bytes, table: bytes) -> Iterator[tuple[str, int, int]]:
-    """Each piece's text, its offset in the document's stream, and the bytes of a character."""
+    """Return each piece's text, stream offset and bytes per character."""
     start, size = struct.unpack_from("<LL", document, _PIECES)
     clx = table[start : start + size]
     at = 0
@@ -131,7 +130,7 @@ def _pieces(document: bytes, table: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _paper_runs(document: bytes, table: bytes) -> tuple[list[int], list[tuple[int, bytes]]]:
-    """Where each run of paragraphs begins in the stream, and its style and properties."""
+    """Return paragraph runs: stream offset, style and properties."""
     start, size = struct.unpack_from("<LL", document, _PAPERS)
     count = max((size - 4) // 8, 0)
     pages = struct.unpack_from(f"<{count}L", table, start + 4 * (count + 1))

@@ -1,6 +1,6 @@
-"""Equations of Word (OMML) as LaTeX: readable, and the same words that people search for.
+"""Word equations (OMML) as LaTeX.
 
-Follows ECMA-376 part 1, 22.1. Knows nothing of the document around an equation.
+Follows ECMA-376 part 1, 22.1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FUNCTIONS = re.compile(
 
 
 def latex_of(element: _Element) -> str:
-    """The LaTeX of an `m:oMath`, without dollar signs."""
+    """Return the LaTeX of an `m:oMath`, without dollar signs."""
     return " ".join(_all(element).split())
 
 

@@ -1,7 +1,7 @@
-"""Numbers of spreadsheets as they are shown: dates in ISO 8601, percentages, decimals, money.
+"""Spreadsheet numbers as shown: ISO 8601 dates, percentages, decimals, money.
 
 The formats' own small language (ECMA-376 part 1, 18.8.31) is followed where it changes what a
-reader sees as the value; colours, padding and fractions are not. Knows nothing of files.
+reader sees as the value; colours, padding and fractions are not.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ BUILT_IN = {
     45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss", 48: "0.0E+0", 50: "yyyy-mm-dd", 51: "yyyy-mm-dd",
     52: "yyyy-mm-dd", 53: "yyyy-mm-dd", 54: "yyyy-mm-dd", 57: "yyyy-mm-dd", 58: "yyyy-mm-dd",
 }  # fmt: skip
-"""Formats that a file names by number alone; 14–17 and 27–58 are dates of the reader's country."""
+"""Built-in formats by number; 14–17 and 27–58 are locale dates."""
 
 
 class Shown(NamedTuple):
-    """What a format does: a kind, decimals (None: as many as there are), and what stands around."""
+    """Parsed number format: kind, decimals (None: as many as needed) and affixes."""
 
     kind: str
     decimals: int | None = None
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 def shown(value: float, *, format_: str = "", since_1904: bool = False) -> str:
-    """A cell's number as text. The same number and format always give the same text."""
+    """Format a cell's number; deterministic."""
     how, signed = _how(format_, value < 0)
     if how.kind == "general":
         return plain_number(value)
@@ -57,8 +57,10 @@ def shown(value: float, *, format_: str = "", since_1904: bool = False) -> str:
 
 @lru_cache(maxsize=1024)
 def _how(format_: str, negative: bool) -> tuple[Shown, bool]:
-    """What the format does to a number of this sign, and whether the sign is still to be shown: a
-    section for negative numbers brings its own."""
+    """Return the format for a number's sign, and whether the sign is still shown.
+
+    Negative sections show their own.
+    """
     if len(format_) > _LONGEST:
         format_ = ""
     section = _section(format_ or "General", negative=negative)
@@ -66,7 +68,7 @@ def _how(format_: str, negative: bool) -> tuple[Shown, bool]:
 
 
 def plain_number(value: float) -> str:
-    """A number with no format: whole ones without a point, others without binary noise."""
+    """Format a plain number: integers without a point, others without binary noise."""
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
     if value == int(value) and abs(value) < 1e15:
@@ -82,7 +84,7 @@ def _decimal(value: float, how: Shown) -> str:
 
 
 def _section(format_: str, *, negative: bool) -> str:
-    """The part of a format for this sign; `;` in quotes does not part anything."""
+    """Return the format section for this sign; quoted `;` does not separate."""
     parts = re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', format_)
     chosen = parts[1] if negative and len(parts) > 1 and parts[1] else parts[0]
     return chosen or "General"
@@ -136,7 +138,7 @@ def _number_shape(section: str) -> Shown:
 
 
 def _moment(value: float, kind: str, *, since_1904: bool) -> str:
-    """A serial day as ISO 8601; empty where no calendar has it."""
+    """Return a serial day as ISO 8601; empty if out of range."""
     if not math.isfinite(value):
         return ""
     seconds = round(value * _SECONDS_A_DAY)

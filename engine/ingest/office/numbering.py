@@ -1,4 +1,4 @@
-"""The numbers that Word shows before headings, clauses and list items, counted as Word counts.
+"""Numbering of Word headings, clauses and list items, as Word counts.
 
 A document stores only which list and level a paragraph belongs to (ECMA-376 part 1, 17.9): "3.2"
 or "第二条" are nowhere in it, and are what people cite.
@@ -33,7 +33,7 @@ class Level(NamedTuple):
 
 
 class Numbering:
-    """The lists of one document, counted paragraph by paragraph in the order of the text."""
+    """Counters of one document's lists, advanced in text order."""
 
     def __init__(self, root: _Element | None) -> None:
         self._abstract: dict[str, str] = {}
@@ -45,11 +45,11 @@ class Numbering:
             self._load(root)
 
     def level_of_style(self, list_id: str, style: str) -> int:
-        """The level that a paragraph style stands for in a list; 0 if none."""
+        """Return the list level of a paragraph style; 0 if none."""
         return self._by_style.get((self._abstract.get(list_id, ""), style), 0)
 
     def label(self, list_id: str, level: int) -> str | None:
-        """The next number at this level, as shown; empty for a bullet, None for no list at all."""
+        """Return the next label at this level; empty for a bullet, None outside lists."""
         abstract = self._abstract.get(list_id)
         shape = self._levels.get(abstract or "", {}).get(level)
         if abstract is None or shape is None or shape.format == "none":
@@ -131,6 +131,6 @@ def _chinese(number: int) -> str:
 
 
 def value_of(element: _Element, name: str) -> str:
-    """What a setting of a style, a list or a paragraph says; empty where it is not there."""
+    """Return a setting's value; empty if absent."""
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ..archives.zipped import Container
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..markdown_blocks import Block, check_length, heading, joined
 from ..text.markdown import markdown_title
 from .opendocument_text import OpenText
@@ -25,7 +25,7 @@ _BODIES = ("text", "spreadsheet", "presentation", "drawing")
 
 
 def read_opendocument(data: bytes, options: ReadOptions) -> Content:
-    """An .odt, .ods or .odp (which one, its content says). A presentation's slides are pages.
+    """Read an .odt, .ods or .odp, identified by content. Slides are pages.
 
     Raises:
         SourceError: encrypted, damaged, no OpenDocument, or larger than the options allow.
@@ -53,7 +53,7 @@ def read_opendocument(data: bytes, options: ReadOptions) -> Content:
 def _parts(
     data: bytes, *, options: ReadOptions
 ) -> tuple[_Element, _Element | None, _Element | None]:
-    """The content, the metadata and the styles; all three are one file where it is no zip."""
+    """Return content, metadata and styles; one file for flat documents."""
     if not data.startswith(b"PK"):
         if b"urn:oasis:names:tc:opendocument" not in data[:4096]:
             raise SourceError("is damaged, or no OpenDocument file: save it again")
@@ -80,17 +80,17 @@ def _read(container: Container, name: str) -> bytes:
 def _written(
     inside: _Element, *, root: _Element, styles: _Element | None, options: ReadOptions
 ) -> tuple[str, tuple[int, ...], str | None]:
-    """The text, the start of each slide, and a title that the text itself gives."""
+    """Return the text, slide starts, and a title from the text."""
     writer = OpenText(root, styles=styles, max_characters=options.max_characters)
     kind = inside.tag.rpartition("}")[2]
     if kind == "text":
-        text = storable(
+        text = sanitise_text(
             joined([*writer.children(inside), *writer.notes(), *_headers(writer, styles)])
         )
         check_length(len(text), max_characters=options.max_characters)
         return text, (), markdown_title(text)
     if kind == "spreadsheet":
-        return storable(joined(writer.sheets(inside))), (), None
+        return sanitise_text(joined(writer.sheets(inside))), (), None
     texts: list[str] = []
     starts: list[int] = []
     first: str | None = None
@@ -99,14 +99,14 @@ def _written(
         name = one_line(title) or f"Slide {number}"
         first = (one_line(title) or None) if number == 1 else first
         starts.append(sum(map(len, texts)) + 2 * len(texts))
-        texts.append(storable(joined([heading(name, level=2), *blocks])))
+        texts.append(sanitise_text(joined([heading(name, level=2), *blocks])))
     text = "\n\n".join(texts)
     check_length(len(text), max_characters=options.max_characters)
     return text, tuple(starts), first
 
 
 def _headers(writer: OpenText, styles: _Element | None) -> Iterator[Block]:
-    """What headers and footers say, each text once; page numbers alone are left out."""
+    """Return distinct header and footer texts, without bare page numbers."""
     seen: set[str] = set()
     for element in [] if styles is None else styles.iter("{*}header", "{*}footer"):
         text = joined(writer.children(element))

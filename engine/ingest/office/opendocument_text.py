@@ -1,7 +1,4 @@
-"""The elements of an OpenDocument file as blocks of Markdown.
-
-Knows nothing of containers or metadata.
-"""
+"""The elements of an OpenDocument file as blocks of Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _LEFT_OUT = frozenset(
 )
 _Range = tuple[int, int, int, int]
 _MAX_REPEATS = 1_000
-"""A row or cell that repeats more often fills a sheet; nobody wrote it so many times."""
+"""Maximum repetitions of a row or cell; more are filler."""
 _ON_EVERY_SLIDE = frozenset({"header", "footer", "date-time", "page-number", "page"})
 
 
@@ -48,17 +45,17 @@ class OpenText:
                 self._learn(source)
 
     def children(self, container: _Element, *, level: int = -1) -> Iterator[Block]:
-        """The blocks of an element's children; `level` is that of the list around them."""
+        """Return blocks of an element's children; `level` is the enclosing list's."""
         for element in container:
             if isinstance(element.tag, str) and element.tag not in _LEFT_OUT:
                 yield from self._block(element, level=level)
 
     def notes(self) -> Iterator[Block]:
-        """The foot- and endnotes that have been referred to, in their order."""
+        """Return the referenced foot- and endnotes in order."""
         yield from self._notes
 
     def sheets(self, body: _Element) -> Iterator[Block]:
-        """A heading and the regions of cells of each sheet that holds something."""
+        """Return a heading and the cell regions of each non-empty sheet."""
         for table in body.iterfind(f"{_TABLE}table"):
             cells, merged = self._cells(table)
             aside, self._aside = self._aside, []
@@ -70,7 +67,7 @@ class OpenText:
                 yield from blocks
 
     def slide(self, page: _Element) -> tuple[str, list[Block]]:
-        """A slide's title and its other blocks, notes and comments last."""
+        """Return a slide's title and blocks, notes and comments last."""
         title = ""
         blocks: list[Block] = []
         for shape in page:
@@ -170,7 +167,7 @@ class OpenText:
         return self._inline(child)
 
     def _apart(self, blocks: Iterator[Block]) -> list[Block]:
-        """The blocks of something inside a paragraph, which keeps what follows it to itself."""
+        """Return the blocks of an element inside a paragraph."""
         outer, self._aside = self._aside, []
         found = [block for block in blocks if block.text]
         self._aside = outer
@@ -182,8 +179,7 @@ class OpenText:
         return [[cells[number].get(column, "") for column in columns] for number in sorted(cells)]
 
     def _cells(self, table: _Element) -> tuple[dict[int, dict[int, str]], list[_Range]]:
-        """The texts by row and column, and the merged cells; what repeats is repeated only where
-        it holds text."""
+        """Return texts by row and column, and merged cells; repeats only where there is text."""
         cells: dict[int, dict[int, str]] = {}
         merged: list[_Range] = []
         number = 0
@@ -214,7 +210,7 @@ class OpenText:
         return row
 
     def _learn(self, source: _Element) -> None:
-        """Which paragraph styles are a document's title, which list styles count."""
+        """Learn title paragraph styles and numbered list styles."""
         for style in source.iter(f"{_STYLE}style"):
             if style.get(f"{_STYLE}parent-style-name") == "Title":
                 self._titles.add(style.get(f"{_STYLE}name", ""))

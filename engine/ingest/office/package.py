@@ -1,4 +1,4 @@
-"""What Word, PowerPoint and Excel files share: a zip of XML parts that point at one another.
+"""Office Open XML packages: a zip of related XML parts.
 
 Opens the container safely, parses its XML without entities, and reads what a file says of itself.
 Knows no format's content.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import SourceError
 from ...types import MetaValue
 from ..archives.zipped import Container
-from ..content import ReadOptions, one_line, storable
+from ..content import ReadOptions, one_line, sanitise_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -41,12 +41,12 @@ _NOBODY = re.compile(
     re.I,
 )
 _TEMPLATE_DATES = frozenset({"2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z"})
-"""When the templates of libraries that write office files were made, not the file at hand."""
+"""Creation dates of writer libraries' templates, ignored as document dates."""
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}:\d{2})?")
 
 
 class Part(NamedTuple):
-    """A part that another one points at: `kind` is the last word of the relationship's type."""
+    """Related part; `kind` is the last word of the relationship type."""
 
     kind: str
     name: str
@@ -65,18 +65,18 @@ class Package:
         self.related: dict[str, Part] = self.relations("")
 
     def main(self) -> str:
-        """The name of the part that all else hangs on."""
+        """Name of the main part."""
         for part in self.related.values():
             if part.kind == "officeDocument" and self.find(part.name):
                 return part.name
         raise SourceError(f"is damaged, or no {self._kind} file: its main part is missing")
 
     def find(self, name: str) -> str | None:
-        """The part's name as the container has it; None without."""
+        """Return a part's name as stored; None if absent."""
         return self._container.find(name)
 
     def xml(self, name: str) -> _Element | None:
-        """A part's root; None where the part is missing.
+        """Return a part's root; None if absent.
 
         Raises:
             SourceError: it is not well-formed, or larger than the options allow.
@@ -85,12 +85,12 @@ class Package:
         return None if data is None else xml_root(data, name=name)
 
     def data(self, name: str) -> bytes | None:
-        """A part's bytes, in the namespaces of the transitional format; None where missing."""
+        """Return a part's bytes in transitional namespaces; None if absent."""
         entry = self.find(name)
         return None if entry is None else _transitional(self._container.read(entry))
 
     def relations(self, name: str) -> dict[str, Part]:
-        """What a part points at inside the file, by relationship id; of the file itself for ""."""
+        """Return relationships by id; those of the package for ""."""
         folder, base = posixpath.split(name)
         root = self.xml(posixpath.join(folder, "_rels", f"{base}.rels"))
         relations: dict[str, Part] = {}
@@ -102,7 +102,7 @@ class Package:
         return relations
 
     def properties(self) -> tuple[str | None, dict[str, MetaValue]]:
-        """The title (None where it is missing or a placeholder) and metadata of the file."""
+        """Return the title (None if missing or a placeholder) and metadata."""
         for part in self.related.values():
             if part.kind == "core-properties":
                 root = self.xml(part.name)
@@ -112,7 +112,7 @@ class Package:
 
 
 def properties_of(root: _Element) -> tuple[str | None, dict[str, MetaValue]]:
-    """Title, author, date and language from Dublin Core elements, wherever they lie in `root`."""
+    """Return title, author, date and language from Dublin Core anywhere in `root`."""
     metadata: dict[str, MetaValue] = {}
     people = dict.fromkeys(_texts(root, ["creator", "initial-creator"]))
     author = "; ".join(person for person in people if not _NOBODY.fullmatch(person))
@@ -139,13 +139,13 @@ def properties_of(root: _Element) -> tuple[str | None, dict[str, MetaValue]]:
 
 
 def real_title(title: str) -> str | None:
-    """A title that somebody gave; None for an empty one and for what programs put there."""
-    line = one_line(storable(title))
+    """Return a real title; None for empty ones and program defaults."""
+    line = one_line(sanitise_text(title))
     return None if not line or _PLACEHOLDER_TITLE.fullmatch(line) else line
 
 
 def iso_date(text: str) -> str:
-    """The day, or the second in UTC, that a W3C date names; empty where it names none."""
+    """Return the day or UTC second of a W3C date; empty if invalid."""
     found = _DATE.match(text.strip())
     if found is None or found.group(1).startswith(("0000", "1601", "1900-01-01")):
         return ""
@@ -155,7 +155,7 @@ def iso_date(text: str) -> str:
 
 
 def xml_root(data: bytes, *, name: str) -> _Element:
-    """The root of an XML part. Entities are never resolved and nothing is fetched.
+    """Parse XML without entities or network access.
 
     Raises:
         SourceError: the XML is broken or declares entities.
@@ -191,7 +191,7 @@ def why_old_container(data: bytes, *, kind: str) -> str:
 
 
 def whole(text: str | None, default: int = 0) -> int:
-    """An attribute as a whole number; the default where it is missing or none."""
+    """Return an attribute as an integer, or the default."""
     try:
         return int(text) if text else default
     except ValueError:
@@ -199,7 +199,7 @@ def whole(text: str | None, default: int = 0) -> int:
 
 
 def ole_streams(data: bytes) -> set[str]:
-    """The names of the streams at the top of an OLE file, in small letters; empty if damaged."""
+    """Return lower-case names of an OLE file's top streams; empty if damaged."""
     import io
 
     import olefile  # type: ignore[import-untyped, unused-ignore]
@@ -223,4 +223,4 @@ def _transitional(data: bytes) -> bytes:
 
 def _texts(root: _Element, names: Sequence[str]) -> list[str]:
     found = (element for name in names for element in root.iter(f"{{*}}{name}"))
-    return [line for element in found if (line := one_line(storable(element.text or "")))]
+    return [line for element in found if (line := one_line(sanitise_text(element.text or "")))]

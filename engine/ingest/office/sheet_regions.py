@@ -1,4 +1,4 @@
-"""A sheet's cells, of which most are empty, as the tables that a reader sees on it.
+"""Table regions of sparse sheets.
 
 Pure; cells come as they are stored, and nothing that is not stored is ever walked.
 """
@@ -20,7 +20,9 @@ Ranges = Sequence[tuple[int, int, int, int]]
 
 
 def sheet_blocks(cells: Cells, *, merged: Ranges = ()) -> Iterator[Block]:
-    """A table for each region of cells that touch; single cells and columns of notes as text.
+    """Return a table for each region of adjacent cells.
+
+    Single cells and note columns as text.
 
     `merged` cells touch what lies at their far end, although they are stored as the first alone.
     """
@@ -34,7 +36,7 @@ def sheet_blocks(cells: Cells, *, merged: Ranges = ()) -> Iterator[Block]:
 
 
 def _bands(cells: Cells) -> Iterator[dict[int, dict[int, str]]]:
-    """Runs of rows without an empty row between them."""
+    """Split rows at empty rows."""
     band: dict[int, dict[int, str]] = {}
     last = None
     for number in sorted(cells):
@@ -53,8 +55,7 @@ def _bands(cells: Cells) -> Iterator[dict[int, dict[int, str]]]:
 def _split(
     rows: dict[int, dict[int, str]], *, bridges: Sequence[tuple[int, int]]
 ) -> Iterator[list[dict[int, str]]]:
-    """A band parted where a column is empty in all its rows, from left to right; what is parted
-    again gets its own empty rows."""
+    """Split a band at empty columns, left to right, recursively with its own empty rows."""
     columns = sorted({column for row in rows.values() for column in row})
     edges = [0, *_gaps(columns, bridges), len(columns)]
     if len(edges) == 2:
@@ -71,7 +72,7 @@ def _split(
 
 
 def _gaps(columns: Sequence[int], bridges: Sequence[tuple[int, int]]) -> list[int]:
-    """The places in `columns` before which an empty column lies that nothing reaches over."""
+    """Return positions in `columns` behind empty columns that nothing spans."""
     gaps: list[int] = []
     reach = passed = 0
     for at, (before, after) in enumerate(pairwise(columns), start=1):
@@ -97,8 +98,10 @@ def _region(rows: list[dict[int, str]]) -> Iterator[Block]:
 
 
 def spread(cells: dict[int, dict[int, str]], merged: Ranges) -> None:
-    """Repeat the short text of merged cells (first row, last row, first column, last column) in
-    each row and column that they cover, where other cells lie beside: a title stays one cell."""
+    """Repeat short merged text (first row, last row, first column.
+
+    Last column) where other cells are adjacent; a title stays single.
+    """
     for first_row, last_row, first_column, last_column in sorted(merged):
         text = cells.get(first_row, {}).get(first_column, "")
         if not text or len(text) > _REPEATED_CELL_LIMIT:

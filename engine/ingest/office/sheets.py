@@ -1,7 +1,6 @@
-"""An Excel workbook's sheets: cells as shown, read one by one so that only stored ones cost.
+"""Excel sheets: displayed cells, streamed so that empty ones cost nothing.
 
-Formulas are read by the value that was last calculated. Knows nothing of how a sheet is laid out
-as tables.
+Formulas are read by the value that was last calculated.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Workbook:
         self._since_1904 = False
 
     def sheets(self) -> Iterator[Sheet]:
-        """The sheets in the order of their tabs, hidden ones included."""
+        """Yield sheets in tab order, hidden ones included."""
         root = self._package.xml(self._main)
         if root is None:
             return
@@ -169,7 +168,7 @@ def _comments(root: _Element) -> Iterator[Block]:
 
 
 def _rich_text(element: _Element) -> str:
-    """The runs of a string, without the readings that stand over Chinese characters."""
+    """Return a string's runs without phonetic readings."""
     return "".join(
         text.text or ""
         for text in element.iter("{*}t")
@@ -178,7 +177,7 @@ def _rich_text(element: _Element) -> str:
 
 
 def _elements(data: bytes, name: str, *tags: str) -> Iterator[_Element]:
-    """The elements of these names, each thrown away when the next is asked for."""
+    """Stream elements of these names, freeing each after use."""
     from lxml import etree
 
     events = etree.iterparse(
@@ -204,13 +203,13 @@ def _elements(data: bytes, name: str, *tags: str) -> Iterator[_Element]:
 
 
 def _column_of(reference: str) -> int:
-    """The column of a cell's reference; 0 where it has none."""
+    """Return the column of a cell reference; 0 without one."""
     return _column(reference.rstrip("0123456789$").lstrip("$"))
 
 
 @lru_cache(maxsize=20_000)
 def _column(letters: str) -> int:
-    """The number of a column from 1; 0 for what names none."""
+    """Return a column's number from 1; 0 if invalid."""
     if not 0 < len(letters) <= _COLUMN_LETTERS or not (letters.isascii() and letters.isupper()):
         return 0
     number = 0

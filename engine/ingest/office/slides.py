@@ -1,4 +1,4 @@
-"""A presentation's slides as blocks of Markdown: title, texts, tables, charts, notes, comments.
+"""Slides as Markdown: title, texts, tables, charts, notes, comments.
 
 Shapes come in the file's order, which is the order in which a screen reader speaks them. Knows
 nothing of containers' safety or metadata.
@@ -23,7 +23,7 @@ _BULLETED = frozenset({"body", "obj"})
 
 
 def slides(package: Package) -> Iterator[list[Block]]:
-    """The slides in the order in which they are shown, hidden ones included."""
+    """Yield slides in shown order, hidden ones included."""
     main = package.main()
     root = package.xml(main)
     related = package.relations(main)
@@ -89,7 +89,7 @@ def _shape(shape: _Element, *, related: dict[str, Part], package: Package) -> It
 
 
 def _placeholder(shape: _Element) -> str:
-    """What the layout has this shape for; "obj" for a plain placeholder, empty for none."""
+    """Return the placeholder type; "obj" for plain ones, empty for none."""
     found = shape.find(f"*/{P}nvPr/{P}ph")
     return "" if found is None else found.get("type", "obj")
 
@@ -107,7 +107,7 @@ def _notes(root: _Element) -> Iterator[Block]:
 
 
 def _comments(root: _Element) -> Iterator[Block]:
-    """Comments of both kinds: of old a plain text, of new a body of paragraphs with replies."""
+    """Return comments, plain or threaded."""
     for comment in root.iter("{*}text", "{*}txBody"):
         lines = [line_of(line) for line in comment.iter(f"{A}p")] or [comment.text or ""]
         text = " ".join(" ".join(lines).split())

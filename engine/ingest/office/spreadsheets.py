@@ -1,7 +1,4 @@
-"""Excel workbooks, new and old, as Markdown: a heading a sheet, a table a region of its cells.
-
-Knows nothing of files or chunks.
-"""
+"""Excel workbooks as Markdown: a heading for each sheet, a table for each region."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..markdown_blocks import Block, check_length, heading, joined
 from ..web.reader import read_web_page
 from .number_formats import plain_number, shown
@@ -27,11 +24,11 @@ _XLRD_ERRORS = (
     AssertionError, AttributeError, EOFError, IndexError, KeyError, OverflowError, TypeError,
     ValueError, struct.error,
 )  # fmt: skip
-"""What xlrd raises, beside its own error, where a record is not what it should be."""
+"""Exceptions that xlrd raises for damaged records."""
 
 
 def read_xlsx(data: bytes, options: ReadOptions) -> Content:
-    """A workbook of today. openpyxl would walk every empty cell of a wide or long sheet.
+    """Read a modern workbook, streamed; openpyxl visits every empty cell.
 
     Raises:
         SourceError: encrypted, damaged, or larger than the options allow.
@@ -45,8 +42,9 @@ def read_xlsx(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_xls(data: bytes, options: ReadOptions) -> Content:
-    """A workbook of Excel 2–2003; what only has its suffix (a web page, a new workbook) is read
-    as what it is.
+    """Read an Excel 2–2003 workbook.
+
+    Other formats under its suffix are read as what they are.
 
     Raises:
         SourceError: encrypted, damaged, or larger than the options allow.
@@ -69,7 +67,7 @@ def read_xls(data: bytes, options: ReadOptions) -> Content:
         ) from error
     except (*_XLRD_ERRORS, xlrd.compdoc.CompDocError) as error:
         raise SourceError("is damaged: open it and save it as .xlsx") from error
-    author = one_line(storable(str(book.user_name or "")))
+    author = one_line(sanitise_text(str(book.user_name or "")))
     metadata: dict[str, MetaValue] = {"author": author} if author else {}
     sheets = _old_sheets(book, max_characters=options.max_characters)
     return _content(sheets, title=None, metadata=metadata, options=options)
@@ -93,7 +91,7 @@ def _content(
         if not blocks:
             continue
         name = [heading(sheet.name, level=2)] if sheet.name else []
-        texts.append(storable(joined([*name, *blocks])))
+        texts.append(sanitise_text(joined([*name, *blocks])))
         length += len(texts[-1])
         check_length(length, max_characters=options.max_characters)
     return Content(

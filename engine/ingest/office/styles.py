@@ -1,7 +1,4 @@
-"""What a Word document's styles say of its paragraphs: heading level, list, code.
-
-Knows nothing of text.
-"""
+"""Word styles: heading level, list, code."""
 
 from __future__ import annotations
 

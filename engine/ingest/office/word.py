@@ -1,6 +1,6 @@
-"""A Word document's parts as blocks of Markdown, in the order in which a reader meets them.
+"""Word document parts as Markdown, in reading order.
 
-Knows nothing of containers' safety or metadata. Deleted text and field codes are left out; what
+Deleted text and field codes are left out; what
 revisions inserted is kept.
 """
 
@@ -43,7 +43,7 @@ class WordDocument:
         """Text boxes, charts and comments of the paragraph at hand: they follow it."""
 
     def blocks(self) -> Iterator[Block]:
-        """The body, then notes, then what headers and footers say, each once."""
+        """Return the body, then notes, then distinct headers and footers."""
         root = self._package.xml(self._main)
         body = None if root is None else root.find(f"{W}body")
         if body is not None:
@@ -71,7 +71,7 @@ class WordDocument:
         yield from aside
 
     def _place(self, element: _Element) -> tuple[Style, str, int]:
-        """The paragraph's style (its own outline level wins), its list, and its level there."""
+        """Return a paragraph's style (its own outline level wins), list and level."""
         properties = element.find(f"{W}pPr")
         if properties is None:
             return NO_STYLE, "", 0
@@ -89,7 +89,7 @@ class WordDocument:
         return style, list_id, self._numbering.level_of_style(list_id, style_id)
 
     def _inline(self, element: _Element) -> str:
-        """The text of a paragraph or of anything in it; drawings and comments go aside."""
+        """Return inline text; drawings and comments are set aside."""
         pieces: list[str] = []
         for child in element:
             tag = child.tag
@@ -164,8 +164,10 @@ class WordDocument:
     def _spread(
         self, cell: _Element, blocks: list[Block], *, above: list[str], at: int
     ) -> list[str]:
-        """A cell's text once for each column that it covers, and again where it is merged
-        downwards, so that each row can be understood alone; a long text stands once."""
+        """Repeat a cell's short text over merged columns and rows.
+
+        So that rows are self-contained; long text stays single.
+        """
         text = inline(blocks)
         properties = cell.find(f"{W}tcPr")
         span = 1
@@ -212,7 +214,7 @@ def _block(text: str, *, style: Style, label: str | None, level: int) -> Block:
 
 
 def _rows(table: _Element) -> Iterator[_Element]:
-    """The rows of this table, those in content controls included, but none of a table inside."""
+    """Return this table's rows, including content controls but not nested tables."""
     for child in table:
         if child.tag == f"{W}tr":
             yield child

@@ -1,6 +1,6 @@
-"""What PDFium knows of a page's text: glyphs in the order in which they were drawn.
+"""PDF glyphs from PDFium, in drawing order.
 
-The one module that walks PDFium's text pages. Knows nothing of lines, columns or tables.
+The one module that walks PDFium's text pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
 
 Direction = Literal["right", "up", "left", "down"]
-"""Where a line of glyphs runs on the page as it is stored, before any turning for display."""
+"""Direction of a line of glyphs on the unrotated page."""
 
 SOFT_HYPHEN = "\ufffe"
 """Stands where PDFium saw a word that was hyphenated at a line's end."""
@@ -33,7 +33,7 @@ FURTHEST = 1e8
 
 
 class Style(NamedTuple):
-    """How a run of glyphs is set. `size` is in points as shown, to the tenth."""
+    """Text style of a run. `size` is in displayed points, to a tenth."""
 
     size: float
     bold: bool
@@ -59,7 +59,7 @@ _PLAIN = Style(_FALLBACK_SIZE, False, False, "right")
 
 
 def glyphs_of(text_page: PdfTextPage) -> list[Glyph]:
-    """All glyphs of a page that can be read, with spaces, in the order in which they are drawn."""
+    """Return all readable glyphs of a page, with spaces, in drawing order."""
     from pypdfium2 import raw
 
     handle = text_page.raw
@@ -88,7 +88,9 @@ def glyphs_of(text_page: PdfTextPage) -> list[Glyph]:
 
 @cache
 def _readable(code: int) -> str:
-    """What a code says: ligatures and presentation forms as letters; nothing for what is no text.
+    """Normalise a character: ligatures and presentation forms to letters.
+
+    Empty if not text.
 
     A code of the private use area means what its font makes of it, which no reader can know; the
     usual bullets of symbol fonts are the exception.
@@ -109,7 +111,7 @@ def _readable(code: int) -> str:
 
 
 def _is_presentation_form(code: int) -> bool:
-    """Ligatures, Kangxi and other radicals, Arabic forms: shapes that stand for other letters."""
+    """Check for presentation forms: ligatures, Kangxi and other radicals, Arabic forms."""
     return (
         (0xFB00 <= code <= 0xFDFF and code not in (0xFD3E, 0xFD3F))
         or 0x2E80 <= code <= 0x2FDF

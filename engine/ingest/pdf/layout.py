@@ -1,4 +1,4 @@
-"""Pieces of a page in reading order: columns found by their gutters, lines inside each column.
+"""Page layout: columns by gutters, lines inside columns.
 
 A gutter is a strip that no piece crosses over a stretch of the page, with running prose on both
 sides; what crosses it (a heading, a table over both columns) parts the stretches. Rows of short
@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.12
 
 @dataclass(slots=True, kw_only=True)
 class Line:
-    """What stands side by side in one column, from where reading starts; a table is alone.
+    """Line: pieces beside each other in one column; a table is alone.
 
     `column` is the left and right edge of the column's text.
     """
@@ -68,7 +68,7 @@ class Line:
 
 
 def columns_in_order(pieces: Sequence[Piece]) -> list[list[Line]]:
-    """The lines of each column or full-width stretch, in reading order."""
+    """Return the lines of each column or full-width stretch, in reading order."""
     return [lines_of(group) for group in _split(list(pieces), depth=_MOST_COLUMNS_DEEP)]
 
 
@@ -92,7 +92,7 @@ def _split(pieces: list[Piece], *, depth: int) -> list[list[Piece]]:
 
 
 def _gutter(pieces: Sequence[Piece]) -> float | None:
-    """The x with the longest stretches of prose on both sides, None where there is no such x."""
+    """Return the best gutter x with prose on both sides; None without one."""
     start, end = min(p.left for p in pieces), max(p.right for p in pieces)
     edges = Counter(round(p.left / _BUCKET) for p in pieces)
     margin = _LEAST_SHARE * (end - start)
@@ -114,7 +114,7 @@ def _gutter(pieces: Sequence[Piece]) -> float | None:
 def _stretches(
     pieces: Sequence[Piece], x: float
 ) -> Iterable[tuple[list[Piece], list[Piece], list[Piece]]]:
-    """From the top: what is left and right of x, and what then crosses it, over and over."""
+    """Split from the top into left, right and crossing pieces, repeatedly."""
     left: list[Piece] = []
     right: list[Piece] = []
     crossing: list[Piece] = []
@@ -149,7 +149,7 @@ def _is_prose(pieces: Sequence[Piece]) -> bool:
 
 
 def _cover(pieces: Sequence[Piece]) -> float:
-    """How much of the strip that pieces stand in is text, gaps between lines not counted."""
+    """Return the covered share of a strip, ignoring gaps between lines."""
     width = max(piece.right for piece in pieces) - min(piece.left for piece in pieces)
     height, below = 0.0, float("inf")
     for piece in sorted(pieces, key=lambda piece: -piece.top):
@@ -176,12 +176,12 @@ def _height(pieces: Sequence[Piece]) -> float:
 
 
 def display_width(text: str) -> int:
-    """The width of a text in halves of a wide character."""
+    """Return a text's width in half-width cells."""
     return len(text) + sum(map(is_wide, text))
 
 
 def lines_of(pieces: Sequence[Piece]) -> list[Line]:
-    """Pieces of one column as lines from the top; close neighbours on a line become one cell."""
+    """Group a column's pieces into lines from the top; close neighbours merge."""
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda piece: (-piece.middle, piece.left)):
         if rows and _same_line(rows[-1], piece):
@@ -196,7 +196,7 @@ def lines_of(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _column(lines: Sequence[Line]) -> tuple[float, float]:
-    """The edges of the text: where most of the long lines end, not where the longest does."""
+    """Return the text edges where most long lines end."""
     prose = [line for line in lines if not line.rows] or lines
     if not prose:
         return 0.0, 0.0
@@ -207,7 +207,7 @@ def _column(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def _same_line(row: Sequence[Piece], piece: Piece) -> bool:
-    """Whether it stands beside the row's largest piece (a raised figure does, a next line not)."""
+    """Check whether a piece belongs to the row of its largest piece."""
     if piece.rows or row[0].rows:
         return False
     large = max(row, key=lambda other: other.size)

@@ -1,7 +1,7 @@
 """Lines as a page sets them, back to flowing paragraphs.
 
 A PDF knows lines, not paragraphs: a line that fills the measure runs on into the next, a short one
-ends its paragraph. Pure; knows nothing of the PDF library beyond the marks that it leaves.
+ends its paragraph. Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TABLE_DIGITS = 0.25
 
 
 def flowing_pages(pages: Sequence[str]) -> list[str]:
-    """Each page's text with running heads dropped, split words joined and paragraphs flowing."""
+    """Return pages with running heads dropped, words rejoined and paragraphs flowing."""
     lines = [page.replace("\r\n", "\n").replace("\r", "\n").split("\n") for page in pages]
     kept = ["\n".join(page) for page in _without_running_lines([_tidy(page) for page in lines])]
     words = word_counts(kept)
@@ -45,18 +45,18 @@ def flowing_pages(pages: Sequence[str]) -> list[str]:
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:
-    """How often each word, in small letters, stands in the texts."""
+    """Count lower-case words over the texts."""
     whole = (_LINE_HYPHEN.sub(" ", _SPLIT_WORD.sub(" ", text)) for text in texts)
     return Counter(word for text in whole for word in _WORD.findall(text.lower()))
 
 
 def as_set(lines: Iterable[str]) -> str:
-    """Lines one below the other; a word that PDFium saw hyphenated runs on over the line's end."""
+    """Keep lines as set; words PDFium saw hyphenated are joined."""
     return "".join(line if line.endswith(SOFT_HYPHEN) else f"{line}\n" for line in lines).rstrip()
 
 
 def one_paragraph(lines: Sequence[str], words: Counter[str]) -> str:
-    """Lines of one paragraph as one line; `words` decides what was hyphenated for the line only."""
+    """Join a paragraph's lines; `words` decides about hyphens."""
     text = as_set(lines)
     text = _LEFTOVERS.sub("", _rejoined(text, words).replace(SOFT_HYPHEN, "-"))
     pieces: list[str] = []
@@ -66,17 +66,17 @@ def one_paragraph(lines: Sequence[str], words: Counter[str]) -> str:
 
 
 def starts_item(line: str) -> bool:
-    """Whether a line starts with a list's mark or number."""
+    """Check whether a line starts with a list mark or number."""
     return _ITEM.match(line) is not None
 
 
 def ends_sentence(line: str) -> bool:
-    """Whether a line ends where a sentence does."""
+    """Check whether a line ends a sentence."""
     return _ENDS_SENTENCE.search(line) is not None
 
 
 def is_page_number(line: str) -> bool:
-    """Whether a line is nothing but a page's number, in digits or Roman."""
+    """Check whether a line is only a page number, arabic or roman."""
     return _PAGE_NUMBER.fullmatch(shape_of(line)) is not None or _ROMAN.fullmatch(line) is not None
 
 
@@ -89,7 +89,7 @@ def _tidy(lines: list[str]) -> list[str]:
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
-    """Drop page numbers, and the heads and feet that most pages share, but for the first."""
+    """Drop page numbers and shared heads and feet, except the first."""
     shapes: Counter[tuple[str, bool]] = Counter()
     for page in pages:
         if page:
@@ -110,12 +110,12 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
 
 
 def shape_of(line: str) -> str:
-    """A line with its numbers made alike: what stays the same from page to page."""
+    """Return a line with numbers masked, equal across pages."""
     return _DIGITS.sub("#", line)
 
 
 def _rejoined(page: str, words: Counter[str]) -> str:
-    """Words that a line's end split, in one: with their hyphen where the document writes it so."""
+    """Rejoin split words, keeping hyphens the document uses elsewhere."""
 
     def joined(found: re.Match[str]) -> str:
         left, right = found.group(1), found.group(2)
@@ -148,7 +148,7 @@ def _flowing(page: str) -> str:
 
 
 def _measure(lines: list[str]) -> float:
-    """The width that full lines have: the upper tenth of this page's lines."""
+    """Return the full line width: the page's upper tenth."""
     widths = sorted(_width(line) for line in lines if line)
     return widths[min(len(widths) - 1, int(0.9 * len(widths)))] if widths else 0
 

@@ -1,4 +1,4 @@
-"""Lines of pages in reading order to Markdown: headings, paragraphs, lists, tables, code.
+"""PDF lines to Markdown: headings, paragraphs, lists, tables, code.
 
 A heading is a short line in a larger size than the text's, or in bold where the text is not.
 Nothing is escaped but a bar inside a table's cell, so that the text can be quoted as it is. Pure.
@@ -31,7 +31,7 @@ _SECTION = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|第.{1,4}[章节節�
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Styles:
-    """What a document's text looks like, so that its headings stand out.
+    """Body style of a document, against which headings stand out.
 
     `sizes` are those of headings, the largest first.
     """
@@ -43,7 +43,7 @@ class Styles:
 
 
 def styles_of(pages: Sequence[Columns]) -> Styles:
-    """The size that most letters have, and the larger ones of lines that can be headings."""
+    """Return the most frequent size and larger sizes of possible headings."""
     letters: Counter[float] = Counter()
     bold = mono = 0
     lines = [line for page in pages for column in page for line in column if not line.rows]
@@ -62,7 +62,7 @@ def styles_of(pages: Sequence[Columns]) -> Styles:
 
 
 def _heading_sizes(larger: Counter[float], *, least: int) -> tuple[float, ...]:
-    """Sizes that differ clearly; what a long document has once is no level but its title's."""
+    """Return clearly different sizes; one used once is only the title's."""
     sizes: list[float] = []
     for size in sorted(larger, reverse=True):
         apart = not sizes or size < 0.94 * sizes[-1]
@@ -82,7 +82,7 @@ def _is_large(line: Line, body: float) -> bool:
 
 
 def markdown_pages(pages: Sequence[Columns], styles: Styles) -> list[str]:
-    """The text of each page."""
+    """Return each page's Markdown."""
     words = word_counts(as_set(line.text for line in column) for page in pages for column in page)
     return [_page(page, styles, words=words) for page in pages]
 
@@ -101,7 +101,7 @@ def _page(columns: Columns, styles: Styles, *, words: Counter[str]) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Block:
-    """Lines that belong together. `close`: nothing but a line's end parts it from its like."""
+    """Block of lines. `close`: only a line end separates it from the next of its kind."""
 
     kind: str
     lines: list[Line]
@@ -137,7 +137,7 @@ def _blocks(columns: Columns, styles: Styles) -> Iterator[_Block]:
 
 
 def _checked(block: _Block) -> Iterator[_Block]:
-    """A heading of many lines is lines of text after all, and so is a single line of code."""
+    """Demote long headings and single code lines to text."""
     if block.kind == "heading" and len(block.lines) > _MOST_HEADING_LINES:
         for index, line in enumerate(block.lines):
             yield _Block(kind="text", lines=[line], close=block.close or index > 0)
@@ -161,7 +161,7 @@ def _block_of(line: Line, styles: Styles) -> _Block:
 
 
 def _level(line: Line, styles: Styles) -> int:
-    """The level of a heading, from 1; 0 for a line that is none."""
+    """Return a line's heading level from 1; 0 for none."""
     if _is_large(line, styles.body):
         larger = sum(size * 0.94 > line.size for size in styles.sizes)
         return min(1 + larger, _MOST_LEVELS)
@@ -183,7 +183,7 @@ def _level(line: Line, styles: Styles) -> int:
 
 
 def _goes_on(block: _Block, following: _Block) -> bool:
-    """Whether the next line belongs to the block before it."""
+    """Check whether the next line continues the block."""
     last, line = block.lines[-1], following.lines[0]
     same_size = abs(last.size - line.size) <= 0.12 * max(last.size, line.size)
     below = 0 < last.bottom - line.bottom <= 2.0 * max(last.size, line.size)
@@ -208,12 +208,12 @@ def _goes_on(block: _Block, following: _Block) -> bool:
 
 
 def _is_number_inside(line: Line, following: Line) -> bool:
-    """Whether a number that could be an item's happens to start a line within a sentence."""
+    """Check whether a leading number belongs to a running sentence."""
     return following.text[0].isdigit() and not ends_sentence(line.text) and "." in following.text
 
 
 def _is_full(line: Line, following: Line) -> bool:
-    """Whether the first word of the next line would not have found room at this line's end."""
+    """Check whether the next line's first word would not have fitted."""
     text = line.text
     if display_width(text) < _NARROWEST or len(line.cells) > 1:
         return False

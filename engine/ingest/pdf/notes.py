@@ -1,9 +1,11 @@
-"""What a page holds beside its printed text: values of form fields, comments, attached files; and
+"""What a page holds beside its printed text: values of form fields, comments, attached files.
+
+And
 what the document says of itself.
 
 PDFium's own texts are read here by themselves: what is no UTF-16 in them costs a character, not
 the document. A field's value becomes a piece at the field's place, so that it reads beside its
-label. Knows nothing of layout.
+label.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..content import Member, one_line, storable
+from ..content import Member, one_line, sanitise_text
 from .glyphs import Glyph, Style
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _CHOSEN_SIZE = 10.0
 
 
 def fields_of(page: PdfPage) -> list[Glyph]:
-    """The values of a page's filled form fields, each as one glyph in the field's box."""
+    """Return values of filled form fields, each as one glyph."""
     from pypdfium2 import raw
 
     form = page.formenv.raw if page.formenv is not None else None
@@ -71,7 +73,7 @@ def _value(form: object, note: object) -> str:
 
 
 def comments_of(page: PdfPage) -> list[str]:
-    """What readers wrote on a page: notes, remarks on marked text, text boxes; in file order."""
+    """Return annotations of readers in file order: notes, marked text, text boxes."""
     from pypdfium2 import raw
 
     kinds = (
@@ -130,11 +132,14 @@ def _string(note: object, key: bytes) -> str:
 
 def _text(buffer: ctypes.Array[ctypes.c_char]) -> str:
     text = buffer.raw.decode("utf-16-le", "replace").rstrip("\x00")
-    return " ".join(storable(text).split())
+    return " ".join(sanitise_text(text).split())
 
 
 def said_of(document: PdfDocument, key: str) -> str:
-    """An entry of the document's information on itself (`Title`, …), on one line; empty without."""
+    """An entry of the document's information on itself (`Title`, …), on one line.
+
+    Empty without.
+    """
     from pypdfium2 import raw
 
     name = key.encode("ascii")
@@ -147,7 +152,7 @@ def said_of(document: PdfDocument, key: str) -> str:
 
 
 def attachments_of(document: PdfDocument, *, most: int) -> tuple[Member, ...]:
-    """The files that are attached to the document as a whole, the first `most` by name."""
+    """Return document attachments, the first `most` by name."""
     from pypdfium2 import PdfiumError
 
     members = []

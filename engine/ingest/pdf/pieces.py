@@ -1,7 +1,7 @@
-"""Glyphs to pieces: runs of text on one line without a wide gap, upright, whatever way they ran.
+"""Text pieces of a PDF page: upright runs without wide gaps.
 
 Text that runs up, down or upside down, and vertical Chinese and Japanese, is turned so that it
-reads to the right. Pure; knows nothing of columns or paragraphs.
+reads to the right. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import pairwise
 from .glyphs import Direction, Glyph
 
 WIDE_GAP = 0.9
-"""In ems: where a line's text has a larger gap, its parts may belong to different columns."""
+"""Gap in ems that may separate columns."""
 
 _WORD_GAP = 0.22
 _CJK_GAP = 0.45
@@ -55,7 +55,7 @@ class Rule(tuple[float, float, float, float]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """All text of a page that runs one way, turned upright, with the page's rules turned alike."""
+    """Page text of one direction, turned upright with its rules."""
 
     pieces: list[Piece]
     rules: list[Rule]
@@ -80,7 +80,7 @@ def _turned(glyph: Glyph, direction: Direction) -> Glyph:
 
 
 def turned(box: Sequence[float], direction: Direction) -> tuple[float, float, float, float]:
-    """A box as it stands once the page is turned so that text of this direction is upright."""
+    """Rotate a box so that this direction is upright."""
     left, bottom, right, top = box
     if direction == "up":
         return bottom, -right, top, -left
@@ -92,7 +92,7 @@ def turned(box: Sequence[float], direction: Direction) -> tuple[float, float, fl
 
 
 def is_vertical(glyphs: Sequence[Glyph]) -> bool:
-    """Whether upright wide characters follow each other downwards rather than to the right."""
+    """Check whether wide characters run downwards."""
     down = across = 0
     drawn = [glyph for glyph in glyphs if glyph.text != " "]
     for one, other in pairwise(drawn):
@@ -107,8 +107,7 @@ def is_vertical(glyphs: Sequence[Glyph]) -> bool:
 
 
 def is_wide(text: str) -> bool:
-    """Whether the first character is one that is written without spaces around it; Korean, which
-    has spaces, is not."""
+    """Check whether the first character is of a script without spaces; Korean has spaces."""
     first = text[:1]
     return (
         first > "\u2e7f"
@@ -118,7 +117,7 @@ def is_wide(text: str) -> bool:
 
 
 def pieces_of(glyphs: Iterable[Glyph], rules: Sequence[Rule] = ()) -> list[Piece]:
-    """Glyphs as pieces, in their order; a standing rule between two glyphs parts them too."""
+    """Group glyphs into pieces; a vertical rule also separates them."""
     walls = sorted(rule for rule in rules if rule[2] - rule[0] < rule[3] - rule[1])
     result: list[Piece] = []
     run: list[Glyph] = []
@@ -145,7 +144,7 @@ def pieces_of(glyphs: Iterable[Glyph], rules: Sequence[Rule] = ()) -> list[Piece
 
 
 def _follows_closely(last: Glyph, glyph: Glyph) -> bool:
-    """Whether it is plainly the next letter of the same word: the usual case, decided quickly."""
+    """Check quickly for the adjacent letter of one word."""
     size = glyph.style[0]
     return (
         glyph.style == last.style
@@ -182,12 +181,12 @@ def _is_walled(last: Glyph, glyph: Glyph, walls: Sequence[Rule]) -> bool:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether a glyph is of a script written to the left."""
+    """Check for right-to-left scripts."""
     return "\u0590" <= text[:1] <= "\u08ff"
 
 
 def _is_word_gap(last: Glyph, glyph: Glyph) -> bool:
-    """Whether so wide a gap parts words; between wide characters any might be a table's wall."""
+    """Check for a word gap; between wide characters any gap may be a cell border."""
     gap = max(glyph.left - last.right, last.left - glyph.right)
     wide = is_wide(last.text) and is_wide(glyph.text)
     return gap > (_CJK_GAP if wide else _WORD_GAP) * glyph.style.size

@@ -1,4 +1,4 @@
-"""PDF: pages to Markdown through PDFium. Knows nothing of files.
+"""PDF: pages to Markdown through PDFium.
 
 A page's text layer goes glyphs → pieces → columns → lines → Markdown; a page without one is
 recognised as a picture where that is asked for. The parts of this are pure and know nothing of
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..content import REPLACEMENT, Content, ReadOptions, one_line, storable
+from ..content import REPLACEMENT, Content, ReadOptions, one_line, sanitise_text
 from ..text.plain import plain_title
 from .glyphs import glyphs_of
 from .layout import columns_in_order
@@ -70,7 +70,7 @@ def read_pdf(
         title = said_of(document, "Title")
         metadata = _metadata(document)
         members = attachments_of(document, most=options.max_members)
-    pages = [storable(page) for page in _texts(read)]
+    pages = [sanitise_text(page) for page in _texts(read)]
     if not any(pages):
         raise SourceError(_why_no_text(read))
     text = PAGE_BREAK.join(pages)
@@ -86,7 +86,7 @@ def read_pdf(
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was found so far, page by page; `pictures` holds what was recognised on a page."""
+    """State of reading; `pictures` holds recognised text by page."""
 
     options: ReadOptions
     max_recognised: int
@@ -150,7 +150,7 @@ def _read_page(document: PdfDocument, index: int, *, into: _Reading) -> None:
 
 
 def _columns(page: PdfPage, *, into: _Reading) -> Columns:
-    """The page's text layer, form fields included, as lines of columns in reading order."""
+    """Return the page's text layer and form fields as lines in reading order."""
     text_page = page.get_textpage()
     try:
         into.characters += text_page.count_chars()
@@ -187,7 +187,7 @@ def _recognise(page: PdfPage, index: int, *, into: _Reading) -> None:
 
 
 def _texts(read: _Reading) -> list[str]:
-    """The Markdown of each page: its text or what was recognised, then what readers wrote on it."""
+    """Return each page's Markdown: text or OCR, then annotations."""
     kept = without_running_lines(read.pages, body_size=styles_of(read.pages).body)
     pages = [[with_aligned_tables(column) for column in page] for page in kept]
     texts = markdown_pages(pages, styles_of(pages))
@@ -259,7 +259,7 @@ def _language(document: PdfDocument) -> str:
 
 
 def pdf_date(text: str) -> str:
-    """A date as PDF writes it in ISO 8601: the second in UTC, or the day; empty for no date."""
+    """Return a PDF date as ISO 8601: UTC second or day; empty if invalid."""
     import datetime
 
     found = _DATE.match(text.strip())

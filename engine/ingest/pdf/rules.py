@@ -1,4 +1,4 @@
-"""The straight lines that a page draws: rules between table cells, frames, underlines.
+"""Straight lines of a page: table rules, frames, underlines.
 
 Walks PDFium's page objects, within limits, since a map or a plot can hold millions of them. Knows
 nothing of text.
@@ -28,8 +28,7 @@ _SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 def rules_of(page: PdfPage) -> list[Rule]:
-    """The axis-parallel lines and rectangle edges of a page, in points; none where it draws more
-    than a table would."""
+    """Return axis-parallel lines and edges in points; none if the page draws too many."""
     from pypdfium2 import raw
 
     rules: list[Rule] = []

@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers: lines that stand at the same place on page after page.
+"""Running heads, feet and page numbers, detected across pages.
 
 Pure. The first of each head is kept, since it often names the document; page numbers are not.
 """
@@ -21,7 +21,7 @@ _Key = tuple[str, str, int]
 
 
 def without_running_lines(pages: Sequence[Columns], *, body_size: float) -> list[Columns]:
-    """The pages without what repeats at their upper and lower edges."""
+    """Return pages without repeated lines at their edges."""
     found = [_edge_lines(page, body_size=body_size) for page in pages]
     counts = Counter(key for page in found for key in sorted(set(page.values())))
     least = 2 if sum(map(bool, pages)) <= 4 else 3
@@ -46,8 +46,7 @@ _PAGE_NUMBER = "#"
 
 
 def _edge_lines(page: Columns, *, body_size: float) -> dict[int, _Key]:
-    """The lines that may be heads or feet, from the edge inwards, with what they share from page to
-    page."""
+    """Return candidate heads or feet from the edge inwards, with page-independent forms."""
     lines = sorted((line for column in page for line in column), key=lambda line: -line.top)
     result: dict[int, _Key] = {}
     depth = min(_EDGE_LINES, len(lines) // 2)

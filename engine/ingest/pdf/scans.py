@@ -1,7 +1,4 @@
-"""Pages without a text layer: rendered, and read by optical character recognition.
-
-Knows nothing of how characters are recognised (`images`), nor of text layers.
-"""
+"""Pages without a text layer: rendered, and read by optical character recognition."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _LEAST_SHARE = 0.02
 
 
 def is_drawn(page: PdfPage) -> bool:
-    """Whether there is a picture on the page that is large enough to hold text."""
+    """Check for a picture large enough to hold text."""
     from pypdfium2 import PdfiumError, raw
 
     width, height = page.get_size()
@@ -34,7 +31,7 @@ def is_drawn(page: PdfPage) -> bool:
 
 
 def recognised(page: PdfPage) -> str:
-    """The text in the picture of a page, its lines flowing; empty where there is none.
+    """Return recognised text with flowing lines; empty without any.
 
     Raises:
         SourceError: the engine is not installed.

@@ -1,8 +1,8 @@
-"""Tables of a page: those with ruled cells, and those whose columns only stand below each other.
+"""PDF tables: ruled, or aligned by columns.
 
 A ruled table is a grid of lines that touch; where a line between two cells is missing, they are
 one. Without rules, several lines in a row must share gaps that part them into the same columns.
-Pure; knows nothing of headings or prose.
+Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def with_ruled_tables(pieces: list[Piece], rules: Sequence[Rule]) -> list[Piece]:
-    """The pieces, with those inside a ruled grid replaced by one piece that is the table."""
+    """Replace pieces inside ruled grids by table pieces."""
     for grid in _grids(rules):
         table = _table(grid, pieces)
         if table is not None:
@@ -35,7 +35,7 @@ def with_ruled_tables(pieces: list[Piece], rules: Sequence[Rule]) -> list[Piece]
 
 
 class _Grid:
-    """Rules that touch, as positions of columns and rows, and where lines really are drawn."""
+    """Grid of touching rules: column and row positions, and drawn segments."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.standing = [rule for rule in rules if _stands(rule)]
@@ -44,7 +44,7 @@ class _Grid:
         self.ys = _positions([(rule[1] + rule[3]) / 2 for rule in self.lying])[::-1]
 
     def is_walled(self, x: float, y: float) -> bool:
-        """Whether a standing line passes at this point."""
+        """Check for a vertical rule at this point."""
         return any(
             abs((rule[0] + rule[2]) / 2 - x) <= _NEAR and rule[1] - _NEAR <= y <= rule[3] + _NEAR
             for rule in self.standing
@@ -52,7 +52,7 @@ class _Grid:
 
 
 def _grids(rules: Sequence[Rule]) -> Iterator[_Grid]:
-    """Groups of touching rules with at least two rows or columns of cells, from the top."""
+    """Return groups of touching rules with two or more rows or columns, from the top."""
     groups: list[list[Rule]] = []
     for rule in sorted(set(rules))[: 4 * _MOST_LINES]:
         touching = [group for group in groups if any(_touch(rule, other) for other in group)]
@@ -85,7 +85,7 @@ def _positions(values: Sequence[float]) -> list[float]:
 
 
 def _table(grid: _Grid, pieces: Sequence[Piece]) -> Piece | None:
-    """The grid's text by cells; None where it is a frame around prose or holds next to nothing."""
+    """Return the grid's cells; None for frames around prose or empty grids."""
     cells: dict[tuple[int, int], list[Piece]] = {}
     for piece in pieces:
         row = _interval(piece.middle, grid.ys, descending=True)
@@ -115,7 +115,7 @@ def _as_piece(rows: Rows, box: tuple[float, float, float, float], *, size: float
 
 
 def _anchor(piece: Piece) -> float:
-    """Where a piece belongs: near its start, since long text may run over a missing wall."""
+    """Return a piece's anchor near its start, as long text may cross borders."""
     return min((piece.left + piece.right) / 2, piece.left + piece.size)
 
 
@@ -132,7 +132,7 @@ def _inside(piece: Piece, table: Piece) -> bool:
 
 
 def flowing(lines: Sequence[Line]) -> str:
-    """The lines of a cell as one text."""
+    """Join a cell's lines."""
     text = ""
     for line in lines:
         glue = "" if not text or (is_wide(text[-1]) and is_wide(line.text)) else " "
@@ -144,7 +144,7 @@ def flowing(lines: Sequence[Line]) -> str:
 
 
 def with_aligned_tables(lines: list[Line]) -> list[Line]:
-    """The lines of a column, with runs of lines that share their columns replaced by a table."""
+    """Replace runs of column-aligned lines by tables."""
     result: list[Line] = []
     run: list[Line] = []
     for line in [*lines, None]:
@@ -161,7 +161,7 @@ def with_aligned_tables(lines: list[Line]) -> list[Line]:
 
 
 def _extends(run: Sequence[Line], line: Line) -> bool:
-    """Lines with several cells make a run; a line with one may stand between two of them."""
+    """Check whether a line extends a run; one single-cell line may intervene."""
     if not run or run[-1].bottom - line.bottom > _LEADING * max(line.size, run[-1].size):
         return False
     return len(line.cells) > 1 or len(run[-1].cells) > 1
@@ -188,7 +188,7 @@ def _run_as_table(run: list[Line]) -> list[Line]:
 
 
 def _widest_gap(run: Sequence[Line]) -> int:
-    """Where two tables, or a table and what follows it, most likely part: never at an end."""
+    """Return the most likely border between two tables, never at an end."""
     gaps = [
         (one.bottom - other.bottom) * (1.3 if min(len(one.cells), len(other.cells)) < 2 else 1.0)
         for one, other in pairwise(run)
@@ -197,7 +197,7 @@ def _widest_gap(run: Sequence[Line]) -> int:
 
 
 def _rows(run: Sequence[Line]) -> Rows | None:
-    """The cells by shared columns; None where the lines are not a table."""
+    """Return cells by shared columns; None if not a table."""
     several = [line for line in run if len(line.cells) > 1]
     if len(several) < _LEAST_ROWS:
         return None
@@ -218,13 +218,13 @@ def _rows(run: Sequence[Line]) -> Rows | None:
 
 
 def _is_numbered_list(rows: Sequence[Sequence[str]]) -> bool:
-    """A mark and then text: a list whose marks hang, not a table of two columns."""
+    """Check for a list with hanging marks."""
     marks = sum(len(row[0].strip("()[].•–-")) <= 2 and not row[0].isalpha() for row in rows)
     return len(rows[0]) == 2 and marks >= 0.7 * len(rows) and any(len(r[1]) > 25 for r in rows)
 
 
 def _shared_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """The stretches of x that cells take, parted by gaps that (nearly) all lines share."""
+    """Return column ranges, separated by gaps that nearly all lines share."""
     allowed = len(lines) // 10
     size = min(line.size for line in lines)
     events = sorted(
@@ -242,7 +242,7 @@ def _shared_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
 
 
 def _placed(line: Line, edges: Sequence[tuple[float, float]]) -> list[str] | None:
-    """A line's cells by column; None where a cell lies in none of them."""
+    """Return a line's cells by column; None if one fits none."""
     row = [""] * len(edges)
     for cell in line.cells:
         overlaps = [min(cell.right, end) - max(cell.left, start) for start, end in edges]

@@ -1,7 +1,4 @@
-"""Tables as text (CSV, TSV and their relatives): the separator and the header are found.
-
-Knows nothing of files; how rows are written out is `records`' business.
-"""
+"""Delimited tables (CSV, TSV): separator and header detection."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _SEPARATORS = ",;\t|"
 _SAMPLE_ROWS = 200
 _SAMPLE_CHARACTERS = 1 << 17
 _LONGEST_CELL = 131_072
-"""What the standard library refuses beyond: longer cells are read with a limit of our own."""
+"""Maximum cell length, instead of the standard library's."""
 _LONGEST_NAME = 300
 _SAID = re.compile(r"\Asep=(.)\r?\n", re.I)
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,' \u00a0]*(?:[eE][-+]?\d+)?\s?[%)]?[$€£¥]?")
@@ -34,7 +31,7 @@ _ADDRESS = re.compile(r"https?://\S+|[^\s@]++@[^\s@]+\.\w+")
 
 
 def read_delimited(data: bytes, options: ReadOptions) -> Content:
-    """The rows as Markdown: one pipe table where small, else a paragraph a row with named values.
+    """Read rows as Markdown: a pipe table if small, else a paragraph of named values each.
 
     Lines above the header that are no rows of the table (a title, a note) stay before it.
 
@@ -59,7 +56,7 @@ def read_delimited(data: bytes, options: ReadOptions) -> Content:
 
 
 def separator_of(text: str) -> str:
-    """What parts the cells: the separator by which most rows have the same number of cells.
+    """Detect the separator that gives most rows equal cell counts.
 
     A comma where nothing parts them (a single column).
     """
@@ -79,7 +76,7 @@ def separator_of(text: str) -> str:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns: its cells are of another kind than those below."""
+    """Detect a header row by cell types."""
     if not rows or sum(1 for cell in rows[0] if cell.strip()) * 2 <= len(rows[0]):
         return False
     if any(len(cell) > _LONGEST_NAME for cell in rows[0]):
@@ -114,7 +111,7 @@ def _kind(cell: str) -> str:
 
 
 def _notes(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first rows stand above the table: one filled cell, where rows have many."""
+    """Count single-cell note rows above a wide table."""
     widths = Counter(len(row) for row in rows)
     usual = max(widths.items(), key=lambda item: (item[1], item[0]))[0] if widths else 0
     if usual < 3:
@@ -126,7 +123,7 @@ def _notes(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _quotes_close(text: str, separator: str) -> bool:
-    """Whether quotation marks pair up; one left open would swallow all the rows after it."""
+    """Check whether quotation marks are balanced."""
     if text.count('"') % 2 == 0:
         return True
     try:
@@ -139,7 +136,7 @@ def _quotes_close(text: str, separator: str) -> bool:
 
 
 def _rows(text: str, separator: str, *, quoted: bool) -> Iterator[list[str]]:
-    """The rows that are not empty; without `quoted`, a quotation mark is a character like others.
+    """Return non-empty rows; without `quoted`, quotation marks are literal.
 
     Raises:
         SourceError: no table.
@@ -158,7 +155,7 @@ def _rows(text: str, separator: str, *, quoted: bool) -> Iterator[list[str]]:
 
 
 def _read(reader: Iterator[list[str]], text: str) -> Iterator[list[str]]:
-    """The reader's rows with cells as long as the text may hold.
+    """Read rows with the raised cell limit.
 
     The limit on cells is one for the whole process: it is raised for a row at a time, so that
     nobody else meets it, and only where the text could hold a cell that is longer.

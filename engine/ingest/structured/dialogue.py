@@ -1,4 +1,4 @@
-"""Conversations and questions with answers, found in parsed data by the names of its fields.
+"""Dialogues and FAQs in parsed data, by field names.
 
 Turns come out as the transcript shape has them (`Speaker: what was said`, a paragraph a turn),
 pairs as a heading with the answer under it. Pure; knows no file format.
@@ -65,7 +65,7 @@ _STAMP = re.compile(r"(?:(\d{4}-\d\d-\d\d)[T ])?(\d{1,2}:\d\d(?::\d\d)?)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What one speaker said; `time` is the day and the time of day, or empty."""
+    """Speaker turn; `time` is date and time, or empty."""
 
     speaker: str
     text: str
@@ -90,8 +90,10 @@ class Pair:
 
 
 def conversations(value: object) -> list[Conversation]:
-    """The conversations that a value is: a list of turns, an object that holds one, or a list of
-    such objects. Empty if it is something else."""
+    """Return conversations in a value.
+
+    A list of turns, an object holding one, or a list of those. Empty otherwise.
+    """
     talk = _conversation(value)
     if talk is not None:
         return [talk]
@@ -103,7 +105,7 @@ def conversations(value: object) -> list[Conversation]:
 
 
 def turn_blocks(talk: Conversation) -> Iterator[str]:
-    """A paragraph a turn, under the conversation's title where it has one."""
+    """Return a paragraph for each turn, under the title."""
     if talk.title:
         yield f"# {talk.title}"
     for turn in talk.turns:
@@ -112,14 +114,14 @@ def turn_blocks(talk: Conversation) -> Iterator[str]:
 
 
 def questions_of(value: Sequence[object]) -> list[Pair] | None:
-    """The pairs of a list in which every item is one; None if it holds something else."""
+    """Return question–answer pairs if every item is one, else None."""
     pairs = [_pair(item) for item in value]
     found = [pair for pair in pairs if pair is not None]
     return found if found and len(found) == len(value) else None
 
 
 def question_blocks(pair: Pair, *, level: int) -> Iterator[str]:
-    """The question as a heading, the answer, then the other fields."""
+    """Return the question as heading, the answer, then other fields."""
     yield f"{'#' * min(level, 6)} {one_line(pair.question, limit=300)}"
     if len(pair.question) > 300:
         yield paragraphs(pair.question)
@@ -164,13 +166,13 @@ def _turn(item: object) -> Turn | None:
 
 
 def _stamp(time: str) -> str:
-    """The day and the time of day, where the data give them so; counted seconds say nothing."""
+    """Return date and time where given; counted seconds are dropped."""
     found = _STAMP.match(time)
     return " ".join(filter(None, found.groups())) if found else ""
 
 
 def _name(value: object) -> str:
-    """A speaker's name: given as text, or as an object that has one."""
+    """Return a speaker's name, as text or from an object."""
     if isinstance(value, Mapping):
         return next(
             (
@@ -184,7 +186,7 @@ def _name(value: object) -> str:
 
 
 def _said(value: object) -> str | None:
-    """The words of a turn: text, or parts that are text or hold some; None if it has no words."""
+    """Return a turn's words from text or parts; None without any."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -200,7 +202,7 @@ def _said(value: object) -> str | None:
 
 
 def _exported(mapping: object) -> tuple[Turn, ...] | None:
-    """A conversation kept as a tree of messages, each node with its parent, in stored order."""
+    """Return a conversation stored as a message tree, in stored order."""
     if not isinstance(mapping, Mapping):
         return None
     messages = [node.get("message") for node in mapping.values() if isinstance(node, Mapping)]

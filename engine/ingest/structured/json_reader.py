@@ -1,7 +1,7 @@
-"""JSON and JSON lines as something to read: an outline, records, questions or a conversation.
+"""JSON and JSON lines as an outline, records, questions or a conversation.
 
 What a list holds is found by its items' keys (`dialogue`), not asked. Numbers stay as they are
-written. Knows nothing of files.
+written.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from ...errors import SourceError
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..text.markdown import described
 from ..text.plain import decode
 from .dialogue import conversations, question_blocks, questions_of, turn_blocks
@@ -29,7 +29,7 @@ _BROKEN_SHARE = 0.2
 
 
 def read_json(data: bytes, options: ReadOptions) -> Content:
-    """The value as Markdown, a conversation as its turns; broken JSON as the text that it is.
+    """Read a value as Markdown, a conversation as turns; broken JSON as plain text.
 
     Raises:
         SourceError: not text, nested too deeply, or too large once written out.
@@ -46,7 +46,7 @@ def read_json(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_json_lines(data: bytes, options: ReadOptions) -> Content:
-    """A record a line. Lines that are no JSON stay as they are; if most are, so does the text.
+    """Read a record per line. Invalid lines stay as text; if most are, so does the file.
 
     Raises:
         SourceError: not text, nested too deeply, or too large once written out.
@@ -59,7 +59,7 @@ def read_json_lines(data: bytes, options: ReadOptions) -> Content:
 
 
 def _loaded(text: str) -> Json:
-    """A number stays the text that it is: neither rounded nor too long to be read."""
+    """Parse JSON with numbers as text, unrounded and of any length."""
     try:
         value: Json = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except RecursionError as error:
@@ -93,11 +93,11 @@ def _content(value: Json, options: ReadOptions) -> Content:
     talks = conversations(value)
     if talks:
         blocks = chain.from_iterable(turn_blocks(talk) for talk in talks)
-        text = joined(map(storable, blocks), limit=limit)
+        text = joined(map(sanitise_text, blocks), limit=limit)
         return Content(text=text, title=title, shape="transcript", metadata=metadata)
     outline = _outline(value, path=(), level=1)
     head = [f"# {title}"] if title else []
-    text = joined(map(storable, chain(head, outline)), limit=limit)
+    text = joined(map(sanitise_text, chain(head, outline)), limit=limit)
     return Content(text=text, title=title, shape="markdown", metadata=metadata)
 
 
@@ -125,7 +125,7 @@ def _outline(value: Json, *, path: tuple[str, ...], level: int) -> Iterator[str]
 
 
 def _mapping(value: Mapping[str, Json], *, path: tuple[str, ...], level: int) -> Iterator[str]:
-    """Plain fields as one record, then every part that has parts under a heading of its name."""
+    """Return plain fields as one record, then nested parts under their headings."""
     _check_depth(path)
     plain = [(key, _plain(each)) for key, each in value.items()]
     fields = record([(one_line(key, limit=80), text) for key, text in plain if text is not None])
@@ -137,7 +137,7 @@ def _mapping(value: Mapping[str, Json], *, path: tuple[str, ...], level: int) ->
 
 
 def _under(name: str, value: Json, *, path: tuple[str, ...], level: int) -> Iterator[str]:
-    """A part under its name: a heading while there are levels left, else the way to it."""
+    """Return a part under its name: a heading, or its path once levels run out."""
     way = (*path, name)
     blocks = _outline(value, path=way, level=level + 1)
     first = next(blocks, None)
@@ -196,7 +196,7 @@ def _item(item: Json, number: int, *, path: tuple[str, ...], level: int) -> Iter
 
 
 def _shared_names(rows: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
-    """The fields of rows that are flat and short, in order of appearance; empty if they are not."""
+    """Return the fields of flat, short rows in order of appearance; empty otherwise."""
     names: dict[str, None] = {}
     for row in rows:
         for key, value in row.items():
@@ -209,7 +209,7 @@ def _shared_names(rows: Sequence[Mapping[str, Json]]) -> tuple[str, ...]:
 
 
 def _plain(value: Json) -> str | None:
-    """A field's text; None where it has parts of its own. A list of plain values is one field."""
+    """Return a field's text; None if it has parts. A list of plain values is one field."""
     if isinstance(value, Mapping):
         return None if value else ""
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -66,7 +66,7 @@ def _is_small(labels: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, as wide as its widest row; cells are folded onto one line."""
+    """Return a Markdown table as wide as its widest row; cells on one line."""
     width = max((len(row) for row in (header, *rows)), default=0)
     lines = [pipe_row(row, width=width) for row in rows]
     return "\n".join([pipe_row(header, width=width), "|" + " --- |" * width, *lines])
@@ -99,12 +99,12 @@ def _pair(name: str, value: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """A longer text with its lines as they are, blank lines single."""
+    """Return a longer text with its lines, blank ones single."""
     return _BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n").strip())
 
 
 def joined(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str:
-    """The blocks as one text, given up as soon as it is longer than any document may be.
+    """Join blocks; fails once the text exceeds the document limit.
 
     Raises:
         SourceError: more than `limit` characters; names repeated with every value can make a text
@@ -124,5 +124,5 @@ def joined(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str
 
 
 def sample(rows: Iterable[Sequence[str]], count: int) -> list[Sequence[str]]:
-    """The first `count` rows."""
+    """Return the first `count` rows."""
     return list(islice(rows, count))

@@ -1,8 +1,7 @@
-"""XML as something to read: articles and manuals as prose under headings, feeds as their entries,
-data as records whose values keep their names.
+"""XML as Markdown: articles as prose, feeds as entries, data as named records.
 
 Vocabularies are known by the names that many of them share (`title`, `para`, `table`, …); what
-is unknown is written out as data. Knows nothing of files.
+is unknown is written out as data.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..text.markdown import described
 from ..web.markdown import as_markdown
 from ..web.reader import read_web_page
@@ -49,7 +48,7 @@ _DEEPEST_HEADING = 5
 
 
 def read_xml(data: bytes, options: ReadOptions) -> Content:
-    """The elements' text as Markdown; the title is that of the article or the feed.
+    """Read the elements' text as Markdown, titled by the article or feed.
 
     Raises:
         SourceError: no XML, nested too deeply, or too large.
@@ -64,12 +63,12 @@ def read_xml(data: bytes, options: ReadOptions) -> Content:
         title, metadata = _title(root), _about(root)
         blocks = _outline(root, title=title)
     head = [f"# {title}"] if title else []
-    text = joined(map(storable, (*head, *blocks)), limit=options.max_characters)
+    text = joined(map(sanitise_text, (*head, *blocks)), limit=options.max_characters)
     return Content(text=text, title=title, shape="markdown", metadata=described(metadata))
 
 
 def _title(root: _Element) -> str | None:
-    """The article's own title, or the one that stands above everything else."""
+    """Return the article's title, or the first one above all else."""
     for name in ("article-title", "title-of-invention", "B540", "title"):
         for element in root.iter("{*}" + name):
             if name != "title" or _names_the_whole(element, root):
@@ -83,7 +82,7 @@ def _names_the_whole(title: _Element, root: _Element) -> bool:
 
 
 def _about(root: _Element) -> dict[str, object]:
-    """Authors, date and keywords of an article; empty for other vocabularies."""
+    """Return authors, date and keywords of an article; empty for other vocabularies."""
     meta = next(root.iter("{*}article-meta"), None)
     if meta is None:
         return {}
@@ -140,7 +139,7 @@ def _entry(entry: _Element) -> Iterator[str]:
 
 
 def _from_html(text: str) -> str:
-    """A feed's text, which may be escaped HTML."""
+    """Convert a feed's text, which may be escaped HTML."""
     if not _MARKS.search(text):
         return paragraphs(text)
     from lxml import html
@@ -159,7 +158,7 @@ def _outline(root: _Element, *, title: str | None) -> list[str]:
 
 
 def _write(element: _Element, blocks: list[str], *, level: int, prose: bool) -> None:
-    """The blocks of an element at the end of `blocks`; depth is bounded by the tree's."""
+    """Append the blocks of an element; recursion is bounded by the tree's depth."""
     tag = tag_of(element).lower()
     if not tag or _NO_TEXT(tag):
         return
@@ -188,7 +187,7 @@ def _heading(text: str, level: int) -> str:
 
 
 def _write_paragraph(element: _Element, blocks: list[str], *, level: int, prose: bool) -> None:
-    """The running text; tables, figures and lists inside it become blocks of their own."""
+    """Write a paragraph; tables, figures and lists inside become blocks."""
     pieces = [own_text(element)]
     for child in element:
         if _BLOCKS(tag_of(child).lower()):
@@ -213,7 +212,7 @@ def _write_list(element: _Element, blocks: list[str], *, level: int) -> None:
 
 
 def _write_parts(element: _Element, blocks: list[str], *, level: int, prose: bool) -> None:
-    """An element made of elements: its title, its plain fields as one record, then its parts."""
+    """Write a structured element: title, plain fields as one record, then parts."""
     children = [child for child in element if tag_of(child)]
     fields = [] if prose else _attributes(element)
     ends = [_field_end(child, prose=prose) for child in children]
@@ -243,7 +242,7 @@ def _write_parts(element: _Element, blocks: list[str], *, level: int, prose: boo
 
 
 def _field_end(element: _Element, *, prose: bool) -> _Element | None:
-    """Where the value of a plain field stands; None for what is written as a part of its own."""
+    """Return the element with a plain field's value; None for structured parts."""
     alone = _is_block(element) or (not prose and len(element.attrib) > 1)
     return None if alone else _chain_end(element)
 
@@ -255,7 +254,7 @@ def _is_block(element: _Element) -> bool:
 
 
 def _chain_end(element: _Element) -> _Element | None:
-    """The leaf at the end of a chain of only children; None where it branches or holds prose."""
+    """Return the leaf of a chain of only children; None if it branches or holds prose."""
     while len(element) == 1:
         element = element[0]
         if _is_block(element) and tag_of(element).lower() not in ("stext", "ptext"):

@@ -1,5 +1,7 @@
-"""XML bytes to a tree, and the plain pieces of an element. No entity is ever expanded from a
-definition, nothing is fetched, and what is broken is read as far as it goes.
+"""XML trees and their text.
+
+Entities are never expanded, nothing is fetched, and broken input is read as far as
+possible.
 
 Knows no vocabulary.
 """
@@ -24,7 +26,7 @@ _ENCODINGS = ("iso", "latin", "windows", "cp", "gb", "big5", "shift", "euc", "ko
 
 
 def xml_root(data: bytes) -> _Element:
-    """The root of the tree.
+    """Parse the root of the tree.
 
     Raises:
         SourceError: no XML, too large for the memory there is, or elements deeper than 200 inside
@@ -65,7 +67,7 @@ def xml_root(data: bytes) -> _Element:
 
 
 def _as_declared(data: bytes) -> bytes:
-    """The bytes in UTF-8 where the declaration names another encoding that fits them."""
+    """Re-encode the bytes as UTF-8 if the declaration names another fitting encoding."""
     found = re.match(rb"\A\s*<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']", data[:200])
     if found is None:
         return data
@@ -90,13 +92,13 @@ def _depth(root: _Element) -> int:
 
 
 def tag_of(element: _Element) -> str:
-    """The element's name without its namespace; empty for what is no element (an entity)."""
+    """Return an element's name without namespace; empty for entities."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def own_text(element: _Element) -> str:
-    """The text before the element's first child; an entity's is its character, if it is known."""
+    """Return the text before the first child; a known entity is its character."""
     if not isinstance(element.tag, str):
         return html.unescape(element.text or "")
     return element.text or ""
@@ -122,7 +124,7 @@ def texts(element: _Element) -> Iterator[str]:
 
 
 def is_mixed(element: _Element) -> bool:
-    """Whether text and elements stand side by side in it, as they do in prose."""
+    """Check for mixed content, as in prose."""
     if len(element) == 0:
         return False
     texts = (own_text(element), *(child.tail or "" for child in element))

@@ -35,7 +35,7 @@ _COLUMNS = re.compile(r"cols=\"?([^\"\]]*)\"?")
 
 
 def asciidoc_blocks(lines: Sequence[str]) -> Iterator[str]:
-    """The blocks, in order."""
+    """Return the blocks in order."""
     at = 0
     options, paragraph = "", list[str]()
     while at < len(lines):
@@ -67,7 +67,7 @@ def asciidoc_blocks(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _begins(line: str) -> bool:
-    """Whether the line is a block of its own."""
+    """Check whether the line starts a block of its own."""
     patterns = (_HEADING, _ITEM, _DEFINED, _CAPTION, _MACRO)
     return any(pattern.fullmatch(line) for pattern in patterns)
 
@@ -107,8 +107,11 @@ def _without_closing(text: str, mark: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """The text without the marks of links, references and notes. Marks that never close stay, and
-    none is looked for past the last bracket, so that it is not looked for again from each."""
+    """The text without the marks of links, references and notes.
+
+    Marks that never close stay, and
+    none is looked for past the last bracket, so that it is not looked for again from each.
+    """
     end = text.rfind("]") + 1
     closed, rest = text[:end], text[end:]
     closed = _LINK.sub(_linked, closed)
@@ -130,7 +133,7 @@ def _language(options: str) -> str:
 
 
 def _until(lines: Sequence[str], at: int, end: str) -> tuple[list[str], int]:
-    """The lines before the one that is `end` (all, if there is none), and where to go on."""
+    """Return lines before `end` (all without one) and the next position."""
     stop = at
     while stop < len(lines) and lines[stop] != end:
         stop += 1
@@ -155,7 +158,7 @@ def _table(lines: Sequence[str], *, separator: str, options: str) -> list[str]:
 
 
 def _width(options: str) -> int:
-    """How many columns the table says that it has; 0 if it does not."""
+    """Return the declared number of columns; 0 if undeclared."""
     found = _COLUMNS.search(options)
     if found is None:
         return 0

@@ -1,6 +1,6 @@
-"""Source code as it is, with the name of its language; configuration files likewise, as text.
+"""Source code and configuration files as text, with their language.
 
-Where to cut code is the chunker's business. Knows nothing of syntax.
+Where to cut code is the chunker's business.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _MINIFIED_LINE = 500
 
 
 def read_code(data: bytes, *, language: str) -> Content:
-    """The decoded text; metadata `language`, and `generated` where no person wrote it: minified,
-    or said to be generated in its first lines.
+    """Read decoded text.
+
+    Metadata `language`, and `generated` for minified or declared generated code.
 
     Raises:
         SourceError: the bytes are not text.
@@ -39,12 +40,12 @@ def read_code(data: bytes, *, language: str) -> Content:
 
 
 def read_configuration(data: bytes) -> Content:
-    """The decoded text, without a title: its first line is a setting or a comment."""
+    """Read decoded text without a title."""
     return Content(text=decode(data))
 
 
 def _refined(language: str, text: str) -> str:
-    """A header of C is one of C++ if it holds what only C++ has."""
+    """Return C++ for a C header with C++ constructs."""
     return "cpp" if language == "c" and _CPP_ONLY.search(text) else language
 
 

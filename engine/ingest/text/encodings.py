@@ -1,8 +1,7 @@
-"""Which encoding a text without a mark is in: UTF-16, the East Asian ones, then the rest.
+"""Encoding detection of unmarked text: UTF-16, East Asian, then others.
 
 A statistical detector errs on short or mixed Chinese text, so the East Asian encodings are tried
 first, all of them, by how everyday the characters are that they give.
-Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -33,20 +32,23 @@ _FREQUENT_KOREAN = frozenset(
     "주구여내세만원성관국동연계것위오했습신화당경소우공까와안였음말없생조교문유개방무분비선실통회행"
     "었겠된될합니요네든며려더저때두년월글녕세감반갑"
 )
-"""What half of a usual text is made of; from what is known of the languages, in no order."""
+"""Frequent Korean syllables, about half of usual text, unordered."""
 _WESTERN = re.compile(
     "[\xa0-\xb1\xb4-\xb8\xba-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u2013-\u2026\u20ac\u2122]"
 )
-"""Latin letters of Western Europe; without ð, ý and þ, which Turkish text would turn into."""
+"""Western European letters, without ð, ý and þ, which Turkish would turn into."""
 _OTHERS = (
     *(f"cp{page}" for page in range(1250, 1259)),
     *("koi8_r", "iso8859_2", "iso8859_7", "iso8859_15", "tis_620", "cp866", "cp437"),
 )
-"""What else plain text is found in; without a list the detector finds Macintosh and mainframes."""
+"""Further encodings in use.
+
+Unrestricted, the detector finds Macintosh and mainframe ones.
+"""
 
 
 def guess(data: bytes) -> str | None:
-    """The codec of bytes that are not UTF-8 and carry no byte order mark; None if not text."""
+    """Detect the codec of unmarked non-UTF-8 bytes; None if not text."""
     sample = data[:SAMPLE_BYTES]
     if b"\x00" in sample:
         return _wide(sample)
@@ -64,7 +66,7 @@ def _wide(sample: bytes) -> str | None:
 
 
 def decoded(sample: bytes, codec: str) -> str | None:
-    """The sample in this codec, without a character cut at its end; None if it does not fit."""
+    """Decode a sample, ignoring a truncated last character; None if invalid."""
     try:
         return codecs.getincrementaldecoder(codec)("strict").decode(sample)
     except UnicodeDecodeError:
@@ -72,7 +74,7 @@ def decoded(sample: bytes, codec: str) -> str | None:
 
 
 def _east_asian(sample: bytes) -> str | None:
-    """The codec in which the text is most plausible, if it is plausible at all.
+    """Return the most plausible East Asian codec, if any.
 
     The codecs share most of their byte pairs, so that a short text often fits several: each
     character votes, the most frequent ones of its language for it, rare ones against.
@@ -93,7 +95,7 @@ def _east_asian(sample: bytes) -> str | None:
 
 @cache
 def _languages() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """The everyday characters of each codec, and the most frequent of those.
+    """Return common characters of each codec, and the most frequent ones.
 
     The first codec wins where two are as plausible.
     """
@@ -114,8 +116,7 @@ def _foreign(sample: bytes, codec: str) -> str:
 
 
 def _everyday(codec: str, first: int, last: int) -> frozenset[str]:
-    """The characters that the standard has for frequent ones, between two leading bytes, and its
-    punctuation."""
+    """Return a standard's frequent characters by leading bytes, and its punctuation."""
     leads = [*range(0xA1, 0xA4), *range(first, last + 1)]
     trails = [*range(0x40, 0x7F), *range(0xA1, 0xFF)]
     pairs = (bytes((lead, trail)).decode(codec, "ignore") for lead in leads for trail in trails)

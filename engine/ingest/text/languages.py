@@ -1,6 +1,6 @@
-"""Which files hold source code or settings, by their suffix or by their whole name.
+"""Source code and configuration formats, by suffix or name.
 
-Tables only; knows nothing of how such files are read.
+Tables only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LANGUAGES: dict[str, str] = {
     ".tsx": "tsx",
     ".zsh": "bash",
 }
-"""The language of a suffix (in small letters), by the name that syntax parsers give it."""
+"""Syntax parser language by lower-case suffix."""
 
 CONFIGURATION = frozenset(
     {

@@ -1,4 +1,4 @@
-"""LaTeX as Markdown: headings, lists, tables and statements; formulas stay in LaTeX's own notation.
+"""LaTeX as Markdown: headings, lists, tables, statements; formulas keep LaTeX.
 
 Knows what a document says of itself and where its body is; files that it takes in are not
 followed.
@@ -25,8 +25,9 @@ _WORD = re.compile(r"\w\w")
 
 
 def read_latex(data: bytes, options: ReadOptions) -> Content:
-    """A document, a part of one or a bibliography (`.bbl`) as Markdown; its authors, date and
-    keywords are metadata.
+    """Read a LaTeX document, fragment or bibliography (`.bbl`).
+
+    Authors, date and keywords are metadata.
 
     Raises:
         SourceError: not text, or too large.
@@ -70,8 +71,10 @@ def _body(text: str) -> str:
 
 
 def _about(text: str, statements: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """The text without its title, authors and date, and these as plain lines; `author` is the
-    names alone, `authors` has their notes too."""
+    """Extract title, authors and date as plain lines.
+
+    `author` is names, `authors` includes notes.
+    """
     found: dict[str, str] = {}
     pieces: list[str] = []
     at = 0

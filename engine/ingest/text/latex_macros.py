@@ -1,4 +1,4 @@
-"""LaTeX before it is read: comments go, and an author's own short commands are written out.
+"""LaTeX preprocessing: comments removed, user macros expanded.
 
 Knows definitions and their use, nothing of what standard commands mean. Commands that unfold
 without end stop at a bound; what is left then stays as it is written.
@@ -27,7 +27,7 @@ _GROWTH = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macro:
-    """A command of the author's own. `default` is the first argument's where it may be left out."""
+    """User macro. `default` is the optional first argument."""
 
     body: str
     arguments: int = 0
@@ -35,7 +35,7 @@ class Macro:
 
 
 def uncommented(text: str) -> str:
-    """The text without comments, but for what looks like them in listings."""
+    """Return the text without comments, except in listings."""
     pieces: list[str] = []
     at = 0
     for start, end in _spans(text, _VERBATIM, _end_of_listing):
@@ -81,12 +81,12 @@ def _without_comments(text: str) -> str:
 
 
 def _uncommented_line(found: re.Match[str]) -> str:
-    """A comment takes its line's end with it; one that fills its line does so too, and no more."""
+    """Strip a line's comment; a comment-only line disappears."""
     return found.group(1)
 
 
 def definitions(text: str) -> tuple[str, dict[str, Macro]]:
-    """The text without its definitions of commands, and these by name."""
+    """Remove macro definitions; return them by name."""
     macros: dict[str, Macro] = {}
     closing = partners(text)
     pieces: list[str] = []
@@ -104,7 +104,7 @@ def definitions(text: str) -> tuple[str, dict[str, Macro]]:
 
 
 def expanded(text: str, macros: dict[str, Macro]) -> str:
-    """The text with the author's commands written out, round by round, up to a bound."""
+    """Expand user macros in rounds, bounded."""
     usable = {name: macro for name, macro in macros.items() if _is_short(name, macro)}
     limit = _GROWTH * len(text) + 1_000_000
     for _ in range(_ROUNDS if usable else 0):
@@ -116,7 +116,7 @@ def expanded(text: str, macros: dict[str, Macro]) -> str:
 
 
 def _is_short(name: str, macro: Macro) -> bool:
-    """What writes words or mathematics; not what sets type or calls itself."""
+    """Check for a macro of words or maths, not layout or recursion."""
     inner = {found.group(1) for found in _COMMAND.finditer(macro.body)}
     plumbing = {"begingroup", "expandafter", "csname", "relax", "vskip", "hbox", "vbox", "ifx"}
     return "@" not in name and name not in inner and not inner & plumbing
@@ -163,7 +163,7 @@ _BRACE = re.compile(r"\\.|[{}]", re.S)
 
 
 def partners(text: str) -> dict[int, int]:
-    """Where the group that opens at each brace closes; a brace that never closes is not in it."""
+    """Map each opening brace to its end; unclosed ones are absent."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for brace in _BRACE.finditer(text):
@@ -175,7 +175,7 @@ def partners(text: str) -> dict[int, int]:
 
 
 def argument_at(text: str, at: int, closing: Mapping[int, int]) -> tuple[str, int]:
-    """A command's next argument (a group, a command or one character) and where it ends.
+    """Return a command's next argument (group, command or character) and its end.
 
     A group that does not close is empty, and ends behind its brace. `closing` as `partners`.
     """

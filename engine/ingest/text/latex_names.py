@@ -1,4 +1,4 @@
-"""What LaTeX's own commands and environments mean to a reader: tables of names, no code."""
+"""Tables of LaTeX's commands and environments."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ DROPPED = {
     "corref": 1,
     "fnref": 1,
 }
-"""Commands that say nothing: how many arguments go with them. What follows those is text."""
+"""Ignored commands with their argument counts; text after them stays."""
 
 MATHEMATICS = frozenset(
     [
@@ -280,4 +280,4 @@ STATEMENTS = {
     "problem": "Problem",
     "note": "Note",
 }
-"""Environments that are named statements, where the document names them no other way."""
+"""Default names of theorem-like environments."""

@@ -1,4 +1,4 @@
-"""LaTeX's commands to Markdown, in one pass with a stack, so that no nesting is too deep.
+"""LaTeX commands to Markdown in one pass with an explicit stack.
 
 Knows a body without comments and without commands of the author's own (`latex_macros`). What a
 command that is not in `latex_names` does is not guessed: its arguments are text.
@@ -59,8 +59,9 @@ class _Open:
 
 @dataclass(slots=True, kw_only=True)
 class LatexWriter:
-    """One text to be written out; `run` gives it. `statements` are the names of theorems and the
-    like; with `chapters` these are the outermost headings; without `notes` footnotes are left out.
+    """Markdown writer of one LaTeX text. `statements` names theorem environments.
+
+    `chapters` makes them outermost; without `notes` footnotes are dropped.
     """
 
     text: str
@@ -78,7 +79,7 @@ class LatexWriter:
     closing: Mapping[int, int] = field(default_factory=dict)
 
     def run(self) -> str:
-        """The text as Markdown; called once."""
+        """Return the text as Markdown; call once."""
         self.closing = partners(self.text)
         while self.at < len(self.text):
             token = _TOKEN.match(self.text, self.at)
@@ -107,7 +108,7 @@ class LatexWriter:
         (self.written if cells is None else cells).append(text)
 
     def _keep(self, text: str) -> str:
-        """A mark for text whose lines stay as they are."""
+        """Return a placeholder for verbatim text."""
         self.kept.append(text)
         return f"\x02{len(self.kept) - 1}\x03"
 
@@ -115,7 +116,7 @@ class LatexWriter:
         self._put(f"\n\n{self._keep(text)}\n\n")
 
     def _argument(self) -> str:
-        """The next argument as it is written."""
+        """Return the next argument as written."""
         value, self.at = argument_at(self.text, self.at, self.closing)
         return value
 
@@ -127,7 +128,7 @@ class LatexWriter:
         return found.group(1)
 
     def _inline(self, text: str) -> str:
-        """An argument's text on one line."""
+        """Return an argument's text on one line."""
         if self.depth >= _DEEPEST_INLINE:
             return one_line(text, limit=1_000)
         inner = LatexWriter(text=text, statements=self.statements, depth=self.depth + 1)
@@ -159,7 +160,7 @@ class LatexWriter:
         self._put(f"${' '.join(found.group(1).split())}$")
 
     def _displayed(self, end: str) -> None:
-        """A formula up to `end`; a mark alone where that never comes."""
+        """Return a formula up to `end`; only the mark if unterminated."""
         formula = self._until(end)
         if formula is None:
             self._put(" ")
@@ -172,7 +173,7 @@ class LatexWriter:
             self._block(f"$$\n{formula}\n$$")
 
     def _until(self, end: str) -> str | None:
-        """The text up to `end`, which is passed; None where it does not come any more."""
+        """Return text up to `end` and skip it; None if absent."""
         found = -1 if end in self.unclosed else self.text.find(end, self.at)
         if found < 0:
             self.unclosed.add(end)
@@ -279,7 +280,7 @@ class LatexWriter:
         self._put(f"\n{mark} {self._inline(name) + ': ' if name else ''}")
 
     def _spanning(self) -> None:
-        """A cell as wide as several: the others stay empty."""
+        """Write a spanning cell and empty ones."""
         width, _ = self._argument().strip(), self._argument()
         cells = int(width) if width.isdecimal() and len(width) < 3 else 1
         self._put(self._inline(self._argument()) + (_CELL * (cells - 1) if self.tables else ""))
@@ -307,7 +308,7 @@ class LatexWriter:
             self._begin(name)
 
     def _until_entries(self) -> None:
-        """Past what stands before a bibliography's first entry: only its own definitions do."""
+        """Skip text before a bibliography's first entry."""
         if self._until("\\bibitem") is not None:
             self.at -= len("\\bibitem")
 

@@ -1,7 +1,4 @@
-"""Markdown: the text as it is, with the title and what its front matter says.
-
-Knows nothing of files; headings are found again, with their offsets, where text is chunked.
-"""
+"""Markdown: the text as it is, with the title and what its front matter says."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from functools import lru_cache
 import yaml
 
 from ...types import MetaValue
-from ..content import Content, one_line, storable
+from ..content import Content, one_line, sanitise_text
 from ..dates import iso_date
 from .plain import decode, plain_title
 
@@ -28,7 +25,7 @@ _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.S | re.M)
 _TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\r?\n=+[ \t]*\r?$", re.M)
 _CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t\r]*\Z")
 _LONGEST_HEADING = 1_000
-"""Pairs of marks in a line that is far longer, and so no heading, would cost seconds to find."""
+"""Maximum heading length; matching marks in longer lines costs seconds."""
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
 _UNREADABLE = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 """What parsers raise on numbers, days and types of YAML or TOML that are none."""
@@ -38,7 +35,7 @@ Scalar = str | int | float | bool | datetime.date | datetime.datetime
 
 
 def read_markdown(data: bytes) -> Content:
-    """The decoded text; the title is front matter's, else the first heading of the top level."""
+    """Read the decoded text; titled by front matter, else its first top-level heading."""
     text = decode(data)
     metadata = front_matter(text)
     title = str(metadata.get("title") or "") or markdown_title(text)
@@ -46,8 +43,7 @@ def read_markdown(data: bytes) -> Content:
 
 
 def front_matter(text: str) -> dict[str, MetaValue]:
-    """What YAML between `---` lines or TOML between `+++` lines at the very start says, as
-    `described`; empty without."""
+    """Return front matter (YAML `---` or TOML `+++`) as `described`; empty without one."""
     found = _FRONT_MATTER.match(text[:_FRONT_MATTER_LIMIT])
     if found is None:
         return {}
@@ -68,13 +64,13 @@ def _said(yaml_text: str | None, toml_text: str | None) -> Mapping[str, MetaValu
 
 
 def described(data: Mapping[str, object]) -> dict[str, MetaValue]:
-    """Metadata of parsed data, by key: scalars, and lists of scalars as tuples of text.
+    """Return metadata by key: scalars, and lists as tuples of text.
 
     `date` is the first of `date`, `published`, `created` and `updated` that is one, in ISO 8601;
     `tags` (else `keywords`) are a tuple even where written as one text with commas; `author` is
     one text even where there are several. What is neither scalar nor such a list is left out.
     """
-    plain = {one_line(storable(str(key))): _meta(value) for key, value in data.items()}
+    plain = {one_line(sanitise_text(str(key))): _meta(value) for key, value in data.items()}
     result = {
         key: value
         for key, value in plain.items()
@@ -100,7 +96,7 @@ def _meta(value: object) -> MetaValue | None:
     if isinstance(value, datetime.date):
         return iso_date(value)
     if isinstance(value, str):
-        return one_line(storable(value))
+        return one_line(sanitise_text(value))
     if isinstance(value, list | tuple):
         items = (_meta(item) for item in value if isinstance(item, Scalar))
         return tuple(filter(None, (str(item) for item in items if item is not None)))
@@ -114,13 +110,16 @@ def _listed(value: MetaValue | None) -> MetaValue | None:
 
 
 def front_matter_end(text: str) -> int:
-    """Where the front matter ends, its closing line included; 0 without."""
+    """Return the end of the front matter, closing line included; 0 without one."""
     found = _FRONT_MATTER.match(text[:_FRONT_MATTER_LIMIT])
     return found.end() if found and front_matter(text) else 0
 
 
 def markdown_title(text: str) -> str | None:
-    """The first heading of the top level outside code, or a short first line; None without."""
+    """Return the first top-level heading outside code, or a short first line.
+
+    None otherwise.
+    """
     body = text[front_matter_end(text) :]
     fences = _FENCE.finditer(body)
     fence = next(fences, None)
@@ -139,12 +138,11 @@ def markdown_title(text: str) -> str | None:
 
 
 def unmarked(text: str) -> str:
-    """A heading's text (at most its first 1,000 characters) without emphasis, code marks and link
-    targets."""
+    """Strip emphasis, code marks and links from a heading (first 1,000 characters)."""
     head = text[:_LONGEST_HEADING]
     return _INLINE.sub(lambda found: found.group(1) or found.group(2) or "", head).strip()
 
 
 def _without_closing(heading: str | None) -> str:
-    """A heading's text without the marks that may close it; `C#` keeps its own."""
+    """Strip a heading's closing marks; `C#` keeps its own."""
     return _CLOSING_MARKS.sub("", (heading or "")[:_LONGEST_HEADING])

@@ -1,7 +1,7 @@
-"""AsciiDoc and reStructuredText as Markdown: headings, lists, tables, code; the rest as it is.
+"""AsciiDoc and reStructuredText as Markdown: headings, lists, tables, code.
 
 Line by line and without running anything: files that are taken in and values that are computed
-are not followed. Knows nothing of files.
+are not followed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..structured.records import joined
 from .asciidoc import asciidoc_blocks
 from .markdown import described, markdown_title
@@ -34,7 +34,7 @@ def read_asciidoc(data: bytes, options: ReadOptions) -> Content:
 
 
 def read_restructured(data: bytes, options: ReadOptions) -> Content:
-    """ReStructuredText as Markdown; author, date and tags of its first fields are metadata.
+    """Read reStructuredText; author, date and tags of its first fields are metadata.
 
     Raises:
         SourceError: not text, or too large.
@@ -48,7 +48,7 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -> Content:
-    text = storable(joined(_together(blocks), limit=options.max_characters))
+    text = sanitise_text(joined(_together(blocks), limit=options.max_characters))
     head = "\n".join(lines[:_HEAD_LINES])
     found = {
         name: match.group(1)
@@ -62,7 +62,7 @@ def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -
 
 
 def _together(blocks: Iterator[str]) -> Iterator[str]:
-    """The blocks that say something, the items of a list as one."""
+    """Return non-empty blocks with list items grouped."""
     items: list[str] = []
     for block in filter(None, blocks):
         if _ITEM.match(block):

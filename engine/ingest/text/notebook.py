@@ -1,6 +1,6 @@
-"""Notebooks: prose cells as they are, code fenced, and what the code printed, kept short.
+"""Notebooks: prose cells, fenced code, shortened outputs.
 
-Pictures and widgets are left out. Knows nothing of files.
+Pictures and widgets are left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...errors import SourceError
-from ..content import Content, ReadOptions, one_line, storable
+from ..content import Content, ReadOptions, one_line, sanitise_text
 from ..structured.records import joined
 from .markdown import described, markdown_title
 from .plain import decode
@@ -25,7 +25,7 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.M)
 
 
 def read_notebook(data: bytes, options: ReadOptions) -> Content:
-    """The cells in order; the title is the notebook's own, else its first heading.
+    """Read cells in order; titled by metadata, else its first heading.
 
     Raises:
         SourceError: no notebook, or too large.
@@ -34,7 +34,7 @@ def read_notebook(data: bytes, options: ReadOptions) -> Content:
     about = _mapping(notebook.get("metadata"))
     language = _language(about)
     blocks = (block for cell in _cells(notebook) for block in _cell(cell, language=language))
-    text = joined(map(storable, blocks), limit=options.max_characters)
+    text = joined(map(sanitise_text, blocks), limit=options.max_characters)
     named = {key: about[key] for key in ("title", "authors", "date", "tags") if key in about}
     authors = _list(named.get("authors"))
     if authors:
@@ -57,7 +57,7 @@ def _parsed(text: str) -> Mapping[str, object]:
 
 
 def _cells(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    """The cells of format 4, or of the worksheets of format 3."""
+    """Return cells of format 4, or of format 3's worksheets."""
     sheets = [_mapping(sheet) for sheet in _list(notebook.get("worksheets"))]
     for holder in (notebook, *sheets):
         yield from (_mapping(cell) for cell in _list(holder.get("cells")))
@@ -79,14 +79,14 @@ def _cell(cell: Mapping[str, object], *, language: str) -> Iterator[str]:
 
 
 def fenced(text: str, *, language: str = "") -> str:
-    """A block of code; its fence is longer than any inside it."""
+    """Return fenced code with a fence longer than any inside."""
     longest = max((len(found.group(1)) for found in _FENCES.finditer(text)), default=2)
     mark = "`" * (longest + 1)
     return f"{mark}{language}\n{text}\n{mark}"
 
 
 def _printed(output: object) -> str:
-    """An output's text, cut to its first lines; empty where it is a picture or nothing."""
+    """Return an output's first lines; empty for pictures."""
     given = _mapping(output)
     if given.get("output_type") in ("error", "pyerr"):
         text = f"{given.get('ename', '')}: {given.get('evalue', '')}"

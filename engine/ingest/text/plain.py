@@ -1,7 +1,4 @@
-"""Plain text: bytes to characters exactly, and the title that a text gives itself.
-
-Knows nothing of files or markup.
-"""
+"""Plain text: bytes to characters exactly, and the title that a text gives itself."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import codecs
 import re
 
 from ...errors import SourceError
-from ..content import REPLACEMENT, Content, one_line, storable
+from ..content import REPLACEMENT, Content, one_line, sanitise_text
 from .encodings import guess
 
 _MARKS = (
@@ -42,13 +39,13 @@ _TITLE_LIMIT = 100
 
 
 def read_plain(data: bytes) -> Content:
-    """The decoded text itself; the title is a `Title:` line near the top or a short first line."""
+    """Read decoded text; titled by a `Title:` line or a short first line."""
     text = decode(data)
     return Content(text=text, title=plain_title(text))
 
 
 def decode(data: bytes) -> str:
-    """The characters of `data`, newlines as they are, without a byte order mark.
+    """Decode `data` without byte order mark; newlines unchanged.
 
     UTF-8 first, UTF-16 and UTF-32 by their marks, then a guess (`encodings.guess`).
 
@@ -83,11 +80,11 @@ def _checked(text: str) -> str:
     control = len(_CONTROL.findall(text))
     if control > _MAX_CONTROL_SHARE * len(text) or text.count(REPLACEMENT) > 0.05 * len(text):
         raise SourceError("looks like a binary file: too many of its characters are not text")
-    return storable(text)
+    return sanitise_text(text)
 
 
 def plain_title(text: str) -> str | None:
-    """The title that a text without markup gives itself, or None."""
+    """Return an unmarked text's own title, or None."""
     head = text[:4000]
     first, _, rest = head.lstrip().partition("\n")
     labelled = _LABELLED.search("\n".join(head.splitlines()[:20]))

@@ -1,4 +1,4 @@
-"""reStructuredText's lines to blocks of Markdown. Pure; knows lines without their ends."""
+"""reStructuredText lines to Markdown blocks. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ _TABLES = ("csv-table", "list-table")
 
 
 def restructured_blocks(lines: Sequence[str], *, depth: int = 0) -> Iterator[str]:
-    """The blocks, in order. Headings get their level by the order in which their marks appear;
-    directives inside each other are followed 20 deep."""
+    """Return blocks in order. Heading levels follow the order of their marks.
+
+    Nested directives up to 20 deep.
+    """
     levels: list[str] = []
     at = 0
     while at < len(lines):
@@ -66,7 +68,7 @@ def restructured_blocks(lines: Sequence[str], *, depth: int = 0) -> Iterator[str
 
 
 def _heading(lines: Sequence[str], at: int) -> tuple[str, str, int] | None:
-    """A line between two rules, or above one: its mark, its text, and where to go on."""
+    """Match an underlined or overlined heading: mark, text and next line."""
     first, second, third = (lines[at + step] if at + step < len(lines) else "" for step in range(3))
     over = _UNDERLINE.fullmatch(first)
     if over and second.strip() and first == third:
@@ -80,7 +82,7 @@ def _heading(lines: Sequence[str], at: int) -> tuple[str, str, int] | None:
 
 
 def _indented(lines: Sequence[str], at: int, indent: int) -> tuple[list[str], int]:
-    """The lines that are indented more than `indent`, moved to the left, without blank edges."""
+    """Return more indented lines, dedented and trimmed."""
     stop = at
     while stop < len(lines):
         line = lines[stop]
@@ -161,7 +163,7 @@ def _written(rows: list[list[list[str]]]) -> list[str]:
 
 
 def _table(lines: Sequence[str], at: int) -> tuple[list[str], int]:
-    """A grid or a simple table, its first row as the header."""
+    """Parse a grid or simple table with its header."""
     stop = at
     simple = bool(_SIMPLE.fullmatch(lines[at]))
     rules = 0

@@ -1,14 +1,11 @@
-"""Rich text (RTF) as plain paragraphs, with table rows as Markdown's and what it says of itself.
-
-Knows nothing of files or of how text was set.
-"""
+"""Rich text (RTF) as paragraphs and tables, with metadata."""
 
 from __future__ import annotations
 
 import re
 
 from ...errors import SourceError
-from ..content import REPLACEMENT, Content, ReadOptions, one_line, storable
+from ..content import REPLACEMENT, Content, ReadOptions, one_line, sanitise_text
 from ..dates import iso_date
 from ..structured.records import joined, paragraphs, table_or_records
 from .markdown import described
@@ -38,7 +35,7 @@ _ROW = re.compile(r"[^|\n]*(?:\|[^|\n]*)+\|[ \t]*")
 
 
 def read_rtf(data: bytes, options: ReadOptions) -> Content:
-    """The text; the title is the document's own, or its first line.
+    """Read RTF text; titled by metadata or its first line.
 
     Raises:
         SourceError: no RTF, or too large.
@@ -61,7 +58,7 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
 
 
 def _possible(found: re.Match[str]) -> str:
-    """A `\\u` of a number that is no character as U+FFFD; negative ones count from 65,536."""
+    r"""Decode `\u` numbers; invalid ones as U+FFFD, negative ones offset by 65,536."""
     number = found.group(2)
     code = int(number) if len(number) < 9 else _LAST_UNIT + 1
     sound = -0x10000 <= code <= _LAST_UNIT
@@ -110,7 +107,7 @@ def _stripped(source: str, encoding: str) -> str:
         text = rtf_to_text(source, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError, IndexError, TypeError) as error:
         raise SourceError(f"is damaged RTF ({error}); save it again") from error
-    return storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return sanitise_text(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _about(source: str, encoding: str) -> dict[str, object]:
@@ -132,7 +129,7 @@ def _about(source: str, encoding: str) -> dict[str, object]:
 
 
 def _blocks(text: str) -> list[str]:
-    """Paragraphs, a line each as RTF has them; rows that follow each other are one table."""
+    """Return paragraphs; consecutive rows form a table."""
     blocks: list[str] = []
     rows: list[list[str]] = []
     for line in [*paragraphs(text).split("\n"), ""]:

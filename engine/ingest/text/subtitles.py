@@ -1,7 +1,6 @@
-"""Subtitles (SubRip, WebVTT, Advanced SubStation Alpha) to their cues, and so to a transcript.
+"""Subtitles (SubRip, WebVTT, SubStation Alpha) as transcripts.
 
 Read as leniently as players do: a missing number, empty line or hour is no reason to lose speech.
-Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ASS_NO_TITLES = frozenset({"untitled", "default aegisub file"})
 
 
 def read_subtitles(data: bytes) -> Content:
-    """The cues of SubRip or WebVTT as a transcript (`turns.transcript`), in shape "transcript".
+    """Read SubRip or WebVTT as a transcript (`turns.transcript`).
 
     Raises:
         SourceError: no text, or no cue in it.
@@ -45,8 +44,7 @@ def read_subtitles(data: bytes) -> Content:
 
 
 def read_substation(data: bytes) -> Content:
-    """The dialogue of SubStation Alpha, otherwise as `read_subtitles`; comments and drawings are
-    passed over."""
+    """Read SubStation Alpha like `read_subtitles`, without comments and drawings."""
     text = _unix(decode(data))
     found = _ASS_TITLE.search(text)
     title = one_line(found.group(1)) if found else None
@@ -67,7 +65,7 @@ def _unix(text: str) -> str:
 
 
 def timed_cues(text: str) -> Iterator[Cue]:
-    """The cues of SubRip and WebVTT text with Unix line ends, in their order."""
+    """Return cues of SubRip or WebVTT in order."""
     timings = list(_TIMING.finditer(text))
     ends = [timing.start() for timing in timings[1:]] + [len(text)]
     for timing, end in zip(timings, ends, strict=False):
@@ -77,7 +75,7 @@ def timed_cues(text: str) -> Iterator[Cue]:
 
 
 def _speech(body: str, *, last: bool) -> str:
-    """The lines of a cue, without the number or name of the next one and blocks of no speech."""
+    """Return a cue's lines without the next cue's label and non-speech."""
     blocks = [block.strip("\n") for block in re.split(r"\n[ \t]*\n", body.removeprefix("\n"))]
     if not last:
         *before, final = blocks
@@ -112,7 +110,7 @@ def _plain(text: str) -> str:
 
 
 def dialogue_cues(text: str) -> Iterator[Cue]:
-    """The dialogue of SubStation Alpha text with Unix line ends, in its order."""
+    """Return SubStation Alpha dialogue in order."""
     found = _ASS_FORMAT.search(text, max(0, text.lower().find("[events]")))
     named = tuple(name.strip().lower() for name in found.group(1).split(",")) if found else ()
     fields = named if {"start", "end", "text"} <= set(named) else _ASS_FIELDS

@@ -1,4 +1,4 @@
-"""Timed speech to a readable transcript: who said what, in paragraphs that say when.
+"""Timed speech as a transcript with speakers and times.
 
 Captions that roll or grow say the same words several times; here they are said once. Pure; knows
 neither subtitle formats nor sound.
@@ -24,7 +24,7 @@ _WIDE = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cue:
-    """What is said between two times, in seconds; `speaker` is empty where nobody is named."""
+    """Cue between two times in seconds; `speaker` may be empty."""
 
     start: float
     end: float
@@ -42,7 +42,7 @@ class _Turn:
 
 
 def transcript(cues: Iterable[Cue]) -> str:
-    """The cues as paragraphs, an empty line between them: `[00:01:02] Speaker: what is said`.
+    """Return cue paragraphs: `[00:01:02] Speaker: words`.
 
     A paragraph ends where the speaker changes, after a pause, or at a sentence's end once it is
     long. Cues in any order give the same text, if no two of them begin and end together.
@@ -104,8 +104,7 @@ def _begins(turn: _Turn, cue: Cue, text: str) -> bool:
 
 
 def _utterances(text: str) -> Iterator[str]:
-    """The lines of a cue put together, but for those that a dash, `>>` or a name gives to another
-    speaker."""
+    """Join a cue's lines, except those a dash, `>>` or name assigns to another speaker."""
     said = ""
     for line in text.split("\n"):
         if said and (line.startswith((">>", "- ", "– ", "—")) or _NAMED.match(line)):

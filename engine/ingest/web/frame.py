@@ -1,4 +1,4 @@
-"""What of a web page is its frame, not its text: hidden parts, menus, banners, adverts, sharing.
+"""Page frame detection: hidden parts, menus, banners, adverts, sharing.
 
 Finds elements to leave out; changes nothing. Pure.
 """
@@ -36,7 +36,7 @@ _NOTHING_BUT_LINKS = 0.9
 
 
 class Sizes:
-    """How many letters each element of a page holds, in all and in links, hidden parts left out."""
+    """Letter counts of page elements, in total and in links."""
 
     def __init__(self, tree: HtmlElement, *, skip: Iterable[HtmlElement] = ()) -> None:
         self.text: dict[HtmlElement, int] = {}
@@ -53,7 +53,7 @@ class Sizes:
             self.linked[element] = total if element.tag == "a" else inner
 
     def link_share(self, element: HtmlElement) -> float:
-        """The share of the text that is links; 1 where there is no text."""
+        """Return the share of text in links; 1 without text."""
         total = self.text.get(element, 0)
         return self.linked.get(element, 0) / total if total else 1.0
 
@@ -78,8 +78,7 @@ def hidden_elements(tree: HtmlElement) -> set[HtmlElement]:
 
 
 def frame_elements(tree: HtmlElement, sizes: Sizes) -> set[HtmlElement]:
-    """Elements that frame the text: by their tag, role, class or id. None of them holds most of
-    the page's text."""
+    """Return frame elements by tag, role, class or id, unless they hold most of the text."""
     body = tree.find("body")
     most = 0.5 * sizes.text.get(tree if body is None else body, 0)
     return {
@@ -122,7 +121,7 @@ def _is_inside_text(element: HtmlElement) -> bool:
 
 
 def link_blocks(element: HtmlElement, sizes: Sizes) -> set[HtmlElement]:
-    """Lists and boxes of nothing but links inside a text that is mostly something else."""
+    """Return link-only lists and boxes in a mostly textual page."""
     if sizes.link_share(element) > _LINKED:
         return set()
     return {

@@ -1,4 +1,4 @@
-"""Where on a web page its main text is: the smallest element around what `trafilatura` finds.
+"""Main text of a page: the smallest element around trafilatura's result.
 
 The element itself is written out afterwards, so that its tables, lists and code are whole. Pure.
 """
@@ -18,15 +18,17 @@ _LONGEST_SOURCE = 5_000_000
 _MOST_ELEMENTS = 30_000
 _MOST_BLOCKS = 1_000
 _BLOCKS = frozenset({"table", "ul", "ol", "dl"})
-"""What `trafilatura` costs grows with the elements of a page (about 0.4 ms each), and far faster
-with its tables and lists: with more, a page would take longer than anybody waits for one."""
+"""Maximum elements for trafilatura (0.4 ms each, more with tables and lists)."""
 _PARAGRAPH = re.compile(
     "article|aside|blockquote|body|br|caption|center|col|d[dlt]|div|fieldset|form|h[1-6]|legend|li"
     "|opt(?:ion|group)|p|pre|t(?:able|body|d|extarea|foot|h|head|r)|ul"
 ).fullmatch
 _SHORT = 150
 _MOST_PAIRS = 4_000_000
-"""Of short paragraphs without a longer one between them: each looks for one past all the others."""
+"""Of short paragraphs without a longer one between them.
+
+Each looks for one past all the others.
+"""
 _LEAST_PIECE = 20
 _COVERED = 0.9
 _MOST = 0.6
@@ -35,7 +37,7 @@ _GAPS = re.compile(r"\W+")
 
 
 def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | None:
-    """The element that holds the main text; None where none stands out."""
+    """Return the main element; None if none stands out."""
     named = [
         found[0]
         for path in ("//article", "//main | //*[@role='main']")
@@ -55,7 +57,7 @@ def main_element(source: str, tree: HtmlElement, sizes: Sizes) -> HtmlElement | 
 
 
 def _is_dense(tree: HtmlElement) -> bool:
-    """Whether there is more markup in the page than the search for its text could cope with."""
+    """Check for too much markup to search."""
     elements = tables_and_lists = length = run = pairs = 0
     for element in tree.iter():
         elements += 1
@@ -87,7 +89,7 @@ def _found_text(source: str) -> str:
 
 
 def _smallest_around(found: str, tree: HtmlElement) -> HtmlElement | None:
-    """The deepest element with nearly all of the pieces of text that are in `found`."""
+    """Return the deepest element around nearly all of the `found` text."""
     covered: dict[HtmlElement, int] = {}
     for element in reversed(list(tree.iter())):
         if not isinstance(element.tag, str) or element.tag in ("script", "style", "head"):
@@ -118,7 +120,7 @@ def _holds(named: HtmlElement, inner: HtmlElement, sizes: Sizes) -> bool:
 
 
 def _with_siblings(element: HtmlElement, sizes: Sizes) -> HtmlElement:
-    """One post of a thread leads to all of them: its parent, where its like stand beside it."""
+    """Extend a thread's post to its siblings."""
     for candidate in (element, *list(element.iterancestors())[:2]):
         parent, kind = candidate.getparent(), candidate.get("class")
         if parent is None or not kind or candidate.tag in ("body", "html"):

@@ -1,8 +1,7 @@
-"""An element of a web page written out as Markdown: headings, paragraphs, lists, tables, code.
+"""HTML elements as Markdown: headings, paragraphs, lists, tables, code.
 
 Everything is kept but what the caller names and what is no text (scripts, controls). Marks of
 emphasis and targets of links are not written, so that the text can be quoted as it reads. Pure;
-knows nothing of main-text detection.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _Event = Literal["open", "close", "text"]
 
 
 def as_markdown(element: HtmlElement, *, skip: AbstractSet[HtmlElement] = frozenset()) -> str:
-    """The text of an element (of a whole page: its body) as Markdown, without those in `skip`."""
+    """Convert an element (a page's body) to Markdown, without those in `skip`."""
     body = element.find("body")
     writer = _Writer()
     # Depth first without recursion: pages can nest deeper than Python's stack.
@@ -58,14 +57,13 @@ def as_markdown(element: HtmlElement, *, skip: AbstractSet[HtmlElement] = frozen
 
 
 def _tag(element: HtmlElement) -> str:
-    """The name of an element; that of a comment stands for nothing to be read."""
+    """Return an element's tag; empty for comments."""
     return element.tag if isinstance(element.tag, str) else "script"
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Blocks written so far, each with the number of the list it is in (0: none), and where in
-    lists and quotations the next one stands."""
+    """Markdown writer: blocks with list numbers (0: none) and the present nesting."""
 
     blocks: list[tuple[str, int]] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)
@@ -145,7 +143,7 @@ class _Writer:
             self.block(text)
 
     def heading(self, text: str) -> None:
-        """Write a heading; a list's item that holds one is a part of the page, not of a list."""
+        """Write a heading; a list item holding one is page structure."""
         if text and self.indents:
             self.flush()
             self.marker = ""
@@ -153,7 +151,7 @@ class _Writer:
         self.block(text)
 
     def block(self, text: str) -> None:
-        """Write a block where it stands: after its item's mark, or in line with its item's text."""
+        """Write a block after its item's mark or inline."""
         self.flush_before(text)
         if not text:
             return

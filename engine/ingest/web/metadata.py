@@ -1,4 +1,4 @@
-"""What a web page says of itself in its head, its markup and its linked data. Pure."""
+"""Page metadata from head, markup and linked data. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...types import MetaValue
-from ..content import one_line, storable
+from ..content import one_line, sanitise_text
 from ..dates import iso_date
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _BYLINE = re.compile(r"^(?:by|von|par|作者[:：]?|文[/／])\s*", re.I)
 
 
 def web_metadata(tree: HtmlElement) -> dict[str, MetaValue]:
-    """`date` (ISO 8601), `author`, `language` and `tags`, each where the page names it."""
+    """Return `date` (ISO 8601), `author`, `language` and `tags` where given."""
     said = _meta(tree)
     linked = list(_linked_data(tree))
     found: dict[str, MetaValue] = {}
@@ -70,7 +70,7 @@ def web_metadata(tree: HtmlElement) -> dict[str, MetaValue]:
 def _meta(tree: HtmlElement) -> dict[str, list[str]]:
     said: dict[str, list[str]] = {}
     for element in tree.iter("meta"):
-        content = one_line(storable(element.get("content") or ""), limit=500)
+        content = one_line(sanitise_text(element.get("content") or ""), limit=500)
         for key in ("name", "property", "itemprop", "http-equiv"):
             name = (element.get(key) or "").lower()
             if name and content:
@@ -79,7 +79,7 @@ def _meta(tree: HtmlElement) -> dict[str, list[str]]:
 
 
 def _linked_data(tree: HtmlElement) -> Iterator[dict[str, object]]:
-    """The objects of the page's JSON-LD, outermost first; what is no JSON is left out."""
+    """Return JSON-LD objects, outermost first; invalid JSON is skipped."""
     for script in tree.xpath("//script[@type='application/ld+json']"):
         text = script.text or ""
         if len(text) > _MOST_LINKED_DATA:
@@ -119,7 +119,7 @@ def _author(tree: HtmlElement, said: dict[str, list[str]], linked: list[dict[str
     )
     candidates += [_start_of(element) for element in marked]
     for candidate in candidates:
-        name = _BYLINE.sub("", one_line(storable(candidate)))
+        name = _BYLINE.sub("", one_line(sanitise_text(candidate)))
         if 1 < len(name) <= 120 and not _ADDRESS.search(name):
             return name
     return ""

@@ -1,7 +1,7 @@
-"""Web pages: their main text as Markdown, with headings, lists and tables, without the frame.
+"""Web pages as Markdown: main text with headings, lists and tables.
 
 The main text is the element around what `trafilatura` finds; where that loses most of a short
-page, the page's whole body without its frame. Knows nothing of files or the network.
+page, the page's whole body without its frame.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...errors import SourceError
-from ..content import Content, one_line, storable
+from ..content import Content, one_line, sanitise_text
 from .frame import Sizes, frame_elements, hidden_elements, link_blocks
 from .main import main_element
 from .markdown import as_markdown
@@ -29,8 +29,10 @@ _LETTER = re.compile(r"[^\W_]")
 
 
 def read_web_page(data: bytes) -> Content:
-    """The main text as Markdown. The title: the first `h1` if the page's `title` repeats it, else
-    the `title`. Metadata: `date`, `author`, `language` and `tags`, where the page names them.
+    """Read the main text.
+
+    Titled by the first `h1` if the `title` repeats it, else the `title`. Metadata: `date`,
+    `author`, `language`, `tags`.
 
     Raises:
         SourceError: no text in it, or not text at all.
@@ -38,14 +40,14 @@ def read_web_page(data: bytes) -> Content:
     source = page_source(data)
     tree = page_tree(source)
     title, heading = _names(tree)
-    text = storable(_main_text(source, tree))
+    text = sanitise_text(_main_text(source, tree))
     if heading and text and heading not in text.replace("\\", ""):
         text = f"# {heading}\n\n{text}"
     return Content(text=text, title=title, shape="markdown", metadata=web_metadata(tree))
 
 
 def _names(tree: HtmlElement) -> tuple[str | None, str | None]:
-    """The page's title and its first heading of the top level."""
+    """Return the page's title and first top-level heading."""
     titles = [
         one_line(found.text_content())
         for found in tree.xpath("//head/title | //body//title[not(ancestor::svg)]")
@@ -74,7 +76,7 @@ def _main_text(source: str, tree: HtmlElement) -> str:
 
 
 def _loses_too_much(main: str, body: str) -> bool:
-    """Whether the found main text is a worse account of the page than its whole body."""
+    """Check whether the main text loses too much of the body."""
     share = _size(main) / max(1, _size(body))
     return share < _LEAST_SHARE or (
         share < _LEAST_SHORT_SHARE and len(body) < _SHORT_PAGE_CHARACTERS
@@ -82,12 +84,12 @@ def _loses_too_much(main: str, body: str) -> bool:
 
 
 def _size(text: str) -> int:
-    """The letters and digits of a text: what is left when marks and spaces are not counted."""
+    """Count letters and digits."""
     return len(_LETTER.findall(text))
 
 
 def read_web_archive(data: bytes) -> Content:
-    """A page saved with all its parts in one file (MHTML): its first page of HTML.
+    """Read the first HTML page of a web archive (MHTML).
 
     Raises:
         SourceError: there is no page of HTML in it, or no text in that.

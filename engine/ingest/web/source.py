@@ -1,7 +1,4 @@
-"""The bytes of a web page to its characters and its tree, whatever they declare or nest.
-
-Knows nothing of what of a page is its text.
-"""
+"""HTML bytes to text and tree, for any declaration and nesting."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...errors import SourceError
-from ..content import storable
+from ..content import sanitise_text
 from ..text.plain import decode
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ _TOO_DEEP = "ERR_RESOURCE_LIMIT"
 
 
 def page_source(data: bytes) -> str:
-    """The characters of a page: as it declares them, or as its bytes look where that is wrong.
+    """Decode a page as declared, or as detected if that is wrong.
 
     Raises:
         SourceError: no text at all.
@@ -44,7 +41,7 @@ def page_source(data: bytes) -> str:
 
 
 def page_tree(source: str) -> HtmlElement:
-    """The page's elements; tags nested deeper than a parser goes are left out, their text is not.
+    """Parse a page; tags nested too deeply are dropped, their text stays.
 
     Raises:
         SourceError: nothing in it.
@@ -66,7 +63,7 @@ def page_tree(source: str) -> HtmlElement:
 
 
 def _shallow(source: str) -> Iterator[str]:
-    """The page without the tags of elements inside too many others."""
+    """Remove tags beyond the nesting limit."""
     depth = left_out = at = 0
     for found in _TAG.finditer(source):
         yield source[at : found.start()]
@@ -90,7 +87,7 @@ def _decoded(data: bytes) -> str:
     ):
         try:
             name = codecs.lookup(declared.group(1).decode("ascii")).name
-            return storable(data.decode(_WIDER.get(name, name)))
+            return sanitise_text(data.decode(_WIDER.get(name, name)))
         except (LookupError, UnicodeError):
             return decode(data)  # an unknown or a wrong declaration: the bytes decide
     return decode(data)

@@ -1,4 +1,4 @@
-"""Tables of a web page as Markdown. Pure; knows nothing of the page around them."""
+"""Tables of a web page as Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _LAYOUT_CELL = 2_000
 
 
 def is_data(table: HtmlElement) -> bool:
-    """A table of data, not of layout: no table or page heading inside, two cells in some row, no
-    cell as long as a page."""
+    """Check for a data table.
+
+    No nested table or heading, several cells in a row, no page-long cell.
+    """
     if table.get("role") in ("presentation", "none"):
         return False
     if table.find(".//table") is not None or table.find(".//h1") is not None:
@@ -34,8 +36,10 @@ def _is_long(cell: HtmlElement) -> bool:
 
 
 def pipe_table(table: HtmlElement) -> str:
-    """The table, the first row as its head, its caption before it. A cell over several columns or
-    rows stands in the first; the others are empty."""
+    """Convert a table with its first row as header and its caption before it.
+
+    Spanning cells stand once.
+    """
     rows = [row for row in _grid(table) if any(row)]
     if not rows:
         return ""
@@ -86,7 +90,7 @@ _INLINE = re.compile(
 
 
 def one_line_text(element: HtmlElement) -> str:
-    """The text of an element on one line; words of neighbouring blocks stay apart."""
+    """Return an element's text on one line; blocks stay separated."""
     parts: list[str] = []
     stack: list[HtmlElement | str] = [element]
     while stack:

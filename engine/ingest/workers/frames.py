@@ -1,4 +1,4 @@
-"""What goes over the pipes between the library and its reading processes, as bytes.
+"""Frames between the library and reader processes.
 
 A frame is two lengths (of the JSON and of the raw bytes behind it), then both. JSON, because what
 comes back was made from a file that may be hostile: nothing that is read can become code. Knows
@@ -35,13 +35,13 @@ class Frame(NamedTuple):
 
 
 def frame_limit(options: ReadOptions) -> int:
-    """The most bytes that the frame of a reading may have, by what one source may unfold to."""
+    """Return the maximum frame size from the unpacking limits."""
     unfolded = options.max_characters * _BYTES_A_CHARACTER + 2 * options.max_unpacked_bytes
     return unfolded + _ROOM_FOR_NAMES
 
 
 def packed(message: Json, *, limit: int) -> bytes:
-    """The message as JSON in UTF-8; lone surrogates (of file names) are kept.
+    """Serialise a message as UTF-8 JSON; lone surrogates (in file names) survive.
 
     Raises:
         BrokenFrame: it would be larger than `limit` bytes.
@@ -54,7 +54,7 @@ def packed(message: Json, *, limit: int) -> bytes:
 
 
 def write_frame(stream: IO[bytes], body: bytes, *, data: bytes = b"") -> None:
-    """Sends one frame; `body` comes from `packed`."""
+    """Write a frame made by `packed`."""
     stream.write(_LENGTHS.pack(len(body), len(data)))
     stream.write(body)
     stream.write(data)
@@ -62,7 +62,7 @@ def write_frame(stream: IO[bytes], body: bytes, *, data: bytes = b"") -> None:
 
 
 def read_frame(stream: IO[bytes], *, limit: int) -> Frame | None:
-    """The next frame, or None where the other side is gone.
+    """Read the next frame; None at end of stream.
 
     Raises:
         BrokenFrame: it is cut off, larger than `limit` bytes, or its message is no JSON object.
@@ -94,7 +94,7 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def part_as_json(part: Part) -> Json:
-    """A part for the way over; its members stay behind, for they are parts of their own."""
+    """Convert a part to JSON, without members."""
     content: Json | None = None
     if part.content is not None:
         names = sorted(field.name for field in fields(Content) if field.name != _MEMBERS)
@@ -110,7 +110,7 @@ def part_as_json(part: Part) -> Json:
 
 
 def part_from_json(value: object) -> Part:
-    """The inverse of `part_as_json`.
+    """Convert JSON to a part.
 
     Raises:
         BrokenFrame: it is no part.
@@ -130,12 +130,12 @@ def part_from_json(value: object) -> Part:
 
 
 def options_as_json(options: ReadOptions) -> Json:
-    """The options for the way over."""
+    """Convert options to JSON."""
     return {field.name: getattr(options, field.name) for field in fields(ReadOptions)}
 
 
 def options_from_json(value: object) -> ReadOptions:
-    """The inverse of `options_as_json`."""
+    """Convert JSON to options."""
     return ReadOptions(**_thawed(value))
 
 
@@ -146,7 +146,7 @@ def _object(value: object) -> Json:
 
 
 def _thawed(value: object) -> dict[str, Any]:
-    """The fields of a dataclass: JSON knows no tuples, our values know no lists."""
+    """Restore a dataclass's tuples from JSON lists."""
     return {key: _tupled(entry) for key, entry in _object(value).items()}
 
 

@@ -1,4 +1,4 @@
-"""One reading process as the library holds it: its pipes, its clock, and what its end means.
+"""Handle of one reader process: pipes, deadline and exit status.
 
 Knows the process (`process`) by its command line and its frames alone, and nothing of which
 jobs there are or what to do when one fails.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import EngineError
-from ..broken import speaks_of_memory
+from ..broken import is_memory_error
 from ..content import ReadOptions
 from .frames import (
     BrokenFrame,
@@ -49,8 +49,8 @@ _FEW_THREADS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What a process is told once: the limits of every job."""
+class WorkerLimits:
+    """Limits of a reader process, sent once."""
 
     options: ReadOptions
     max_bytes: int
@@ -58,7 +58,7 @@ class Terms:
     memory_bytes: int
 
     def as_json(self) -> Json:
-        """The first frame that the process gets."""
+        """Return the first frame of the process."""
         return {
             "options": options_as_json(self.options),
             "max_bytes": self.max_bytes,
@@ -68,7 +68,7 @@ class Terms:
 
 
 class ProcessDied(Exception):
-    """There is no reply, for the process is gone; the message can follow the source's name."""
+    """Raised when a process died without a reply."""
 
 
 class TookTooLong(ProcessDied):
@@ -82,7 +82,7 @@ class WorkerHandle:
         EngineError: the operating system starts none.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: WorkerLimits) -> None:
         self.jobs = 0
         self._terms = terms
         self._timed_out = False
@@ -97,7 +97,7 @@ class WorkerHandle:
         self._listener.start()
 
     def greet(self) -> None:
-        """Sets the terms, and waits until the process is ready.
+        """Send the limits and wait until the process is ready.
 
         Raises:
             ProcessDied: it ended, or was not ready in time.
@@ -107,7 +107,7 @@ class WorkerHandle:
             raise ProcessDied("it does not answer as it should")
 
     def ask(self, name: str, *, path: Path | None, data: bytes) -> Json:
-        """The reply to one job: its `kind` says whether it is a reading or which failure.
+        """Run one job; the reply's `kind` is a reading or a failure.
 
         Raises:
             ProcessDied: there is none.
@@ -118,16 +118,16 @@ class WorkerHandle:
         return self._exchange(message, data=data, seconds=self._terms.timeout_seconds)
 
     def is_alive(self) -> bool:
-        """Whether it could take a job."""
+        """Check whether it can take a job."""
         return not self._timed_out and self._process.poll() is None
 
     def kill(self) -> None:
-        """Ends it without waiting, and whatever it started."""
+        """Kill the process and its children without waiting."""
         if self._process.returncode is None:
             _kill_group(self._process)
 
     def end(self) -> None:
-        """Ends it, and lets go of all that is held for it."""
+        """End the process and release its resources."""
         _kill_group(self._process)  # it may be gone and have left others behind
         self._process.wait()
         self._listener.join(_GOODBYE_SECONDS)
@@ -135,8 +135,8 @@ class WorkerHandle:
             with suppress(OSError):  # what was not yet flushed has nowhere to go
                 pipe.close()
 
-    def last_words(self) -> str:
-        """The end of what it wrote as errors in its last job."""
+    def stderr_tail(self) -> str:
+        """Return the end of its last error output."""
         return self._tail.decode("utf-8", "replace").strip()
 
     def _exchange(self, message: Json, *, data: bytes, seconds: float) -> Json:
@@ -162,7 +162,7 @@ class WorkerHandle:
         self.kill()
 
     def _listen(self, errors: IO[bytes]) -> None:
-        """Empties the pipe, so that nobody waits for it, and keeps the end of what came."""
+        """Drain the error pipe, keeping its end."""
         with errors:
             while piece := os.read(errors.fileno(), 65_536):
                 self._tail += piece
@@ -180,19 +180,19 @@ class WorkerHandle:
                 f"took longer than {self._terms.timeout_seconds:g} s to read: "
                 "split it, or raise ingest.read_timeout_seconds"
             )
-        return ProcessDied(_cause_of_end(code, words=self.last_words(), terms=self._terms))
+        return ProcessDied(_cause_of_end(code, words=self.stderr_tail(), terms=self._terms))
 
 
-def needs_memory(terms: Terms) -> str:
-    """The reason of a source that asked for more memory than there is for it."""
+def needs_memory(terms: WorkerLimits) -> str:
+    """Return the reason for exceeding the memory limit."""
     return (
         f"needs more than {terms.memory_bytes:,} bytes of memory to be read: "
         "split it, or raise ingest.read_memory_bytes"
     )
 
 
-def _cause_of_end(code: int, *, words: str, terms: Terms) -> str:
-    if speaks_of_memory(words):
+def _cause_of_end(code: int, *, words: str, terms: WorkerLimits) -> str:
+    if is_memory_error(words):
         return needs_memory(terms)
     name = _signal_of(code)
     if name == "SIGKILL":
@@ -214,7 +214,7 @@ def _cause_of_end(code: int, *, words: str, terms: Terms) -> str:
 
 
 def _signal_of(code: int) -> str:
-    """The name of the signal that ended a process (POSIX), else empty."""
+    """Return the name of the terminating signal (POSIX), else empty."""
     if code >= 0:
         return ""
     try:
@@ -224,7 +224,7 @@ def _signal_of(code: int) -> str:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A fresh interpreter that imports from where this one does.
+    """Start an interpreter with the same import path.
 
     Isolated (`-I`): neither the environment nor the folder it is in may put another module in the
     way. In a session of its own: what ends this run from the terminal is not meant for it.

@@ -6,7 +6,7 @@ is first needed, kept for many jobs, and replaced after it was ended. They are t
 pool is closed, and go of themselves when this process dies, however it dies.
 
 What a process does is in `process`, how one is held in `handle`, how both talk in
-`frames`. Knows nothing of the library.
+`frames`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..content import ReadOptions
 from ..parts import Part
 from ..sources import check_size
 from .frames import BrokenFrame, Json, part_from_json
-from .handle import ProcessDied, Terms, TookTooLong, WorkerHandle, needs_memory
+from .handle import ProcessDied, TookTooLong, WorkerHandle, WorkerLimits, needs_memory
 
 Key = TypeVar("Key")
 
@@ -42,7 +42,7 @@ _STOPPED = "was not read: the reading was stopped"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One source to read: a file's path, or bytes in hand. The suffix of `name` says the format."""
+    """Read job: a path or bytes. The suffix of `name` is the format."""
 
     name: str
     path: Path | None = None
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a source holds, as `parts.read_parts`, without the members' bytes.
+    """Content of a source like `parts.read_parts`, without members' bytes.
 
     `sha256` is of the very bytes that were read.
     """
@@ -88,7 +88,7 @@ class ReaderPool:
     ) -> None:
         if workers < 1:
             raise ValueError(f"a pool needs a worker at least: {workers!r}")
-        terms = Terms(
+        terms = WorkerLimits(
             options=options,
             max_bytes=max_bytes,
             timeout_seconds=timeout_seconds,
@@ -113,7 +113,7 @@ class ReaderPool:
         self.close()
 
     def close(self) -> None:
-        """Ends all processes at once, in mid-job too; closing again does nothing."""
+        """Kill all processes, running jobs included; idempotent."""
         for worker in self._workers:
             worker.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -121,7 +121,7 @@ class ReaderPool:
             worker.release()
 
     def read(self, jobs: Iterable[tuple[Key, Job]]) -> Iterator[tuple[Key, Reading | SourceError]]:
-        """Each job's reading, or the error that names why there is none, in the order of the jobs.
+        """Yield each job's reading or error, in job order.
 
         Jobs are pulled as they are needed, at most two a worker ahead of what was taken, so that
         reading runs beside whatever is done with the results.
@@ -154,21 +154,21 @@ class ReaderPool:
 
 
 def _anchored(job: Job) -> Job:
-    """The process keeps the folder that it was started in; this one may go elsewhere."""
+    """Return an absolute path; the process keeps its own folder."""
     return job if job.path is None else Job(name=job.name, path=job.path.absolute())
 
 
 class _Worker:
-    """A place for one process after another. One thread at a time reads; any thread may stop it."""
+    """Worker slot: one process after another. One thread reads; any may stop it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: WorkerLimits) -> None:
         self._terms = terms
         self._process: WorkerHandle | None = None
         self._closed = False
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Ends the process, and whoever waits for its reply; no other is started."""
+        """Stop the process and its waiter; no other is started."""
         with self._lock:
             self._closed = True
             process = self._process
@@ -209,7 +209,7 @@ class _Worker:
             self._end(process)
             if self._closed:
                 raise SourceError(_STOPPED) from error
-            _log.info("a reading process died: %r %s\n%s", job.name, error, process.last_words())
+            _log.info("a reading process died: %r %s\n%s", job.name, error, process.stderr_tail())
             raise
         if reply["kind"] == "memory" or process.jobs >= _JOBS_A_PROCESS:
             self._end(process)
@@ -231,7 +231,7 @@ class _Worker:
                 raise SourceError(str(reply["reason"]))
 
     def _ready(self) -> WorkerHandle:
-        """A process that is alive, started where there is none.
+        """Return a live process, started if needed.
 
         Starting happens outside the lock, so that closing never waits for it.
         """
@@ -253,7 +253,7 @@ class _Worker:
             self._end(process)
             if self._closed:
                 raise SourceError(_STOPPED) from error
-            said = process.last_words().rpartition("\n")[2]
+            said = process.stderr_tail().rpartition("\n")[2]
             raise EngineError(
                 f"no reading process could be started with {sys.executable!r} ({said}): "
                 "check the installation"

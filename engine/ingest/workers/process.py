@@ -1,7 +1,7 @@
-"""The inside of a reading process: takes jobs from a pipe, reads them under limits, answers.
+"""Reader process: takes jobs from a pipe, reads under limits, replies.
 
 Started by `workers`, one long-lived process each. It imports what reading needs and no more, so
-that it starts in a fraction of a second. Knows nothing of the library.
+that it starts in a fraction of a second.
 
 Its limits: memory by the operating system where that has such a limit (Linux; macOS and Windows
 have none that works), and an alarm for the time, which ends the process even where a parser in C
@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import IO, NamedTuple
 
 from ...errors import SourceError
-from ..broken import shown, speaks_of_memory
+from ..broken import is_memory_error, shown
 from ..content import ReadOptions
 from ..parts import read_parts
 from ..sources import check_size, why_unreadable
@@ -47,7 +47,7 @@ _TRACEBACK_LIMIT = 20_000
 
 
 class _Terms(NamedTuple):
-    """What was agreed once, when the process started."""
+    """Limits agreed at start."""
 
     options: ReadOptions
     max_bytes: int
@@ -56,7 +56,7 @@ class _Terms(NamedTuple):
 
 
 def main() -> None:
-    """Serves jobs until the pipe is closed. The first frame sets the terms."""
+    """Serve jobs until the pipe closes. The first frame sets the limits."""
     requests, replies = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     first = read_frame(requests, limit=MAX_REQUEST_BYTES)
@@ -78,8 +78,7 @@ def main() -> None:
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Both ends of the conversation, moved out of the way of whatever a parser reads or prints:
-    its standard input is empty, its standard output goes where its errors go."""
+    """Move the pipes away from parsers: stdin is empty, stdout goes to stderr."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -89,7 +88,7 @@ def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _receive(requests: IO[bytes], pending: SimpleQueue[Frame]) -> None:
-    """Waits beside the reading, so that a process whose library has died ends in mid-job."""
+    """Receive in a thread, so that a process without parent exits."""
     while True:
         try:
             frame = read_frame(requests, limit=MAX_REQUEST_BYTES)
@@ -110,7 +109,7 @@ def _terms(message: Json) -> _Terms:
 
 
 class _Notes(logging.Handler):
-    """What readers write to the log, for the library's own to say: this process has none."""
+    """Log records of readers, forwarded to the library."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -135,12 +134,12 @@ class _Notes(logging.Handler):
         self._lines, self._left = [], _TRACEBACK_LIMIT
 
     def lines(self) -> list[str]:
-        """What was logged in this job."""
+        """Return what was logged in this job."""
         return self._lines
 
 
 def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
-    """A reading, or why there is none.
+    """Return a reading, or the failure.
 
     This is where everything is caught (on a member of a source, `parts` does so already). A
     reader is many parsers of other people, fed with files of yet others; what one raises
@@ -162,7 +161,7 @@ def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
         )
     except BaseException as error:  # noqa: BLE001 - the border to foreign parsers, see above
         trace = traceback.format_exc()
-        kind = "memory" if speaks_of_memory(trace) else "broken"  # wrapped, or a C++ library's own
+        kind = "memory" if is_memory_error(trace) else "broken"  # wrapped, or a C++ library's own
         return _failure(kind, shown(error), trace=trace)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...prompt_texts import Language, fenced_prompt
+from ...prompt_texts import Language, delimited_prompt
 
 
 def prompt(stage: str, *, language: Language, fenced: str = "", **values: str) -> str:
-    """The prompt of a stage with its gaps `{name}` filled from `values`.
+    """Return a stage's prompt with `{name}` placeholders filled from `values`.
 
     The gap `{fence}` is made of a digest of `fenced`, the text that is shown as data.
     """
-    return fenced_prompt(__package__, stage, language=language, fenced=fenced, **values)
+    return delimited_prompt(__package__, stage, language=language, fenced=fenced, **values)

@@ -1,4 +1,4 @@
-"""HTTP: documents, questions and the graph under `/v1`, and the page that asks them.
+"""HTTP API under `/v1`, and the web page.
 
 `app` puts it together; a request passes `gate` (who may come in, how much and how fast) before any
 route sees it. Slow work runs in bounded `lanes` of threads; what writes runs in `jobs`, one at a

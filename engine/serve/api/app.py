@@ -19,9 +19,9 @@ from starlette.middleware.cors import CORSMiddleware
 from ...facade import KnowledgeEngine
 from ...settings import Settings
 from . import asking, chat_completions, documents, exploring, page, problems, system
-from .flow import Flow
-from .gate import Gate
-from .heads import Heads
+from .flow import RequestLimits
+from .gate import AuthMiddleware
+from .heads import HeadMiddleware
 from .metrics import Measured
 from .service import Service
 from .upload_jobs import take_over_uploads
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..mcp_http import McpPart
 
 _LATER_SECONDS = 5.0
-"""What has its own limit of time is given so long to say it better."""
+"""Extra seconds for routes that report their own timeout."""
 _DESCRIPTION = """\
 Documents go in, cited answers come out.
 
@@ -93,7 +93,7 @@ _RETRY = {
 def create_app(
     engine_or_path: KnowledgeEngine | str | Path, settings: Settings | None = None
 ) -> FastAPI:
-    """The server's ASGI application over one library.
+    """Build the ASGI application over one library.
 
     Args:
         engine_or_path: an open engine, which stays the caller's to close, or a library's folder,
@@ -148,13 +148,13 @@ def create_app(
 
 
 def _for_agents(service: Service) -> McpPart:
-    """The tools of `loregraph mcp` at `/mcp`; imported where they are asked for alone."""
+    """Mount the MCP tools at `/mcp`, imported only if enabled."""
     from ..mcp_http import McpPart
-    from ..mcp_server import Offer, nobody
+    from ..mcp_server import ServerOptions, nobody
 
     serve = service.settings.serve
     return McpPart(
-        Offer(
+        ServerOptions(
             engine=service.engine,
             rights_of=nobody,
             namespace=None,
@@ -167,17 +167,17 @@ def _for_agents(service: Service) -> McpPart:
 
 
 def _install_middleware(app: FastAPI, service: Service) -> None:
-    """The last that is added is the first to see a request."""
+    """Install middleware; the last one added sees a request first."""
     serve = service.settings.serve
-    app.add_middleware(Heads, apart="/mcp")
+    app.add_middleware(HeadMiddleware, apart="/mcp")
     app.add_middleware(
-        Flow,
+        RequestLimits,
         max_body_bytes=serve.max_body_bytes,
         max_upload_bytes=serve.max_upload_bytes,
         stall_timeout_seconds=serve.stall_timeout_seconds,
         answer_timeout_seconds=serve.request_timeout_seconds + _LATER_SECONDS,
     )
-    app.add_middleware(Gate, settings=serve, tokens=service.tokens, rate=service.rate)
+    app.add_middleware(AuthMiddleware, settings=serve, tokens=service.tokens, rate=service.rate)
     if serve.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -190,7 +190,7 @@ def _install_middleware(app: FastAPI, service: Service) -> None:
 
 
 def _install_openapi(app: FastAPI) -> None:
-    """Say of every operation that its errors are problems, and that a token may be needed."""
+    """Document errors and token requirements for every operation."""
 
     def described() -> dict[str, object]:
         if app.openapi_schema is None:

@@ -1,4 +1,4 @@
-"""Questions: answered at once or as a stream of events, and the passages that they find."""
+"""Question routes: answers, event streams and passages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fastapi import APIRouter, Request, Response
 from ...errors import QuestionError
 from ...events import AnswerEvent, Event, as_data
 from ...index.filters import document_filter
-from ...ingest.content import storable
-from ...questions import checked
+from ...ingest.content import sanitise_text
+from ...questions import validate_question
 from ...types import Answer, Turn
 from .problems import Problem, as_problem
 from .service import Caller, ServiceHere
@@ -71,7 +71,7 @@ async def ask(
     )
     if wanted.stream or _SSE in request.headers.get("accept", ""):
         return event_stream(_told(told, path=request.url.path))
-    answer = await while_there(request, last_of(told))
+    answer = await until_disconnect(request, final_answer(told))
     return answer if wanted.explain else replace(answer, passages=(), trace=())
 
 
@@ -79,7 +79,7 @@ async def ask(
 async def retrieve(
     request: Request, service: ServiceHere, caller: Caller, wanted: RetrieveRequest
 ) -> Passages:
-    """The passages that a question finds, best first."""
+    """Return the passages of a question, best first."""
     work = service.asking.run(
         partial(
             service.engine.retrieve,
@@ -93,21 +93,21 @@ async def retrieve(
     seconds = service.settings.serve.request_timeout_seconds
     try:
         async with asyncio.timeout(seconds):
-            return Passages(items=await while_there(request, work))
+            return Passages(items=await until_disconnect(request, work))
     except TimeoutError as error:
         raise took_too_long(seconds) from error
 
 
 def check(wanted: Question) -> None:
-    """Raises `QuestionError` for what cannot be asked, before a stream has begun."""
-    if storable(wanted.question) != wanted.question:
+    """Validate a question before its stream begins; raises `QuestionError`."""
+    if sanitise_text(wanted.question) != wanted.question:
         raise QuestionError("the question holds what is no character")
-    checked(wanted.question)
+    validate_question(wanted.question)
     document_filter(wanted.filters)
 
 
-async def last_of(told: AsyncGenerator[Event]) -> Answer:
-    """The answer at the end of its events."""
+async def final_answer(told: AsyncGenerator[Event]) -> Answer:
+    """Return the answer at the end of its events."""
     async with aclosing(told):
         async for event in told:
             if isinstance(event, AnswerEvent):
@@ -115,8 +115,8 @@ async def last_of(told: AsyncGenerator[Event]) -> Answer:
     raise Problem(500, "internal", "the answer did not come")
 
 
-async def while_there(request: Request, work: Awaitable[T]) -> T:
-    """What the work gives, unless whoever asked for it has gone: then it is given up.
+async def until_disconnect(request: Request, work: Awaitable[T]) -> T:
+    """Await the work; cancel it if the client disconnects.
 
     Raises:
         Problem: 499, nobody is there to be told.

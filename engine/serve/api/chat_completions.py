@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from ...answer.talk.turns import paired
+from ...answer.talk.turns import pair_messages
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
 from ...types import Answer, Citation, Passage, Turn, Usage
-from .asking import check, last_of, while_there
+from .asking import check, final_answer, until_disconnect
 from .problems import Problem, as_openai_error
 from .service import Caller, ServiceHere
 from .shapes import Filters, Question
@@ -32,7 +32,7 @@ MODELS = {
     "loregraph-global": "global",
     "loregraph-both": "both",
 }
-"""What clients choose from, and which way each takes."""
+"""Model names of the chat protocol and the mode of each."""
 _MARK = re.compile(r"\[(\d+)\]")
 _SPACE = re.compile(r"\s+")
 _MOST_MESSAGES = 1_000
@@ -68,14 +68,17 @@ class Message(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream says besides the text."""
+    """Stream options of the chat protocol."""
 
     model_config = ConfigDict(extra="ignore")
     include_usage: bool | None = None
 
 
 class ChatRequest(BaseModel):
-    """As OpenAI's clients send it; `effort`, `namespace` and `filters` are this server's own."""
+    """Chat request as OpenAI's clients send it.
+
+    `effort`, `namespace` and `filters` are extensions.
+    """
 
     model_config = ConfigDict(extra="ignore")
     model: str = Field("loregraph", max_length=200, examples=["loregraph"])
@@ -102,7 +105,7 @@ class Model(BaseModel):
 
 
 class Models(BaseModel):
-    """What there is to choose from."""
+    """Available models."""
 
     object: Literal["list"] = "list"
     data: list[Model]
@@ -110,7 +113,7 @@ class Models(BaseModel):
 
 @router.get("/models", summary="List models")
 async def list_models() -> Models:
-    """The ways that a question can take, as models."""
+    """List the answer modes as models."""
     return Models(data=[Model(id=name) for name in MODELS])
 
 
@@ -148,7 +151,7 @@ async def complete(
         options = wanted.stream_options
         is_usage_told = options is not None and options.include_usage is True
         return event_stream(_chunks(told, envelope, is_usage_told=is_usage_told))
-    answer = await while_there(request, last_of(told))
+    answer = await until_disconnect(request, final_answer(told))
     message = {"role": "assistant", "content": with_sources(answer.text, answer.citations)}
     return {
         **envelope,
@@ -160,7 +163,7 @@ async def complete(
 
 
 def question_in(messages: Sequence[Message]) -> str:
-    """The last message of the user as text.
+    """Return the user's last message as text.
 
     Raises:
         Problem: 400, there is none, or it is more than text.
@@ -176,12 +179,12 @@ def question_in(messages: Sequence[Message]) -> str:
 
 
 def turns_in(messages: Sequence[Message]) -> list[Turn]:
-    """The questions before the last one, each with what was answered; oldest first.
+    """Return earlier questions with their answers, oldest first.
 
     An answer that was sent again after it was checked counts as it was then.
     """
     last = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
-    return paired(
+    return pair_messages(
         (message.role, _text_of(message).rpartition(_CHECKED)[2]) for message in messages[:last]
     )
 
@@ -193,7 +196,7 @@ def _text_of(message: Message) -> str:
 
 
 def with_sources(text: str, citations: Sequence[Citation]) -> str:
-    """An answer with its sources below, as chat clients show them."""
+    """Append sources to an answer, for chat clients."""
     lines = [
         f"[{each.number}] {each.title} ({each.document_id}:{each.start}-{each.end}"
         f"{f', page {each.page}' if each.page else ''})"
@@ -213,7 +216,7 @@ def usage_of(usage: Usage) -> dict[str, object]:
 
 
 def ending(said: str, passages: Sequence[Passage], event: CitationsEvent) -> str:
-    """What follows a text that was sent as it was written: its sources, or how it reads now.
+    """Return what follows a streamed text: its sources, or the verified text.
 
     Marks in `said` are numbers of passages. A text that came out otherwise when it was checked is
     sent again as it stands: nothing that was sent can be taken back.

@@ -1,4 +1,4 @@
-"""Pages of a list: a cursor that says where the next one begins, opaque to whoever holds it."""
+"""Opaque pagination cursors."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Page(BaseModel, Generic[Item]):
 
 
 def written(kind: str, place: str | tuple[str, int]) -> str:
-    """A cursor of a kind of list: a page's last id, with its end where the order may change."""
+    """Encode a cursor: list kind, last id, and position where the order may change."""
     text = json.dumps([kind, place], ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
 
 
 def place_in(kind: str, cursor: str | None) -> str:
-    """Where a page begins: an id to begin after; empty for the first.
+    """Decode where a page begins: the id to follow; empty for the first.
 
     Raises:
         Problem: 422, no cursor of this list.
@@ -50,7 +50,7 @@ def place_in(kind: str, cursor: str | None) -> str:
 
 
 def place_and_end_in(kind: str, cursor: str | None) -> tuple[str, int]:
-    """Where a page of a ranked list begins: after an id, and where that is gone, at a number.
+    """Decode the start of a ranked page: an id, or its position if the id vanished.
 
     Raises:
         Problem: 422, no cursor of this list.

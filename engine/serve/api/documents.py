@@ -15,7 +15,7 @@ from fastapi import APIRouter, File, Form, Query, Response, UploadFile
 from pydantic import BaseModel
 
 from ...index.catalogue import DocumentInfo, TextWindow
-from ...namespaces import SEPARATOR, check_namespace, id_in
+from ...namespaces import SEPARATOR, check_namespace, source_id
 from ...types import IngestReport, MetaValue
 from . import cursors
 from .cursors import Cursor, Limit, Page
@@ -35,7 +35,7 @@ from .shapes import (
     report_for,
 )
 from .upload_jobs import submit_upload
-from .uploads import Upload, no_room, take_in
+from .uploads import Upload, no_room, save_upload
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 _MOST_CHARACTERS = 200_000
@@ -78,7 +78,7 @@ async def list_documents(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[DocumentInfo]:
-    """Documents by id. What comes or goes meanwhile neither repeats nor skips anything."""
+    """List documents by id; concurrent changes neither repeat nor skip rows."""
     page = await service.looking.run(
         partial(
             service.engine.catalogue.page,
@@ -101,7 +101,7 @@ async def document_text(
     start: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     end: Annotated[int | None, Query(ge=0, le=1 << 31)] = None,
 ) -> TextWindow:
-    """The characters from `start` to `end` of a document's stored text, which citations refer to.
+    """Return characters `start` to `end` of a document's stored text, as cited.
 
     At most 200,000 at a time; `pages` are the offsets at which its pages begin.
     """
@@ -170,7 +170,7 @@ async def add_text(
     job = _job(
         "add",
         wanted.namespace,
-        [id_in(wanted.namespace, name)],
+        [source_id(wanted.namespace, name)],
         parts=[(name, digest), ("title", wanted.title)],
         given=given,
     )
@@ -181,7 +181,7 @@ async def add_text(
 
 @router.get("/documents/{id:path}", summary="One document")
 async def get_document(service: ServiceHere, caller: Caller, id: str) -> DocumentStatus:  # noqa: A002
-    """What is known of a document, and whether a language model has still to read parts of it."""
+    """Return a document's metadata, and whether chunks are pending."""
     info = await _visible(service, caller, id)
     pending = await service.looking.run(partial(service.engine.catalogue.pending, id))
     status = "pending" if pending else "partial" if info.partial else "indexed"
@@ -200,7 +200,7 @@ async def describe_document(
     id: str,  # noqa: A002
     wanted: Description,
 ) -> IngestReport | JobStatus:
-    """Replace what was given with a document (`given`): tags, a date, anything to filter by."""
+    """Replace the user metadata (`given`) of a document: tags, a date, any filter field."""
     info = await _visible(service, caller, id)
     caller.check_write(info.namespace)
     given = metadata_in(wanted.metadata) or {}
@@ -222,7 +222,10 @@ async def remove_document(
     response: Response,
     id: str,  # noqa: A002
 ) -> IngestReport | JobStatus:
-    """Remove a document and all that only it said; an archive's id removes all it held."""
+    """Remove a document and everything derived from it alone.
+
+    An archive's id removes its members.
+    """
     found = await service.looking.run(partial(service.engine.catalogue.from_source, id))
     if not any(caller.may_read(each.namespace) for each in found):
         raise _unknown(id)
@@ -239,11 +242,11 @@ async def remove_document(
 def _taken_in(
     service: Service, files: Sequence[UploadFile], *, namespace: str, given: Metadata
 ) -> Accepted:
-    """Files to a folder of their own and a job for them; nothing where all are held as they are."""
+    """Store uploaded files with a job; nothing if all are unchanged."""
     folder = service.incoming.folder()
     try:
         uploads = [_one(file, folder) for file in files]
-        documents = [id_in(namespace, each.name) for each in uploads]
+        documents = [source_id(namespace, each.name) for each in uploads]
         if all(
             _is_held(service, name, each, given)
             for name, each in zip(documents, uploads, strict=True)
@@ -262,7 +265,7 @@ def _taken_in(
 
 def _one(file: UploadFile, folder: Path) -> Upload:
     try:
-        return take_in(file.file, name=file.filename or "", folder=folder)
+        return save_upload(file.file, name=file.filename or "", folder=folder)
     except FileExistsError as error:
         detail = f"two files are named {file.filename!r}: send one of them under another name"
         raise Problem(422, "file-name", detail) from error
@@ -271,7 +274,7 @@ def _one(file: UploadFile, folder: Path) -> Upload:
 
 
 def _is_held(service: Service, name: str, upload: Upload, given: Metadata) -> bool:
-    """Whether the library holds this very file under this id, with these metadata."""
+    """Check whether the library holds this very file, id and metadata."""
     held = service.engine.catalogue.from_source(name)
     return bool(held) and all(
         each.source_sha256 == upload.sha256 and (given is None or dict(each.given) == dict(given))
@@ -282,7 +285,7 @@ def _is_held(service: Service, name: str, upload: Upload, given: Metadata) -> bo
 async def _outcome(
     service: Service, job: Job, response: Response, caller: Principal
 ) -> IngestReport | JobStatus:
-    """The report of a job that is soon over, else the job; waits beside everything else."""
+    """Return the report of a job that ends soon, else the job."""
     now = job
     for _ in range(round(_WAIT_SECONDS / _LOOK_SECONDS)):
         now = service.jobs.get(job.id) or now
@@ -298,7 +301,7 @@ async def _outcome(
 
 
 async def _visible(service: Service, caller: Principal, name: str) -> DocumentInfo:
-    """A document that this caller may see; what it may not see is not there."""
+    """Return a document visible to this caller; others do not exist for it."""
     info = await service.looking.run(partial(service.engine.catalogue.document, name))
     if info is None or not caller.may_read(info.namespace):
         raise _unknown(name)

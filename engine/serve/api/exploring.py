@@ -1,4 +1,4 @@
-"""The graph: entities, what lies about and between them, communities and their reports."""
+"""Graph routes: entities, neighbourhoods, paths, communities and reports."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ...explore import (
     EntityDetail,
     EntityList,
     EntityPath,
-    Exploration,
+    EntityView,
+    GraphExplorer,
     Neighbourhood,
     SeenCommunity,
-    SeenEntity,
 )
 from ...facade import KnowledgeEngine
 from . import cursors
 from .cursors import Cursor, Limit, Page
-from .lanes import Lane
+from .lanes import ThreadLimiter
 from .problems import Problem
 from .service import Caller, Service, ServiceHere
 from .shapes import Filters, Namespace, Question, Where
@@ -44,20 +44,20 @@ _PAGE_POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The graph as this request may see it: what only other documents say is not there."""
+    """Graph as visible to this request."""
 
     engine: KnowledgeEngine
-    lane: Lane
+    lane: ThreadLimiter
     namespace: str | frozenset[str] | None
     filters: Filters
 
     @property
-    def graph(self) -> Exploration:
+    def graph(self) -> GraphExplorer:
         """The ways to look at it."""
         return self.engine.graph
 
     async def seen(self, look: Callable[..., Found], *about: object, **how: object) -> Found:
-        """What is found by a way to look, such as `graph.entity`, in a thread of its own."""
+        """Run an exploration such as `graph.entity` in a thread."""
         return await self.lane.run(
             partial(look, *about, **how, filters=self.filters, namespace=self.namespace)
         )
@@ -88,7 +88,7 @@ async def list_entities(
     type: Annotated[str | None, Query(max_length=100, examples=["PERSON"])] = None,  # noqa: A002
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[SeenEntity]:
+) -> Page[EntityView]:
     """Entities by any of their names, the most mentioned first."""
     after, begin = cursors.place_and_end_in("entities", cursor)
     found = await view.seen(
@@ -104,7 +104,7 @@ async def get_entity(
     evidences: Annotated[int, Query(ge=1, le=50)] = 5,
     limit: Limit = 50,
 ) -> EntityDetail:
-    """All that is known of an entity, by its id or a name, with the sentences that say so."""
+    """Return an entity by id or name, with its sentences."""
     return await view.seen(view.graph.entity, id, evidences=evidences, limit=limit)
 
 
@@ -151,7 +151,7 @@ async def get_community(
     id: str,  # noqa: A002
     limit: Limit = 50,
 ) -> CommunityDetail:
-    """A community with its report, what that rests on, and its entities, the strongest first."""
+    """Return a community with its report, evidence and strongest entities."""
     return await view.seen(view.graph.community, id, limit=limit)
 
 

@@ -1,8 +1,8 @@
-"""Limits on how much comes in, how slowly anything may come in or go out, and how long it takes.
+"""Request limits: body size, transfer speed and duration.
 
 A body that is too large is refused while it comes; one that does not come, and an answer that
 nobody reads, are given up, so that no slow client holds on to anything for long; so is work that
-has not begun to answer in time. Knows nothing of what is in them.
+has not begun to answer in time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORM = "multipart/form-data"
 _SLOWEST_BYTES_A_SECOND = 1_000
 
 
-class Flow:
+class RequestLimits:
     """ASGI middleware.
 
     Args:
@@ -112,7 +112,10 @@ class _Answer:
 
 
 def check_length(told: str | None, *, limit: int) -> None:
-    """Raises `Problem` where a `Content-Length` is no number (400) or over the limit (413)."""
+    """Validate `Content-Length`.
+
+    Raises `Problem` 400 for a non-number, 413 over the limit.
+    """
     if told is None:
         return
     if not told.isascii() or not told.isdigit():
@@ -122,12 +125,12 @@ def check_length(told: str | None, *, limit: int) -> None:
 
 
 def has_body(headers: Headers) -> bool:
-    """Whether a body follows these headers."""
+    """Check whether a body follows these headers."""
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
 def check_type(headers: Headers, *, wanted: str) -> None:
-    """Raises `Problem` 415 for a body of another kind: a page's form cannot be taken for JSON."""
+    """Validate the content type; raises `Problem` 415, so forms cannot pass as JSON."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if (kind or has_body(headers)) and kind != wanted:
         detail = f"a body here is {wanted}, not {kind[:100] or 'without a Content-Type'!r}"
@@ -135,7 +138,7 @@ def check_type(headers: Headers, *, wanted: str) -> None:
 
 
 def too_large(limit: int) -> Problem:
-    """What a body over the limit is answered with."""
+    """Return the problem for an oversized body."""
     return Problem(
         413,
         "too-large",
@@ -145,7 +148,7 @@ def too_large(limit: int) -> Problem:
 
 
 class _Body:
-    """Counts a body as it comes; the slowest that is waited for is about 1 kB a second."""
+    """Request body with a size limit and a minimum speed of about 1 kB a second."""
 
     def __init__(
         self, receive: Receive, *, limit: int, stall: float, done: Callable[[], None]
@@ -159,7 +162,7 @@ class _Body:
         self._done = False
 
     async def receive(self) -> Message:
-        """The next piece; once all are here, whatever comes, for as long as it takes."""
+        """Receive the next piece; after the last one, wait for any message."""
         if self._done:
             return await self._receive()
         clock = asyncio.get_running_loop().time

@@ -34,7 +34,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="loregraph"'}
 _log = logging.getLogger("loregraph.serve")
 
 
-class Gate:
+class AuthMiddleware:
     """ASGI middleware. Puts the `Principal` of a request into its state.
 
     Args:
@@ -98,7 +98,10 @@ class Gate:
             raise Problem(421, "host", detail)
 
     def _check_origin(self, headers: Headers) -> None:
-        """Refuse another origin, which browsers name; other programs send none of these headers."""
+        """Refuse another origin, which browsers name.
+
+        Other programs send none of these headers.
+        """
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None:
             foreign = not self._is_own(origin, headers) and origin not in self._origins
@@ -149,11 +152,11 @@ class Gate:
 
 
 NOBODY = Principal(id="nobody", name="nobody")
-"""Whoever asks for what is open to all."""
+"""Principal of anonymous requests."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches this address."""
+    """Check whether only this machine can reach the address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -163,7 +166,7 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(settings: ServeSettings) -> frozenset[str] | None:
-    """The names that a request may call the server by; None is any."""
+    """Return the host names that requests may use; None for any."""
     named = {host.lower() for host in settings.allowed_hosts}
     if is_loopback(settings.host):
         named |= {"localhost", "127.0.0.1", "[::1]", host_name(settings.host)}
@@ -171,7 +174,7 @@ def allowed_hosts(settings: ServeSettings) -> frozenset[str] | None:
 
 
 def host_name(host: str) -> str:
-    """A `Host` header without its port, in lower case."""
+    """Return a `Host` header without port, in lower case."""
     host = host.strip().lower()
     if host.startswith("["):
         return host.partition("]")[0] + "]"
@@ -179,7 +182,7 @@ def host_name(host: str) -> str:
 
 
 def with_security_headers(send: Send) -> Send:
-    """Sends what it is given, and headers that tell a browser to be careful with it."""
+    """Wrap `send` with security headers."""
     further: Mapping[str, str] = {
         **SECURITY_HEADERS,
         "Content-Security-Policy": _API_POLICY,

@@ -1,11 +1,11 @@
-"""`HEAD` wherever there is `GET`: the same answer without its body (RFC 9110, section 9.3.2)."""
+"""`HEAD` for every `GET`: the same response without a body (RFC 9110, section 9.3.2)."""
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Heads:
+class HeadMiddleware:
     """ASGI middleware: behind it a `HEAD` is a `GET` whose body nobody gets.
 
     What lies below `apart` answers for itself: it holds on to its answers.

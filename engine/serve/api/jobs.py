@@ -35,7 +35,7 @@ _log = logging.getLogger("loregraph.serve")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A piece of work and how far it is; `stage`, `done` and `total` are the engine's own words.
+    """Background job and its progress; `stage`, `done` and `total` are the engine's.
 
     `sources` are the documents' ids that it is about. `failed` is for work that could not be done
     at all: of documents that could not be read the report of a job that is `done` tells.
@@ -54,7 +54,7 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Check whether the job has ended."""
         return self.state not in _OPEN
 
 
@@ -142,14 +142,14 @@ class Jobs:
             return list(reversed(self._jobs.values()))
 
     def counts(self) -> dict[str, int]:
-        """How many there are in each state."""
+        """Count the jobs by state."""
         with self._guard:
             found = Counter(job.state for job in self._jobs.values())
         return {state: found[state] for state in (*_OPEN, "done", "failed", "interrupted")}
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still being done."""
+        """Check whether any job is running."""
         return any(not future.done() for future in self._open)
 
     def close(self, *, seconds: float = 5.0) -> None:
@@ -196,7 +196,7 @@ class Jobs:
                 self._save()
 
     def _same(self, wanted: Job) -> Job | None:
-        """The latest open job about any of these documents, if it is this very one."""
+        """Return the latest open job about these documents, if identical."""
         for job in reversed(self._jobs.values()):
             if not job.is_over and set(job.sources) & set(wanted.sources):
                 return job if job.id.partition("-")[0] == wanted.id else None
@@ -230,7 +230,7 @@ class Jobs:
 
 
 def _read(file: Path) -> Sequence[Job]:
-    """The jobs of before; none where there is no such file, or it is no list of jobs."""
+    """Load the stored jobs; none if the file is missing or invalid."""
     try:
         rows = json.loads(file.read_text(encoding="utf8"))
         return [job_of(row) for row in rows]

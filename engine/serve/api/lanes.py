@@ -1,4 +1,4 @@
-"""Threads for what would hold up the event loop: so many at a time, and so many that wait.
+"""Thread limiter: bounded concurrency and queue for blocking work.
 
 Whoever comes when all places to wait are taken is told to come again. A thread cannot be stopped
 from outside: one whose request was given up keeps its place until it is done, so that there are
@@ -20,7 +20,7 @@ from .problems import Problem
 T = TypeVar("T")
 
 
-class Lane:
+class ThreadLimiter:
     """Runs functions in threads of its own; used from one event loop.
 
     Args:
@@ -38,7 +38,7 @@ class Lane:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """A place for the time of the block, for what brings its own thread.
+        """Hold a slot during the block, for work with its own thread.
 
         Raises:
             Problem: 503, too many wait already.
@@ -50,7 +50,7 @@ class Lane:
             self._give_back()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What the function gives, run in a thread when it is its turn.
+        """Run the function in a thread once a slot is free.
 
         Raises:
             Problem: 503, too many wait already.
@@ -68,7 +68,7 @@ class Lane:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is still being done."""
+        """Check whether any work is running."""
         return self.running > 0
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class Lane:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def check(self) -> None:
-        """Raises `Problem` 503 where nobody may wait any more."""
+        """Raise `Problem` 503 if the queue is full."""
         if self._turns.locked() and self.waiting >= self._most_waiting:
             detail = f"{self.waiting} requests wait already: try again in a moment"
             raise Problem(503, "busy", detail, headers={"Retry-After": "2"})

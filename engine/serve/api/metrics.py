@@ -1,4 +1,4 @@
-"""Figures for Prometheus: requests by route, what is going on, what the library holds and cost.
+"""Prometheus metrics: requests by route, work in progress, library counts and cost.
 
 Routes are named by their template (`/v1/documents/{id}`), so that there are only so many series
 whatever is asked for. Each application has a registry of its own.
@@ -44,7 +44,7 @@ class Metrics:
         )
 
     def answered(self, method: str, route: str, status: int, *, seconds: float) -> None:
-        """A request is done."""
+        """Record a finished request."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
@@ -84,7 +84,7 @@ class Measured:
 
 
 class LibraryFigures(Collector):
-    """What the library holds and has cost, looked up when somebody asks.
+    """Library counts and cost, read at each scrape.
 
     Args:
         stats: counts by name.
@@ -104,7 +104,7 @@ class LibraryFigures(Collector):
         self._jobs = jobs
 
     def collect(self) -> Iterable[Metric]:
-        """The figures as they are now."""
+        """Collect the present figures."""
         stats = self._stats()
         held = GaugeMetricFamily("loregraph_library_rows", "Rows held.", labels=["what"])
         for name, value in stats.items():

@@ -1,4 +1,4 @@
-"""The page: files of this package, sent with a policy that lets it ask nothing of anybody else."""
+"""Web page: static files with a restrictive content security policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 class _Files(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, always asked after anew."""
+        """Return a file that browsers always revalidate."""
         response = await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response
@@ -35,7 +35,7 @@ class _Files(StaticFiles):
 
 @router.get("/")
 async def index() -> Response:
-    """The page itself."""
+    """Return the page."""
     file = STATIC / "index.html"
     if not file.is_file():
         raise Problem(404, "not-found", "this installation has no page; the API is under /v1")

@@ -1,4 +1,4 @@
-"""Who is calling, and which namespaces that one may look at and change."""
+"""Principals: who is calling, and which namespaces they may read and write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .problems import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Whoever a token stands for.
+    """Identity behind a token.
 
     `reads` and `writes` are namespaces (the empty text is the one without a name), None is all.
     Who may write may read. An admin sees all of the library, its figures and settings.
@@ -29,16 +29,16 @@ class Principal:
         return self.reads | self.writes
 
     def may_read(self, namespace: str) -> bool:
-        """Whether documents of a namespace may be seen."""
+        """Check whether documents of a namespace are readable."""
         readable = self.readable
         return readable is None or namespace in readable
 
     def may_write(self, namespace: str) -> bool:
-        """Whether documents of a namespace may be added and removed."""
+        """Check whether documents of a namespace are writable."""
         return self.is_admin or self.writes is None or namespace in self.writes
 
     def within(self, namespace: str | None) -> str | frozenset[str] | None:
-        """What a request for this namespace (None: for all) may see.
+        """Return the visible namespaces of a request for this one (None: all).
 
         Raises:
             Problem: 403, the namespace is not for this one.
@@ -50,12 +50,12 @@ class Principal:
         return namespace
 
     def check_write(self, namespace: str) -> None:
-        """Raises `Problem` 403 where this one may not write to the namespace."""
+        """Raise `Problem` 403 unless the principal may write to the namespace."""
         if not self.may_write(namespace):
             raise Problem(403, "forbidden", f"this token may not write to namespace {namespace!r}")
 
     def check_admin(self) -> None:
-        """Raises `Problem` 403 unless this is an admin."""
+        """Raise `Problem` 403 unless the principal is an admin."""
         if not self.is_admin:
             raise Problem(403, "forbidden", "this is for admin tokens alone")
 

@@ -1,7 +1,6 @@
 """Errors as `application/problem+json` (RFC 9457), whoever raises them.
 
-On the paths that speak OpenAI's protocol the same error has OpenAI's shape. Knows nothing of what
-is served.
+On the paths that speak OpenAI's protocol the same error has OpenAI's shape.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SHOWN_ERRORS = 20
 
 
 class Problem(HTTPException):
-    """An answer that is an error; `kind` is a word for programs, `detail` a line for people."""
+    """Error response; `kind` is for programs, `detail` is a line for people."""
 
     def __init__(
         self,
@@ -66,11 +65,11 @@ _NOT_TOLD = {
     "library": "the library refuses; the server's log says why",
     "engine": "the server is not set up for this; its log says why",
 }
-"""What is said where an error's own words name places on the server."""
+"""Replacement text for errors that name paths of the server."""
 
 
 def problem_of(error: errors.EngineError) -> Problem:
-    """What an error of the engine is to whoever called."""
+    """Convert an engine error to a problem."""
     for kind, status, name in _STATUS:
         if isinstance(error, kind):
             headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
@@ -80,7 +79,7 @@ def problem_of(error: errors.EngineError) -> Problem:
 
 
 def as_problem(problem: HTTPException, *, instance: str) -> dict[str, Any]:
-    """The members of RFC 9457, and `errors` where single fields are wrong."""
+    """Return the members of RFC 9457, with `errors` for invalid fields."""
     kind = problem.kind if isinstance(problem, Problem) else _kind_of(problem.status_code)
     body: dict[str, Any] = {
         "type": f"{_TYPE}{kind}",
@@ -95,7 +94,7 @@ def as_problem(problem: HTTPException, *, instance: str) -> dict[str, Any]:
 
 
 def as_openai_error(problem: HTTPException) -> dict[str, Any]:
-    """The same as OpenAI's clients expect it."""
+    """Return the error in OpenAI's format."""
     kind = problem.kind if isinstance(problem, Problem) else _kind_of(problem.status_code)
     server = problem.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     return {
@@ -109,12 +108,12 @@ def as_openai_error(problem: HTTPException) -> dict[str, Any]:
 
 
 def is_openai(path: str) -> bool:
-    """Whether this path speaks OpenAI's protocol."""
+    """Check whether this path uses OpenAI's protocol."""
     return path in _OPENAI_PATHS or path.startswith("/v1/models/")
 
 
 def response_of(problem: HTTPException, *, path: str) -> JSONResponse:
-    """The problem as a response to a request for this path."""
+    """Return the problem as the response format of this path."""
     openai = is_openai(path)
     return JSONResponse(
         as_openai_error(problem) if openai else as_problem(problem, instance=path),
@@ -125,7 +124,7 @@ def response_of(problem: HTTPException, *, path: str) -> JSONResponse:
 
 
 def validation_problem(error: RequestValidationError) -> Problem:
-    """Which fields are wrong and why, without repeating what was sent."""
+    """List invalid fields and reasons, without echoing input."""
     fields = [
         {"field": ".".join(str(part) for part in each["loc"])[:200], "reason": str(each["msg"])}
         for each in error.errors()[:_SHOWN_ERRORS]

@@ -1,4 +1,4 @@
-"""How often somebody may call: a bucket of requests that fills up again, one a caller."""
+"""Rate limiter: a token bucket for each caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _REMEMBERED = 10_000
 
 
 class RateLimit:
-    """A token bucket a caller: as many requests at once as a minute allows, then as they refill.
+    """Token bucket per caller: a minute's requests at once, then at the refill rate.
 
     Args:
         per_minute: how many requests; None is no limit.
@@ -23,7 +23,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait_seconds(self, caller: str) -> float:
-        """Take one request of a caller; 0 where it may go on, else how long until the next may."""
+        """Take one request; return 0 if allowed, else the seconds to wait."""
         if not self._is_limited:
             return 0.0
         now = self._clock()

@@ -1,4 +1,4 @@
-"""What the routes of one application share: the engine, its lanes, jobs, tokens and figures."""
+"""Shared state of an application's routes: engine, limiters, jobs, tokens, metrics."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fastapi import Depends, Request
 from ...facade import KnowledgeEngine
 from ...settings import Settings
 from .jobs import Jobs
-from .lanes import Lane
+from .lanes import ThreadLimiter
 from .metrics import LibraryFigures, Metrics
 from .principal import Principal
 from .problems import Problem
 from .rate import RateLimit
 from .tokens import TokenStore, tokens_file
-from .uploads import Incoming
+from .uploads import UploadFolder
 
 _LOOKING_AT_ONCE = 4
 
@@ -37,9 +37,9 @@ class Service:
         self.settings = settings
         self.tokens = TokenStore(tokens_file(settings, place))
         self.rate = RateLimit(serve.requests_per_minute, clock=time.monotonic)
-        self.asking = Lane("asking", at_once=serve.concurrency, waiting=serve.max_waiting)
-        self.looking = Lane("looking", at_once=_LOOKING_AT_ONCE, waiting=serve.max_waiting)
-        self.incoming = Incoming(place / "incoming")
+        self.asking = ThreadLimiter("asking", at_once=serve.concurrency, waiting=serve.max_waiting)
+        self.looking = ThreadLimiter("looking", at_once=_LOOKING_AT_ONCE, waiting=serve.max_waiting)
+        self.incoming = UploadFolder(place / "incoming")
         self.incoming.open()
         self.jobs = Jobs(
             self.incoming.jobs_file,
@@ -53,7 +53,7 @@ class Service:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a thread is still at work."""
+        """Check whether a thread is still working."""
         return self.jobs.is_busy or self.asking.is_busy or self.looking.is_busy
 
     def close(self) -> None:

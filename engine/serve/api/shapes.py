@@ -1,4 +1,4 @@
-"""What requests and answers hold, beyond the engine's own types."""
+"""Request and response models besides the engine's types."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...ingest.content import storable
+from ...ingest.content import sanitise_text
 from ...tools.rights import without_addresses
-from ...tools.values import MOST_TURNS, Said
+from ...tools.values import MOST_TURNS, MessageResult
 from ...types import IngestReport, MetaValue, Passage
 from .jobs import Job, State
 from .principal import Principal
@@ -68,7 +68,7 @@ class Question(Wanted):
 class AskRequest(Question):
     """A question to be answered."""
 
-    history: list[Said] = Field(
+    history: list[MessageResult] = Field(
         [],
         max_length=MOST_TURNS,
         description="What was said before, oldest first: it helps to understand the question "
@@ -113,7 +113,7 @@ class TextRequest(Wanted):
 
 
 class Description(Wanted):
-    """What the owner of a document says of it, in place of what was said before."""
+    """User metadata of a document, replacing earlier ones."""
 
     metadata: dict[str, Any] = Field(examples=[{"tags": ["red"], "date": "2024-05-01"}])
 
@@ -145,7 +145,7 @@ def report_for(caller: Principal, report: IngestReport) -> IngestReport:
 
 
 class Accepted(BaseModel):
-    """What became of documents that were sent: a job, or nothing because all are held already."""
+    """Result of an upload: a job, or none if everything is unchanged."""
 
     job: str | None = Field(description="The job to ask after; null where nothing is to be done.")
     state: State
@@ -172,7 +172,7 @@ def metadata_in(value: object) -> dict[str, MetaValue] | None:
 
 
 def metadata_in_text(text: str) -> dict[str, MetaValue] | None:
-    """As `metadata_in`, of a form's field that holds JSON; None where it is empty."""
+    """Parse a JSON form field like `metadata_in`; None if empty."""
     if not text.strip():
         return None
     try:
@@ -195,8 +195,8 @@ def _meta_value(key: str, value: object) -> MetaValue:
 
 
 def _is_storable(*texts: str) -> bool:
-    """Whether nothing in them is half a character, which no database takes."""
-    return all(storable(text) == text for text in texts)
+    """Check for lone surrogates, which databases reject."""
+    return all(sanitise_text(text) == text for text in texts)
 
 
 def _bad(detail: str) -> Problem:

@@ -1,4 +1,4 @@
-"""A question's events on their way to a client: in turn, in time, and given up when it leaves."""
+"""Event streams to clients: ordered, timed, cancelled on disconnect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def events(
     within: str | frozenset[str] | None,
     history: Sequence[Turn] = (),
 ) -> AsyncGenerator[Event]:
-    """What happens while a question is answered; closing it gives the work up.
+    """Yield the events of an answer; closing cancels the work.
 
     `effort` is as `KnowledgeEngine.ask` takes it, `history` what was said before it, oldest first.
 
@@ -62,13 +62,13 @@ async def events(
 
 
 def took_too_long(seconds: float) -> Problem:
-    """What is said of a request that was given up."""
+    """Return the problem of a timed-out request."""
     detail = f"this took longer than {seconds:g} s: ask for less, or raise the server's limit"
     return Problem(504, "timeout", detail)
 
 
 async def with_problems(source: AsyncGenerator[T]) -> AsyncGenerator[T | Problem]:
-    """What comes; an error on the way as the problem that it is, last."""
+    """Yield items; an error becomes a final problem event."""
     async with aclosing(source):
         try:
             async for each in source:
@@ -80,8 +80,8 @@ async def with_problems(source: AsyncGenerator[T]) -> AsyncGenerator[T | Problem
             yield problem
 
 
-async def kept_alive(source: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
-    """What comes, and a comment whenever nothing has come for a while.
+async def with_heartbeat(source: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    """Yield items, and a comment whenever the stream is idle.
 
     One task runs the source from its beginning to its end, as limits of time inside it need it.
     """
@@ -112,8 +112,10 @@ async def _taken(come: asyncio.Queue[bytes]) -> bytes:
 
 
 def event_stream(source: AsyncGenerator[bytes]) -> StreamingResponse:
-    """A response of server-sent events."""
-    return StreamingResponse(kept_alive(source), media_type="text/event-stream", headers=HEADERS)
+    """Return a response of server-sent events."""
+    return StreamingResponse(
+        with_heartbeat(source), media_type="text/event-stream", headers=HEADERS
+    )
 
 
 def server_sent(data: object, *, name: str = "") -> bytes:
@@ -123,5 +125,5 @@ def server_sent(data: object, *, name: str = "") -> bytes:
 
 
 def problem_event(problem: Mapping[str, object]) -> bytes:
-    """An error on the way."""
+    """Format an error as an event."""
     return server_sent(problem, name="error")

@@ -1,4 +1,4 @@
-"""The server itself: whether it is well, what it holds and costs, its settings, jobs, figures."""
+"""System routes: health, counts, cost, settings, jobs, metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Health(BaseModel):
 
 
 class WhoAmI(BaseModel):
-    """Whom the server takes the caller for; null stands for all namespaces."""
+    """Identity of the caller; null means all namespaces."""
 
     name: str
     read: list[str] | None
@@ -38,7 +38,7 @@ class WhoAmI(BaseModel):
 
 
 class NamespaceCount(BaseModel):
-    """A namespace and how many documents it holds; the one without a name is the empty text."""
+    """Number of documents in a namespace; the default one is the empty text."""
 
     name: str
     documents: int
@@ -51,7 +51,7 @@ class Namespaces(BaseModel):
 
 
 class StageUsages(BaseModel):
-    """What models have cost, by day, stage and model."""
+    """LLM usage by day, stage and model."""
 
     items: list[StageUsage]
 
@@ -64,7 +64,7 @@ async def health() -> Health:
 
 @router.get("/whoami", summary="What may I do?")
 async def who_am_i(caller: Caller) -> WhoAmI:
-    """What the token that was sent stands for."""
+    """Return what the request's token stands for."""
     readable = caller.readable
     everything = caller.is_admin or caller.writes is None
     return WhoAmI(
@@ -77,7 +77,7 @@ async def who_am_i(caller: Caller) -> WhoAmI:
 
 @router.get("/namespaces", summary="List namespaces")
 async def list_namespaces(service: ServiceHere, caller: Caller) -> Namespaces:
-    """The namespaces that the token may see, and how many documents each holds."""
+    """Return the namespaces visible to the token, with document counts."""
     found = await service.looking.run(service.engine.catalogue.namespaces)
     return Namespaces(
         items=[
@@ -90,7 +90,7 @@ async def list_namespaces(service: ServiceHere, caller: Caller) -> Namespaces:
 
 @router.get("/stats", summary="How much there is")
 async def stats(service: ServiceHere, caller: Caller) -> dict[str, Any]:
-    """Counts of everything; for a token of some namespaces, those of its documents alone."""
+    """Return counts; for a limited token those of its documents alone."""
     readable = caller.readable
     if readable is None:
         return await service.looking.run(service.engine.stats)
@@ -107,7 +107,7 @@ async def usage(service: ServiceHere, caller: Caller) -> StageUsages:
 
 @router.get("/settings", summary="The settings in force")
 async def settings(service: ServiceHere, caller: Caller) -> dict[str, Any]:
-    """All sections; secrets stand in the environment, never in settings. For admin tokens."""
+    """Return all settings sections, which hold no secrets. Admin tokens only."""
     caller.check_admin()
     return service.settings.model_dump(mode="json")
 
@@ -128,7 +128,7 @@ async def list_jobs(
 
 @router.get("/jobs/{id}", summary="One job")
 async def get_job(service: ServiceHere, caller: Caller, id: str) -> JobStatus:  # noqa: A002
-    """How far a job is, and its report when it is done."""
+    """Return a job's progress, and its report when done."""
     job = service.jobs.get(id)
     if job is None or not caller.may_read(job.namespace):
         raise Problem(404, "not-found", f"no job {id[:100]!r}")

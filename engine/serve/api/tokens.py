@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock
 
 from ...errors import SettingsError
-from ...ingest.content import storable
+from ...ingest.content import sanitise_text
 from ...namespaces import check_namespace
 from ...settings import Settings
 from .principal import Principal
@@ -37,7 +37,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRow:
-    """One token as kept; `id` is how its hash begins. Namespaces are sorted, `*` is all.
+    """Stored token; `id` is the start of its hash. Namespaces are sorted, `*` is all.
 
     From `expires` (UTC) on it is refused; None is never.
     """
@@ -51,12 +51,12 @@ class TokenRow:
     expires: datetime | None = None
 
     def is_over(self, now: datetime) -> bool:
-        """Whether its time is up."""
+        """Check whether the token has expired."""
         return self.expires is not None and now >= self.expires
 
     @property
     def principal(self) -> Principal:
-        """Whom the token stands for."""
+        """Return the principal of the token."""
         return Principal(
             id=self.id,
             name=self.name,
@@ -67,7 +67,7 @@ class TokenRow:
 
 
 class TokenStore:
-    """The tokens in one file; what others write to it counts at once. Safe to share by threads."""
+    """Token store in one file; other processes' writes take effect at once; thread-safe."""
 
     def __init__(self, file: str | Path) -> None:
         self.file = Path(file)
@@ -89,7 +89,7 @@ class TokenStore:
             return self._rows
 
     def row_of(self, token: str) -> TokenRow | None:
-        """The row of a token, whether it is over or not; None for one that is not known.
+        """Return the row of a token, expired or not; None if unknown.
 
         Looks at every hash, always.
         """
@@ -109,7 +109,7 @@ class TokenStore:
         is_admin: bool = False,
         expires: datetime | None = None,
     ) -> tuple[TokenRow, str]:
-        """A new token and its secret, which is not kept; `*` stands for all namespaces.
+        """Create a token; the secret is not stored; `*` means all namespaces.
 
         From `expires` on (with its zone) it is refused.
 
@@ -122,7 +122,7 @@ class TokenStore:
                 "a token that may do nothing: say --read, --write (a namespace, '' for the one "
                 "without a name, or '*' for all) or --admin"
             )
-        if storable(name) != name or not name.strip():
+        if sanitise_text(name) != name or not name.strip():
             raise SettingsError(f"{name!r} is no name for a token: give it letters")
         for namespace in {*reads, *writes} - {ALL}:
             check_namespace(namespace)
@@ -189,7 +189,7 @@ class TokenStore:
 
 
 def tokens_file(settings: Settings, library: Path) -> Path:
-    """Where the tokens of a library are kept."""
+    """Return the token file of a library."""
     named = settings.serve.tokens_file
     return Path(named) if named else library / FILE_NAME
 

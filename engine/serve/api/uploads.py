@@ -45,7 +45,7 @@ class Upload:
 
 
 def safe_name(name: str) -> str:
-    """A client's name for a file as a plain name: no folder, nothing hidden, no odd character.
+    """Sanitise a client's file name: no folder, not hidden, no odd characters.
 
     Raises:
         Problem: 422, nothing is left of it.
@@ -64,7 +64,7 @@ def safe_name(name: str) -> str:
     return found
 
 
-def take_in(file: BinaryIO, *, name: str, folder: Path) -> Upload:
+def save_upload(file: BinaryIO, *, name: str, folder: Path) -> Upload:
     """Copy a file into a folder under its safe name; its hash is of what was written."""
     safe = safe_name(name)
     digest = hashlib.sha256()
@@ -79,7 +79,7 @@ def take_in(file: BinaryIO, *, name: str, folder: Path) -> Upload:
 
 
 def no_room(error: OSError) -> Problem:
-    """What is said where the disk does not take a file."""
+    """Return the problem of a full disk."""
     _log.error("an upload cannot be taken in: %s", error)
     return Problem(507, "storage", f"the server cannot take files in: {error.strerror}")
 
@@ -92,7 +92,7 @@ class Owed:
     manifest: Mapping[str, object]
 
 
-class Incoming:
+class UploadFolder:
     """Accepted uploads of one server, in a folder that its lock marks as owned.
 
     Args:
@@ -110,7 +110,9 @@ class Incoming:
         return self._own / _JOBS
 
     def open(self) -> None:
-        """Create this server's folder; its lock is taken first, so it is never seen without owner.
+        """Create this server's folder.
+
+        Its lock is taken first, so it is never seen without owner.
 
         A disk that refuses costs uploads, not the server.
         """
