@@ -27,22 +27,21 @@ if TYPE_CHECKING:
         Turn,
         WebResult,
     )
-    from engine.chunk.agentic import AgenticNodeParser
-    from engine.chunk.code import CodeNodeParser
-    from engine.chunk.entries import GlossaryNodeParser
-    from engine.chunk.faq import FaqNodeParser
-    from engine.chunk.fixed import FixedNodeParser
-    from engine.chunk.in_context import ContextNodeParser
-    from engine.chunk.legal import LegalNodeParser
-    from engine.chunk.markdown import MarkdownNodeParser
-    from engine.chunk.page import PageNodeParser
-    from engine.chunk.parent_child import ParentChildNodeParser
-    from engine.chunk.parser import SpanNodeParser
-    from engine.chunk.recursive import RecursiveNodeParser
-    from engine.chunk.semantic import SemanticNodeParser
-    from engine.chunk.sentence import SentenceNodeParser
-    from engine.chunk.sentence_window import SentenceWindowNodeParser
-    from engine.chunk.transcript import TranscriptNodeParser
+    from engine.chunking.code import CodeNodeParser
+    from engine.chunking.dialogue import FaqNodeParser, GlossaryNodeParser, TranscriptNodeParser
+    from engine.chunking.legal import LegalNodeParser
+    from engine.chunking.llm import AgenticNodeParser, ContextNodeParser
+    from engine.chunking.recursive import (
+        FixedNodeParser,
+        MarkdownNodeParser,
+        PageNodeParser,
+        ParentChildNodeParser,
+        RecursiveNodeParser,
+        SentenceNodeParser,
+        SentenceWindowNodeParser,
+    )
+    from engine.chunking.semantic import SemanticNodeParser
+    from engine.chunking.span_parser import SpanNodeParser
     from engine.errors import (
         BudgetExceeded,
         EngineError,
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
         QuestionError,
         SettingsError,
         SourceError,
+        TooManyRemovals,
         UnknownName,
         VectorStoreUnavailable,
     )
@@ -118,6 +118,7 @@ __all__ = [
     "SourceError",
     "SpanNodeParser",
     "SqlGraphStore",
+    "TooManyRemovals",
     "TranscriptNodeParser",
     "Turn",
     "UnknownName",
@@ -127,27 +128,21 @@ __all__ = [
 
 _PUBLIC_NAMES = {
     "engine": "Answer Citation IngestReport KnowledgeEngine Passage Settings Turn WebResult",
-    "engine.chunk.agentic": "AgenticNodeParser",
-    "engine.chunk.code": "CodeNodeParser",
-    "engine.chunk.entries": "GlossaryNodeParser",
-    "engine.chunk.faq": "FaqNodeParser",
-    "engine.chunk.fixed": "FixedNodeParser",
-    "engine.chunk.in_context": "ContextNodeParser",
-    "engine.chunk.legal": "LegalNodeParser",
-    "engine.chunk.markdown": "MarkdownNodeParser",
-    "engine.chunk.page": "PageNodeParser",
-    "engine.chunk.parent_child": "ParentChildNodeParser",
-    "engine.chunk.parser": "SpanNodeParser",
-    "engine.chunk.recursive": "RecursiveNodeParser",
-    "engine.chunk.semantic": "SemanticNodeParser",
-    "engine.chunk.sentence": "SentenceNodeParser",
-    "engine.chunk.sentence_window": "SentenceWindowNodeParser",
-    "engine.chunk.transcript": "TranscriptNodeParser",
+    "engine.chunking.code": "CodeNodeParser",
+    "engine.chunking.dialogue": "FaqNodeParser GlossaryNodeParser TranscriptNodeParser",
+    "engine.chunking.legal": "LegalNodeParser",
+    "engine.chunking.llm": "AgenticNodeParser ContextNodeParser",
+    "engine.chunking.recursive": (
+        "FixedNodeParser MarkdownNodeParser PageNodeParser ParentChildNodeParser"
+        " RecursiveNodeParser SentenceNodeParser SentenceWindowNodeParser"
+    ),
+    "engine.chunking.semantic": "SemanticNodeParser",
+    "engine.chunking.span_parser": "SpanNodeParser",
     "engine.errors": (
         "BudgetExceeded EngineError GraphStageError LibraryBusy LibraryError LibraryNotFound"
         " LibraryUnusable MissingExtra ModelError ModelInputTooLong ModelOutputError"
-        " ModelUnavailable NotAllowed QuestionError SettingsError SourceError UnknownName"
-        " VectorStoreUnavailable"
+        " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
+        " UnknownName VectorStoreUnavailable"
     ),
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",
 }
@@ -167,7 +162,7 @@ def __dir__() -> list[str]:
 
 def main() -> None:
     """Run the command line."""
-    import_module(f"{_PARENT}engine.serve.cli").main()
+    import_module(f"{_PARENT}engine.cli.main").main()
 
 
 if __name__ == "__main__":

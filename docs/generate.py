@@ -22,8 +22,8 @@ from pydantic import BaseModel  # noqa: E402
 from pydantic_core import PydanticUndefined  # noqa: E402
 
 import loregraph  # noqa: E402
-from engine.serve.api.app import create_app  # noqa: E402
-from engine.serve.cli import app as command_line  # noqa: E402
+from engine.api.app import create_app  # noqa: E402
+from engine.cli.main import app as command_line  # noqa: E402
 from engine.tools.definitions import TOOLS  # noqa: E402
 from graph.errors import GraphError  # noqa: E402
 

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .answering.corrective import WebResult
+    from .config import Settings
+    from .engine import KnowledgeEngine
     from .errors import EngineError
-    from .facade import KnowledgeEngine
-    from .retrieve.corrective import WebResult
-    from .settings import Settings
     from .types import Answer, Citation, IngestReport, Passage, Turn
 
 __all__ = [
@@ -29,11 +29,11 @@ _HOMES = {
     "Citation": "types",
     "EngineError": "errors",
     "IngestReport": "types",
-    "KnowledgeEngine": "facade",
+    "KnowledgeEngine": "engine",
     "Passage": "types",
-    "Settings": "settings",
+    "Settings": "config",
     "Turn": "types",
-    "WebResult": "retrieve.corrective",
+    "WebResult": "answering.corrective",
 }
 
 

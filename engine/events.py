@@ -3,6 +3,8 @@
 A stream gives, in this order: the route (where a router chose), the passages that are found, the
 answer's text as it is written, its citations, what it cost, and last the whole answer. A step comes
 when its stage ends: those of searching before the passages, that of writing after the text.
+
+Progress callback of long-running work.
 """
 
 from __future__ import annotations
@@ -126,3 +128,11 @@ def without_tokens(on_event: Listener) -> Listener:
 def as_data(event: Event) -> dict[str, Any]:
     """Return the event's fields as plain values for JSON; its kind is `event.name`."""
     return dataclasses.asdict(event)
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, steps done and steps in all."""
+
+
+def no_progress(_stage: str, _done: int, _total: int) -> None:
+    """No-op progress callback."""

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .index import KnowledgeGraphIndex
+    from .llamaindex.index import KnowledgeGraphIndex
+    from .llamaindex.store import SqlGraphStore
     from .model import Community, Entity, Evidence, Relation, Report
-    from .store import SqlGraphStore
 
 __all__ = [
     "Community",
@@ -24,7 +24,7 @@ __all__ = [
     "SqlGraphStore",
 ]
 
-_HOMES = {"KnowledgeGraphIndex": "index", "SqlGraphStore": "store"}
+_HOMES = {"KnowledgeGraphIndex": "llamaindex.index", "SqlGraphStore": "llamaindex.store"}
 
 
 def __getattr__(name: str) -> object:

@@ -137,7 +137,7 @@ class ApiServer:
         is_admin: bool = False,
     ) -> str:
         """A new token of this library; it counts at once, and from then on one is needed."""
-        from engine.serve.api.tokens import TokenStore
+        from engine.api.auth import TokenStore
 
         store = TokenStore(self.library / "tokens.json")
         return store.create(name, reads=reads, writes=writes, is_admin=is_admin)[1]

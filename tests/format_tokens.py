@@ -6,7 +6,7 @@ reader share a row, and a new reader has none.
 
 from __future__ import annotations
 
-from engine.ingest.formats import FORMATS, NAMES, Format, LazyReader
+from engine.ingest.registry import FORMATS, NAMES, Format, LazyReader
 
 _XML = (
     *("<a>", "</a>", "<a/>", "<a b='c'/>", "<!--", "-->", "<![CDATA[", "]]>", "<?x ", "<!DOCTYPE "),

@@ -13,35 +13,41 @@ from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
-from engine.answer.checks.claims import parse_claims
-from engine.answer.checks.figures import extract_quantities
-from engine.answer.checks.orders import escape_delimiters, is_injection
-from engine.answer.checks.support import EntailmentScorer
-from engine.answer.extracts.asked import classify_question
-from engine.answer.extracts.countries import countries_in
-from engine.answer.extracts.dates import date_of, dates_in, has_birth_and_death, is_dateline
-from engine.answer.extracts.expect import answer_types, has_answer_type, strip_question_words
-from engine.answer.extracts.spans import spans_of
-from engine.answer.packing.compress import select_key_sentences
-from engine.answer.sentences import split_passages, strip_markdown, with_neighbours
-from engine.chunk.choose import ChunkOptions, Strategy, node_parser, select_strategy
-from engine.chunk.contextual import contexts
-from engine.chunk.parser import ContextSource, SpanNodeParser
-from engine.retrieve.tokens import tokens
-from engine.types import Passage, Shape
-from graph.extract.labels import looks_like, open_type
-from graph.extract.language import LanguageExtractor
-from graph.extract.segments import lay_out
-from graph.fuller_names import shorter_names
-from graph.global_match import informativeness, mostly_han
+from engine.answering.compression import select_key_sentences
+from engine.answering.extractive.answer_spans import spans_of
+from engine.answering.extractive.question_type import (
+    answer_types,
+    classify_question,
+    countries_in,
+    date_of,
+    dates_in,
+    has_answer_type,
+    has_birth_and_death,
+    is_dateline,
+    strip_question_words,
+)
+from engine.chunking.llm import contexts
+from engine.chunking.span_parser import ContextSource, SpanNodeParser
+from engine.chunking.strategy import ChunkOptions, node_parser, select_strategy
+from engine.prompts import escape_delimiters, is_injection
+from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
+from engine.storage.tokenization import tokens
+from engine.types import Passage, Shape, Strategy
+from engine.verification.claims import parse_claims
+from engine.verification.entailment import EntailmentScorer
+from engine.verification.entities_and_numbers import extract_quantities
+from graph.extraction.protocol import looks_like, open_type
+from graph.extraction.rule_based import LanguageExtractor
 from graph.model import Extraction, Name
-from graph.name_parts import abbreviates, initials_match, parts_of
-from graph.names import NameMatcher, capitalised_names, introduced_names, is_generic, name_key
-from graph.passages import is_near_duplicate, quality
-from graph.passages import tokens as passage_tokens
-from graph.resolve import resolve
-from graph.sentences import sentence_spans, sentences_at
-from graph.spelling import compare, spelling_of
+from graph.resolution.name_parsing import abbreviates, initials_match, parts_of
+from graph.resolution.resolver import resolve
+from graph.resolution.rules import shorter_names
+from graph.resolution.spelling import compare, spelling_of
+from graph.search.global_search import informativeness, mostly_han
+from graph.text.cjk import lay_out
+from graph.text.names import NameMatcher, capitalised_names, introduced_names, is_generic, name_key
+from graph.text.sentences import is_near_duplicate, quality, sentence_spans, sentences_at
+from graph.text.sentences import tokens as passage_tokens
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 TRICKY = (

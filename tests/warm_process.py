@@ -5,7 +5,7 @@
 
 A command of ours takes two seconds to import what it works with, and the tests run it hundreds of
 times. Here one process imports that once and forks for each command, which is then a process of its
-own: with its folder, environment, streams, signals, memory and exit code. Nothing of `engine.serve`
+own: with its folder, environment, streams, signals, memory and exit code. Nothing of `engine.cli`
 is imported before the fork, so that the command line sees the environment that it is given.
 
 This file is also the program of the process that forks.
@@ -39,11 +39,11 @@ _SURROUNDINGS = {
     "OPENBLAS_NUM_THREADS": "1",  # what forks has one thread
 }
 HEAVY = (
-    "engine.facade",
-    "engine.settings",
-    "engine.chunk.code",
-    "engine.chunk.markdown",
-    "engine.ingest.network.fetch",
+    "engine.engine",
+    "engine.config",
+    "engine.chunking.code",
+    "engine.chunking.recursive",
+    "engine.ingest.http",
     "fastapi",
     "prometheus_client",
     "scipy.sparse.csgraph",
@@ -194,7 +194,7 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     line.send(_READY)
     sys.argv = ["loregraph", *_next_command(line)]
-    runpy.run_module("engine.serve", run_name="__main__")
+    runpy.run_module("engine.cli", run_name="__main__")
 
 
 if __name__ == "__main__":

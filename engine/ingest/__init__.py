@@ -1,1 +1,1 @@
-"""Sources to text: what there is, and what it says."""
+"""Documents in: discovery, change detection, loading and reading."""

@@ -1,1 +1,1 @@
-"""Agent tools, defined once for MCP and LlamaIndex."""
+"""The library as tools of an agent."""

@@ -1,47 +1,333 @@
 """The tools: their names, what they are for, and which function does the work.
 
 One list for every protocol. The descriptions are written for models that choose among tools.
+
+The tools that only look: search, ask, explore, list, read, count.
+
+The tools that change a library: texts and documents in, documents out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError, create_model
 
-from ..errors import QuestionError
-from . import reading, writing
-from .call import Call, Result
-from .values import (
+from ..concurrency import WorkCancelled
+from ..errors import QuestionError, SourceError, UnknownName
+from ..events import AnswerEvent, StepEvent
+from ..graph_explorer import community_lines, community_list_lines, entity_lines, path_lines
+from ..storage.graph_api import EntityPath
+from ..types import Answer, Citation, IngestReport, MetaValue, Passage, Turn
+from .schemas import (
     HOME,
     NAMESPACE,
+    Access,
     AddDocumentArguments,
     AddTextArguments,
     AnswerResult,
     Arguments,
     AskArguments,
+    Call,
     Changed,
     ExploreArguments,
     ExploredEntity,
     FoundPassages,
     ListArguments,
+    ListedDocument,
     ListedDocuments,
+    Metadata,
+    PassageResult,
     ReadArguments,
     ReadText,
     RemoveArguments,
+    Result,
     SearchArguments,
     StatsArguments,
     StatsResult,
     Topics,
     TopicsArguments,
+    admitted_source,
+    without_addresses,
 )
 
 if TYPE_CHECKING:
-    from ..facade import KnowledgeEngine
+    from ..engine import KnowledgeEngine
+
+PATHS = 3
+
+
+def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Result:
+    """Passages, best first."""
+    found = engine.retrieve(
+        wanted.question,
+        top_k=wanted.top_k,
+        min_relevance=wanted.min_relevance,
+        filters=wanted.filters or None,
+        namespace=call.rights.within(call.namespace),
+    )
+    lines = []
+    for number, passage in enumerate(found, 1):
+        lines.append(f"[{number}] {passage.title} ({_place(passage)})")
+        lines += [passage.text, ""]
+    value = FoundPassages(passages=tuple(_passage(one) for one in found))
+    return Result.of(lines or ["nothing was found"], value)
+
+
+def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
+    """Answer a question with sources; every stage is reported as it ends."""
+    events = engine.stream(
+        wanted.question,
+        mode=wanted.mode,
+        effort=wanted.effort,
+        history=[Turn(each.question, each.answer) for each in wanted.history],
+        filters=wanted.filters or None,
+        namespace=call.rights.within(call.namespace),
+    )
+    with closing(events):
+        for event in events:
+            if isinstance(event, StepEvent):
+                call.progress(f"{event.step.stage}: {event.step.detail}", 0, 0)
+            elif isinstance(event, AnswerEvent):
+                return Result.of(answer_lines(event.answer), answer_value(event.answer))
+    raise WorkCancelled  # nobody waits for the answer any more
+
+
+def answer_lines(answer: Answer) -> list[str]:
+    """Render an answer followed by its sources."""
+    lines = [f"(understood as: {answer.understood})"] if answer.understood else []
+    lines.append(answer.text)
+    if answer.citations:
+        lines += ["", "Sources:"]
+    for one in answer.citations:
+        lines.append(f"[{one.number}] {one.title} ({_place(one)}): “{' '.join(one.quote.split())}”")
+    return lines
+
+
+def answer_value(answer: Answer) -> AnswerResult:
+    """Convert an answer to the tools' format."""
+    return AnswerResult(
+        answer=answer.text,
+        understood=answer.understood,
+        abstained=answer.abstained,
+        mode=answer.mode,
+        why_this_mode=answer.route.reason if answer.route is not None else "it was asked for",
+        citations=answer.citations,
+    )
+
+
+def explore_entity(engine: KnowledgeEngine, wanted: ExploreArguments, call: Call) -> Result:
+    """Show an entity, and paths to another."""
+    within = call.rights.within(call.namespace)
+    filters = wanted.filters or None
+    entity = engine.graph.entity(
+        wanted.name, limit=wanted.limit, evidences=3, filters=filters, namespace=within
+    )
+    lines = list(entity_lines(entity))
+    paths: tuple[EntityPath, ...] = ()
+    if wanted.related_to:
+        paths = engine.graph.paths(
+            entity.id, wanted.related_to, limit=PATHS, filters=filters, namespace=within
+        )
+        lines += ["", f"From {entity.name} to {wanted.related_to}:"]
+        lines += path_lines(paths, ends=(entity.name, wanted.related_to), hops=4)
+    return Result.of(lines, ExploredEntity(entity=entity, paths=paths))
+
+
+def explore_topics(engine: KnowledgeEngine, wanted: TopicsArguments, call: Call) -> Result:
+    """List communities, or show one with its report."""
+    within, filters = call.rights.within(call.namespace), wanted.filters or None
+    graph = engine.graph
+    if wanted.topic_id:
+        topic = graph.community(
+            wanted.topic_id, limit=wanted.limit, filters=filters, namespace=within
+        )
+        return Result.of(list(community_lines(topic)), Topics(topic=topic, topics=(), total=0))
+    found = graph.communities(wanted.level, limit=wanted.limit, filters=filters, namespace=within)
+    value = Topics(topic=None, topics=found.items, total=found.total)
+    return Result.of(list(community_list_lines(found)), value)
+
+
+def list_documents(engine: KnowledgeEngine, wanted: ListArguments, call: Call) -> Result:
+    """Documents by id."""
+    page = engine.catalogue.page(
+        query=wanted.query,
+        filters=wanted.filters or None,
+        namespace=call.rights.within(call.namespace),
+        after=wanted.after,
+        limit=wanted.limit,
+    )
+    found = tuple(
+        ListedDocument(
+            id=one.id,
+            title=one.title,
+            type=one.type,
+            namespace=one.namespace,
+            characters=one.characters,
+            metadata=one.metadata,
+        )
+        for one in page.items
+    )
+    after = found[-1].id if page.has_more and found else None
+    lines = [f"{len(found)} of {page.total:,} documents"]
+    lines += [
+        f"{one.id} – {one.title} ({one.type}, {one.characters:,} characters)" for one in found
+    ]
+    if after is not None:
+        lines.append(f"more follow after {after!r}")
+    return Result.of(lines, ListedDocuments(documents=found, total=page.total, next=after))
+
+
+def read_document(engine: KnowledgeEngine, wanted: ReadArguments, call: Call) -> Result:
+    """Read a window of a document's text."""
+    value = window(engine, wanted.document_id, wanted.start, wanted.length, call)
+    head = f"{value.title} ({value.document_id}, {value.start}–{value.end} of {value.total})"
+    return Result.of([head, "", value.text], value)
+
+
+def window(
+    engine: KnowledgeEngine, document_id: str, start: int, length: int, call: Call
+) -> ReadText:
+    """Return a window of a visible document.
+
+    Raises:
+        UnknownName: there is none of this id, as far as this caller can know.
+    """
+    rights = call.rights
+    known = engine.catalogue.document(document_id)
+    found = engine.catalogue.window(document_id, start=start, end=start + length)
+    if known is None or found is None or not rights.can_access(known.namespace):
+        raise UnknownName(f"no document {document_id!r}: `list_documents` shows the ids")
+    return ReadText(
+        document_id=found.id,
+        title=found.title,
+        text=found.text,
+        start=found.start,
+        end=found.end,
+        total=found.total,
+    )
+
+
+def stats(engine: KnowledgeEngine, wanted: StatsArguments, call: Call) -> Result:  # noqa: ARG001
+    """Return the library's counts."""
+    within = call.rights.within(call.namespace)
+    if within is None:
+        figures = {name: int(count) for name, count in engine.stats().items()}
+    else:
+        figures = dict(engine.catalogue.counts({within} if isinstance(within, str) else within))
+    lines = [f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items()]
+    return Result.of(lines, StatsResult(figures=figures))
+
+
+def _passage(passage: Passage) -> PassageResult:
+    return PassageResult(
+        document_id=passage.document_id,
+        title=passage.title,
+        text=passage.text,
+        start=passage.start,
+        end=passage.end,
+        page=passage.page,
+        relevance=round(passage.relevance, 4),
+    )
+
+
+def _place(where: Passage | Citation) -> str:
+    page = f", page {where.page}" if where.page is not None else ""
+    return f"{where.document_id}{page}, {where.start}–{where.end}"
+
+
+def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> Result:
+    """Add a text as a document."""
+    namespace = call.rights.home(call.namespace)
+    document_id = wanted.document_id or _made_from(wanted.text)
+    report = engine.add_text(
+        wanted.text,
+        document_id=document_id,
+        title=wanted.title,
+        metadata=_metadata(wanted.metadata),
+        namespace=namespace,
+        progress=call.progress,
+    )
+    return _result(report, call.rights)
+
+
+def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Call) -> Result:
+    """Add a file, a folder's files, or a web address."""
+    namespace = call.rights.home(call.namespace)
+    admitted = admitted_source(wanted.source, folders=call.folders)
+    report = engine.add(
+        admitted.source,
+        include=admitted.include,
+        metadata=_metadata(wanted.metadata),
+        namespace=namespace,
+        progress=call.progress,
+    )
+    return _result(report, call.rights)
+
+
+def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Result:
+    """Remove a document and everything derived from it alone."""
+    rights = call.rights
+    found = engine.catalogue.from_source(wanted.document_id)
+    if not found or not all(rights.can_access(one.namespace) for one in found):
+        raise UnknownName(f"no document {wanted.document_id!r}: `list_documents` shows the ids")
+    for one in found:
+        rights.home(one.namespace)
+    return _result(engine.remove(wanted.document_id, progress=call.progress), rights)
+
+
+def _made_from(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+    return f"text-{digest[:16]}"
+
+
+def _metadata(given: Metadata) -> Mapping[str, MetaValue] | None:
+    if not given:
+        return None
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
+
+
+def _result(report: IngestReport, rights: Access) -> Result:
+    """Return the result; raises `SourceError` if nothing was done."""
+    if rights.reads is not None:
+        report = without_addresses(report)
+    failed = tuple(f"{one.source}: {one.reason}" for one in report.failed)
+    done = report.added or report.changed or report.unchanged or report.removed
+    if failed and not done:
+        raise SourceError("; ".join(failed))
+    value = Changed(
+        added=report.added,
+        changed=report.changed,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        failed=failed,
+        partial=tuple(f"{one.source}: {one.reason}" for one in report.partial),
+        notes=report.notes,
+        pending_chunks=len(report.pending),
+    )
+    lines = [
+        f"{what}: {', '.join(names)}"
+        for what, names in (
+            ("added", value.added),
+            ("changed", value.changed),
+            ("unchanged", value.unchanged),
+            ("removed", value.removed),
+            ("failed", value.failed),
+            ("partial", value.partial),
+            ("note", value.notes),
+        )
+        if names
+    ]
+    if value.pending_chunks:
+        lines.append(f"{value.pending_chunks} chunks wait for a language model")
+    return Result.of(lines or ["there was nothing to do"], value)
+
 
 _writing = threading.Lock()
 """One tool writes at a time in this process; others wait for their turn."""
@@ -149,7 +435,7 @@ TOOLS = (
         ),
         takes=SearchArguments,
         gives=FoundPassages,
-        work=reading.search,
+        work=search,
     ),
     Tool(
         name="ask",
@@ -161,7 +447,7 @@ TOOLS = (
         ),
         takes=AskArguments,
         gives=AnswerResult,
-        work=reading.ask,
+        work=ask,
     ),
     Tool(
         name="explore_entity",
@@ -174,7 +460,7 @@ TOOLS = (
         ),
         takes=ExploreArguments,
         gives=ExploredEntity,
-        work=reading.explore_entity,
+        work=explore_entity,
     ),
     Tool(
         name="explore_topics",
@@ -187,7 +473,7 @@ TOOLS = (
         ),
         takes=TopicsArguments,
         gives=Topics,
-        work=reading.explore_topics,
+        work=explore_topics,
     ),
     Tool(
         name="list_documents",
@@ -195,7 +481,7 @@ TOOLS = (
         description="List the library's documents by id with title, type, size and metadata.",
         takes=ListArguments,
         gives=ListedDocuments,
-        work=reading.list_documents,
+        work=list_documents,
     ),
     Tool(
         name="read_document",
@@ -206,7 +492,7 @@ TOOLS = (
         ),
         takes=ReadArguments,
         gives=ReadText,
-        work=reading.read_document,
+        work=read_document,
         namespace=None,
     ),
     Tool(
@@ -215,7 +501,7 @@ TOOLS = (
         description="How many documents, chunks, entities and so on the library holds.",
         takes=StatsArguments,
         gives=StatsResult,
-        work=reading.stats,
+        work=stats,
     ),
     Tool(
         name="add_text",
@@ -226,7 +512,7 @@ TOOLS = (
         ),
         takes=AddTextArguments,
         gives=Changed,
-        work=writing.add_text,
+        work=add_text,
         namespace=HOME,
         writes=True,
     ),
@@ -240,7 +526,7 @@ TOOLS = (
         ),
         takes=AddDocumentArguments,
         gives=Changed,
-        work=writing.add_document,
+        work=add_document,
         namespace=HOME,
         writes=True,
         goes_out=True,
@@ -251,7 +537,7 @@ TOOLS = (
         description="Remove a document from the library for good, with all that only it said.",
         takes=RemoveArguments,
         gives=Changed,
-        work=writing.remove,
+        work=remove,
         namespace=None,
         writes=True,
         destroys=True,

@@ -1,4 +1,4 @@
-"""How well is it known when there is no answer? Fits and checks `engine.answer.extracts.evidence`.
+"""How well is it known when there is no answer? Fits and checks `extractive.answer`.
 
     python tests/benchmarks/abstention.py [SET …] [--limit N]
 
@@ -38,11 +38,10 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answer.extracts.evidence import COEFFICIENTS, FEATURES
-from engine.answer.extracts.extractive import extractive_answer
-from engine.answer.language import language_of
-from engine.index.door import capitalised_names, sentence_spans
-from engine.retrieve.tokens import tokens
+from engine.answering.extractive.answer import COEFFICIENTS, FEATURES, extractive_answer
+from engine.prompts import language_of
+from engine.storage.graph_api import capitalised_names, sentence_spans
+from engine.storage.tokenization import tokens
 
 PENALTY = 0.001
 WRONG, WITHOUT = 20, 100

@@ -31,11 +31,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from graph.extract.aliases import stated_aliases
-from graph.extract.segments import lay_out
+from graph.extraction.aliases import stated_aliases
 from graph.model import Mention, Name
-from graph.names import name_key
-from graph.resolve import resolve
+from graph.resolution.resolver import resolve
+from graph.text.cjk import lay_out
+from graph.text.names import name_key
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "redocred_dev200" / "dev.jsonl"

@@ -28,7 +28,7 @@ from sqlalchemy import delete
 from stand_in import StandIn
 
 from engine import IngestReport, KnowledgeEngine, Settings
-from engine.index.tables import replies
+from engine.storage.schema import replies
 
 NOVEL = DATA / "novels" / "a_christmas_carol_pg.txt"
 SAMPLE = Path(__file__).parents[2] / "data" / "corpus"

@@ -22,9 +22,9 @@ TEXTS = ("a_christmas_carol_pg.txt", "sanguoyanyi_zh.txt")
 
 def measure(strategy: str, path: Path) -> None:
     """Cut the text, and print megabytes a second, peak memory in MB, and chunks."""
-    from engine.chunk.choose import ChunkOptions, node_parser
-    from engine.chunk.parser import ContextSource
-    from engine.models.tokeniser import load_tokeniser
+    from engine.chunking.span_parser import ContextSource
+    from engine.chunking.strategy import ChunkOptions, node_parser
+    from engine.embeddings.tokenizer import load_tokeniser
 
     text = path.read_text(encoding="utf8")
     parser = node_parser(strategy, options=ChunkOptions(), tokeniser=load_tokeniser())  # type: ignore[arg-type]

@@ -42,22 +42,23 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA, documents, queries
 
-from engine.chunk.contextual import contexts
-from engine.chunk.cuts import sentence_starts
-from engine.chunk.fixed import FixedNodeParser
-from engine.chunk.measure import Measure
-from engine.chunk.parent_child import ParentChildNodeParser
-from engine.chunk.parser import ContextSource, Span, SpanNodeParser
-from engine.chunk.recursive import RecursiveNodeParser
-from engine.chunk.semantic import SemanticNodeParser, term_vectors
-from engine.chunk.sentence import SentenceNodeParser
-from engine.chunk.sentence_window import SentenceWindowNodeParser
-from engine.chunk.transcript import TranscriptNodeParser
-from engine.models.minilm import BundledEmbedding
-from engine.models.tokeniser import load_tokeniser
-from engine.models.tokeniser import windows as cut_windows
-from engine.retrieve.ranking import rank_passages
-from engine.retrieve.tokens import tokens
+from engine.chunking.dialogue import TranscriptNodeParser
+from engine.chunking.llm import contexts
+from engine.chunking.recursive import (
+    FixedNodeParser,
+    ParentChildNodeParser,
+    RecursiveNodeParser,
+    SentenceNodeParser,
+    SentenceWindowNodeParser,
+)
+from engine.chunking.semantic import SemanticNodeParser, term_vectors
+from engine.chunking.span_parser import ContextSource, Measure, Span, SpanNodeParser
+from engine.chunking.structure import sentence_starts
+from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.tokenizer import load_tokeniser
+from engine.embeddings.tokenizer import windows as cut_windows
+from engine.retrieval.fusion import rank_passages
+from engine.storage.tokenization import tokens
 
 BUDGETS = (750, 1_500, 3_000)
 BASELINE = "recursive 512"

@@ -41,12 +41,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.support import FEATURES, EntailmentScorer, SupportScore, normalise_text  # noqa: E402
-from engine.answer.checks.verdicts import Verdict, read_claims  # noqa: E402
-from engine.answer.extracts.extractive import extractive_answer  # noqa: E402
-from engine.index.door import LanguageExtractor, capitalised_names, sentence_spans  # noqa: E402
-from engine.retrieve.tokens import tokens  # noqa: E402
+from engine.answering.extractive.answer import extractive_answer  # noqa: E402
+from engine.storage.graph_api import LanguageExtractor, capitalised_names, sentence_spans  # noqa: E402
+from engine.storage.tokenization import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
+from engine.verification.claims import Verdict, read_claims  # noqa: E402
+from engine.verification.entailment import FEATURES, EntailmentScorer, SupportScore, normalise_text  # noqa: E402
 
 _EXTRACTOR = LanguageExtractor(spacy_model="none", concepts=False)
 

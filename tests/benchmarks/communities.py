@@ -31,21 +31,17 @@ from statistics import mean
 
 from sqlalchemy import select
 
-from engine.index.migrations import migrate
-from graph.anchored import (
+from engine.storage.schema import migrate
+from graph.communities.incremental import (
     IncrementalCommunities,
     IncrementalState,
+    Way,
     astray,
     strengths,
     update_communities,
 )
-from graph.changes import communities_of
-from graph.clustering import Way
-from graph.communities import communities
-from graph.composed_reports import parts_of
-from graph.database import Database
-from graph.derive import DeriveOptions, derive
-from graph.facts import delete_document, generation, write_state
+from graph.communities.leiden import communities
+from graph.communities.reports import EntityMention, ReportInput, parts_of, write_reports
 from graph.model import (
     OCCURS_WITH,
     Chunk,
@@ -56,9 +52,11 @@ from graph.model import (
     Report,
     content_id,
 )
-from graph.read import read_communities
-from graph.reports import EntityMention, ReportInput, write_reports
-from graph.schema import chunks
+from graph.pipeline import DeriveOptions, communities_of, derive
+from graph.storage.database import Database
+from graph.storage.facts import delete_document, generation, write_state
+from graph.storage.queries import read_communities
+from graph.storage.schema import chunks
 
 LIBRARIES = Path(os.environ.get("LOREGRAPH_BENCH", "/tmp/loregraph-bench"))  # noqa: S108
 SEED = 20240601

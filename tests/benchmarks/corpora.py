@@ -94,7 +94,7 @@ def gold_queries(name: str) -> list[GoldQuery]:
 
 
 def _supporting(row: dict, texts: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
-    from graph.sentences import sentence_spans
+    from graph.text.sentences import sentence_spans
 
     def of(document_id: str) -> list[str]:
         text = texts[document_id]["text"]

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from graph.extract.language import LanguageExtractor
+from graph.extraction.rule_based import LanguageExtractor
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 SETS = (("2wiki_dev300", 600), ("cmrc2018_zh", 100))

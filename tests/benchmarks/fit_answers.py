@@ -1,4 +1,4 @@
-"""Fit and check the weights of `engine.answer.extracts.weigh` and `engine.answer.extracts.short`.
+"""Fit and check the weights of extractive answers: `sentence_scoring` and `answer_spans`.
 
     python tests/benchmarks/fit_answers.py [SET …]
 
@@ -30,13 +30,17 @@ from corpora import DATA
 from scipy.optimize import minimize
 
 from engine import KnowledgeEngine
-from engine.answer.extracts import short, weigh
-from engine.answer.extracts.asked import classify_question
-from engine.answer.extracts.expect import answer_types, strip_question_words
-from engine.answer.language import language_of
-from engine.answer.sentences import split_passages
-from engine.index.door import capitalised_names, sentence_spans
-from engine.retrieve.tokens import tokens
+from engine.answering.extractive import answer_spans as short
+from engine.answering.extractive import sentence_scoring as weigh
+from engine.answering.extractive.question_type import (
+    answer_types,
+    classify_question,
+    strip_question_words,
+)
+from engine.prompts import language_of
+from engine.retrieval.passages import split_passages
+from engine.storage.graph_api import capitalised_names, sentence_spans
+from engine.storage.tokenization import tokens
 
 ENGLISH = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "single", "sample")
 CHINESE = "cmrc2018_zh"

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/fit_likeness.py
 
-To be run again whenever `engine/answer/routing/prototypes.py` changes; a test says so.
+To be run again whenever `engine/routing/examples.py` changes; a test says so.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
-from engine.answer.routing import likeness  # noqa: E402
-from engine.models.build import build_chain  # noqa: E402
-from engine.models.naming import identity_of  # noqa: E402
+from engine.llm.response import identity_of  # noqa: E402
+from engine.providers.factory import build_chain  # noqa: E402
+from engine.routing import examples as likeness  # noqa: E402
 
 LANGUAGE = "en"
 """The bundled model reads no other of the two."""

@@ -1,4 +1,4 @@
-"""Fit and check the coefficients of `engine.retrieve.relevance` on the development sets.
+"""Fit and check the coefficients of `engine.retrieval.fusion` on the development sets.
 
     python tests/benchmarks/fit_relevance.py --vectors DIR [SET …]
 
@@ -19,18 +19,18 @@ from recipe import CHINESE, SETS, Pool, load, read_vectors
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
-from engine.retrieve.ranking import rank_passages
-from engine.retrieve.relevance import (
+from engine.retrieval.fusion import (
     COEFFICIENTS,
     FEATURES,
     RelevanceFeatures,
     coverage,
     features,
     question_tokens,
+    rank_passages,
 )
-from engine.retrieve.tokens import tokens
-from graph.local_search import rank
-from graph.names import capitalised_names, is_matchable, name_key
+from engine.storage.tokenization import tokens
+from graph.search.walk import rank
+from graph.text.names import capitalised_names, is_matchable, name_key
 
 TOP = 10
 WRONG_QUESTIONS = 100

@@ -29,10 +29,10 @@ REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
 from engine.errors import SourceError  # noqa: E402
-from engine.ingest.content import ReadOptions  # noqa: E402
-from engine.ingest.formats import SUFFIXES  # noqa: E402
-from engine.ingest.parts import read_parts  # noqa: E402
-from engine.ingest.workers.pool import Job, ReaderPool, Reading  # noqa: E402
+from engine.ingest.document import ReadOptions  # noqa: E402
+from engine.ingest.load import read_parts  # noqa: E402
+from engine.ingest.registry import SUFFIXES  # noqa: E402
+from engine.ingest.sandbox import Job, ReaderPool, Reading  # noqa: E402
 
 MESSY = REPOSITORY.parent / "shared" / "data" / "messy_docs"
 SECONDS = 60

@@ -38,11 +38,12 @@ from format_tokens import PDF_TOKENS, TOKENS, XML_TOKENS, key_of  # noqa: E402
 from fuzz_seeds import MESSY, Seed, seeds  # noqa: E402
 
 from engine.errors import EngineError  # noqa: E402
-from engine.ingest.content import Content, ReadOptions  # noqa: E402
-from engine.ingest.formats import format_of_name, is_known  # noqa: E402
-from engine.ingest.media import audio, images  # noqa: E402
-from engine.ingest.parts import Part  # noqa: E402
-from engine.ingest.workers.frames import part_as_json  # noqa: E402
+from engine.ingest.document import Content, ReadOptions  # noqa: E402
+from engine.ingest.load import Part  # noqa: E402
+from engine.ingest.readers import media as audio  # noqa: E402
+from engine.ingest.readers import media as images  # noqa: E402
+from engine.ingest.registry import format_of_name, is_known  # noqa: E402
+from engine.ingest.worker import part_as_json  # noqa: E402
 
 OPTIONS = ReadOptions(max_unpacked_bytes=20_000_000)
 SECONDS = 5.0

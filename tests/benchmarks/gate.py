@@ -34,9 +34,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS, SETS
 
-from engine.evaluate import RetrievalReport, paired_bootstrap
-from engine.models.minilm import BundledEmbedding
-from engine.retrieve.local import SearchResult
+from engine.embeddings.local import BundledEmbedding
+from engine.evaluation import RetrievalReport, paired_bootstrap
+from engine.retrieval.retriever import SearchResult
 from engine.types import Passage
 
 FIGURES = ("R@5", "R@10", "all@5")

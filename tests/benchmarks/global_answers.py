@@ -37,10 +37,10 @@ from sqlalchemy import delete
 from stand_in import StandIn
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answer.overviews.plan import PLANS, Effort, Selection
-from engine.index.tables import replies
-from engine.models.spending import track_usage
-from engine.retrieve.tokens import tokens
+from engine.answering.global_search.context import PLANS, Effort, Selection
+from engine.llm.budget import track_usage
+from engine.storage.schema import replies
+from engine.storage.tokenization import tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 WAYS: tuple[Selection, ...] = ("fixed", "dynamic", "lazy", "drift")

@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
 from generated_graph import generated  # noqa: E402
 
-from graph.visualise import to_html  # noqa: E402
+from graph.export.html import to_html  # noqa: E402
 
 SIZES = (2_000, 10_000, 50_000)
 RUNS = 3

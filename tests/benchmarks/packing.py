@@ -32,13 +32,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import corpora  # noqa: E402
 
 from engine import KnowledgeEngine, Settings  # noqa: E402
-from engine.answer.language import language_of  # noqa: E402
-from engine.answer.packing.compress import render_selection, select_key_sentences  # noqa: E402
-from engine.answer.packing.pack import Order, PackedContext, pack_context  # noqa: E402
-from engine.answer.parts import embedder  # noqa: E402
-from engine.index.door import sentence_spans  # noqa: E402
-from engine.models.tokeniser import load_tokeniser  # noqa: E402
-from engine.retrieve.tokens import tokens  # noqa: E402
+from engine.answering.compression import render_selection, select_key_sentences  # noqa: E402
+from engine.answering.context import embedder  # noqa: E402
+from engine.answering.packing import Order, PackedContext, pack_context  # noqa: E402
+from engine.embeddings.tokenizer import load_tokeniser  # noqa: E402
+from engine.prompts import language_of  # noqa: E402
+from engine.storage.graph_api import sentence_spans  # noqa: E402
+from engine.storage.tokenization import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
 
 BUDGETS = (500, 1_000, 2_000, 3_000)

@@ -32,7 +32,8 @@ from rerankers import TokenEncoder, VectorReranker, late_interaction
 from retrieval import LISTS, SETS
 
 from engine import KnowledgeEngine, Settings
-from engine.evaluate import (
+from engine.embeddings.local import BundledEmbedding
+from engine.evaluation import (
     EvaluationQuery,
     GoldSpan,
     Interval,
@@ -40,14 +41,13 @@ from engine.evaluate import (
     evaluate_retrieval,
     paired_bootstrap,
 )
-from engine.models.minilm import BundledEmbedding
-from engine.retrieve.local import SearchResult
-from engine.retrieve.rerank import PassageReranker
+from engine.retrieval.rerank import PassageReranker
+from engine.retrieval.retriever import SearchResult
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
-    from engine.evaluate import Searcher
+    from engine.evaluation import Searcher
 
 FIGURE = "R@5"
 FIGURES = ("R@2", "R@5", "R@10", "all@5", "nDCG@10")

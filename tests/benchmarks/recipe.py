@@ -23,11 +23,10 @@ from pathlib import Path
 import bm25s
 import numpy as np
 
-from engine.retrieve.fuse import reciprocal_rank_fusion
-from engine.retrieve.ranking import rank_passages
-from engine.retrieve.tokens import tokens
-from graph.local_search import WalkGraph, WalkResult, rank
-from graph.names import NameMatch, NameMatcher, capitalised_names, is_generic, name_key
+from engine.retrieval.fusion import rank_passages, reciprocal_rank_fusion
+from engine.storage.tokenization import tokens
+from graph.search.walk import WalkGraph, WalkResult, rank
+from graph.text.names import NameMatch, NameMatcher, capitalised_names, is_generic, name_key
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SETS = ("hotpotqa_train100", "2wiki_dev300", "musique_train100", "scifact_dev", "cmrc2018_zh")
@@ -152,7 +151,7 @@ def read_vectors(name: str, vectors: Path) -> tuple[np.ndarray, np.ndarray, np.n
 
 def embed(name: str, texts: list[str], questions: list[str], vectors: Path) -> None:
     """Vectors of a set, with the bundled embedder, to `vectors`."""
-    from engine.models.minilm import BundledEmbedding
+    from engine.embeddings.local import BundledEmbedding
 
     model = BundledEmbedding()
     vectors.mkdir(parents=True, exist_ok=True)

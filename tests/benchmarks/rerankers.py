@@ -33,8 +33,8 @@ from corpora import Query, built, queries
 from retrieval import bootstrap, recall
 
 from engine import KnowledgeEngine
-from engine.models.rerankers import build_reranker
-from engine.retrieve.rerank import Reranker, in_order_of, reranked
+from engine.retrieval.rerank import Reranker, in_order_of, reranked
+from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "scifact_dev", "cmrc2018_zh")
@@ -60,9 +60,8 @@ class TokenEncoder:
         from onnx import TensorProto, helper
         from safetensors.numpy import load
 
-        from engine.models.bert import graph_from_tensors
-        from engine.models.tokeniser import read_tokeniser
-        from engine.models.weights import find_model_files, read_weights
+        from engine.embeddings.minilm import graph_from_tensors
+        from engine.embeddings.tokenizer import find_model_files, read_tokeniser, read_weights
 
         files = find_model_files(None)
         model = graph_from_tensors(load(read_weights(files)))
@@ -122,7 +121,7 @@ def late_interaction(asked: Sequence[Query], encoder: TokenEncoder) -> Judge:
 
 
 def nearest_sentence(question: Read, read: Read, passage: Passage) -> float:
-    from engine.index.door import sentence_spans
+    from engine.storage.graph_api import sentence_spans
 
     base = len(passage.title) + 2
     spans = np.array(read.spans).reshape(-1, 2) - base

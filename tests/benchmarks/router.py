@@ -29,10 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
-from engine.answer.routing.selector import QuerySelector  # noqa: E402
-from engine.models.build import build_chain  # noqa: E402
-from engine.models.naming import identity_of  # noqa: E402
-from engine.models.tokeniser import load_tokeniser  # noqa: E402
+from engine.embeddings.tokenizer import load_tokeniser  # noqa: E402
+from engine.llm.response import identity_of  # noqa: E402
+from engine.providers.factory import build_chain  # noqa: E402
+from engine.routing.router import QuerySelector  # noqa: E402
 
 OWN = Path(__file__).with_name("router_questions.jsonl")
 PUBLIC = ROOT.parent / "shared" / "data" / "router_labels_dev" / "questions.jsonl"

@@ -81,8 +81,8 @@ def build(size: str) -> None:
 
 
 def tile(folder: Path, size: str) -> int:
-    from engine.index.library import Library
-    from engine.index.tables import documents, vectors
+    from engine.storage.library import Library
+    from engine.storage.schema import documents, vectors
 
     library = Library(folder, create=False)
     tables = {table.name: table for table in documents.metadata.sorted_tables}
@@ -165,7 +165,7 @@ class _Copy:
         return f"{name}-{self._number}"
 
     def vectors(self) -> list[Any]:
-        from engine.index.library import WindowVector
+        from engine.storage.library import WindowVector
 
         random = np.random.default_rng(self._number)
         found = []
@@ -185,7 +185,7 @@ class _Copy:
         return found
 
     def keywords(self) -> dict[str, tuple[str, str, float]]:
-        from engine.retrieve.tokens import tokens
+        from engine.storage.tokenization import tokens
 
         readable = {row["chunk_id"]: row["readable"] for row in self._held["keywords"]}
         found = {}
@@ -305,10 +305,10 @@ def _questions(engine: Any, size: str) -> list[str]:
 
 
 def _floor(path: Path, asked: Sequence[str]) -> list[float]:
-    from engine.index.library import Library
-    from engine.index.tables import vectors
-    from engine.models.build import build_embedding
-    from engine.settings import Settings
+    from engine.config import Settings
+    from engine.providers.factory import build_embedding
+    from engine.storage.library import Library
+    from engine.storage.schema import vectors
 
     model = build_embedding(Settings().embedding)
     library = Library(path, create=False)
@@ -329,8 +329,8 @@ def _changes(engine: Any, path: Path, question: str) -> None:
 
     The stored vector is only replaced by itself, which nothing can know before it looks.
     """
-    from engine.index.library import Library, WindowVector
-    from engine.index.tables import vectors
+    from engine.storage.library import Library, WindowVector
+    from engine.storage.schema import vectors
 
     library = Library(path, create=False)
     with library.write() as connection:

@@ -26,8 +26,8 @@ from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS
 
 from engine import KnowledgeEngine, Settings
-from engine.evaluate import paired_bootstrap
-from engine.models.minilm import BundledEmbedding
+from engine.embeddings.local import BundledEmbedding
+from engine.evaluation import paired_bootstrap
 
 WITH = Settings.model_validate({"embedding": {"sentences": True}})
 

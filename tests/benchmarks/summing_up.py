@@ -30,12 +30,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from citations import idf_of, names_in, passage_of  # noqa: E402
 from corpora import DATA  # noqa: E402
 
-from engine.answer.checks.summing import multi_source_support  # noqa: E402
-from engine.answer.checks.support import EntailmentScorer  # noqa: E402
-from engine.index.door import sentence_spans  # noqa: E402
-from engine.models.minilm import BundledEmbedding  # noqa: E402
-from engine.retrieve.tokens import tokens  # noqa: E402
-from engine.settings import CheckSettings  # noqa: E402
+from engine.config import CheckSettings  # noqa: E402
+from engine.embeddings.local import BundledEmbedding  # noqa: E402
+from engine.storage.graph_api import sentence_spans  # noqa: E402
+from engine.storage.tokenization import tokens  # noqa: E402
+from engine.verification.entailment import (  # noqa: E402
+    EntailmentScorer,
+    multi_source_support,
+)
 
 FEWEST_WORDS, MOST_CLAIMS, MOST_TURNS, SHOWN = 6, 4, 90, 4
 _MODEL = BundledEmbedding()

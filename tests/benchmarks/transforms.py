@@ -30,19 +30,23 @@ from retrieval import SETS, bootstrap, recall
 from sqlalchemy import select
 
 from engine import KnowledgeEngine
-from engine.index.dense import DenseIndex
-from engine.index.door import read_chunks, read_view
-from engine.index.keyword import KeywordRetriever
-from engine.index.library import Library
-from engine.index.tables import vectors
-from engine.models import identity_of
-from engine.models.minilm import BundledEmbedding
-from engine.models.tokeniser import load_tokeniser
-from engine.retrieve.expand_feedback import shift_query_vector
-from engine.retrieve.expand_merge import merge
-from engine.retrieve.ranking import Ranking, rank_passages
-from engine.retrieve.tokens import tokens
-from engine.retrieve.transform import Expansion, expand_query, rank_expanded
+from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.tokenizer import load_tokeniser
+from engine.llm.response import identity_of
+from engine.retrieval.fusion import Ranking, rank_passages
+from engine.retrieval.query_expansion import (
+    Expansion,
+    expand_query,
+    merge,
+    rank_expanded,
+    shift_query_vector,
+)
+from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.graph_api import read_chunks, read_view
+from engine.storage.library import Library
+from engine.storage.schema import vectors
+from engine.storage.tokenization import tokens
+from engine.storage.vector_index import DenseIndex
 
 MOST_QUESTIONS = 200
 DENSE_DEPTH = 400

@@ -23,9 +23,9 @@ from pathlib import Path
 
 import Stemmer
 
-from graph.extract.language import LanguageExtractor
+from graph.extraction.rule_based import LanguageExtractor
 from graph.model import Extraction
-from graph.names import name_key
+from graph.text.names import name_key
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "text2kg_webnlg"
 STEPS = ("triples", "ends", "linked", "stated", "same word")

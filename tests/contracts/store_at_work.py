@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.index import store_dense
-from engine.index.door import Chunk, put_chunks
-from engine.index.library import Library, WindowVector
-from engine.index.store_dense import ExternalDense
-from engine.index.stores import StoreKind, open_store
+from engine.storage import external_index as store_dense
+from engine.storage.external_index import ExternalDense
+from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.library import Library, WindowVector
+from engine.storage.vector_stores import StoreKind, open_store
 from engine.types import SourceText
 
 MODEL = "model"

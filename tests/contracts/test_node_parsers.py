@@ -13,8 +13,9 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import TextNode
 
-from engine.chunk.choose import ChunkOptions, Strategy, node_parser
-from engine.chunk.parser import PAGE_STARTS, SHAPE, SpanNodeParser
+from engine.chunking.span_parser import PAGE_STARTS, SHAPE, SpanNodeParser
+from engine.chunking.strategy import ChunkOptions, node_parser
+from engine.types import Strategy
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
 

@@ -31,8 +31,8 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery
 
 from graph import SqlGraphStore
-from graph.database import Database
 from graph.errors import GraphInputError
+from graph.storage.database import Database
 
 TEXTS = {
     "c1": "Ada Brine met Tomas Reed at Gull Quay.",

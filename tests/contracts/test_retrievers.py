@@ -16,7 +16,7 @@ from llama_index.core.schema import QueryBundle
 
 from engine import KnowledgeEngine, Settings
 from engine.errors import QuestionError
-from engine.index.keyword import KeywordRetriever
+from engine.storage.bm25_index import KeywordRetriever
 from graph.errors import GraphInputError
 
 TOP_K = 4

@@ -23,10 +23,9 @@ import pytest
 from llama_index.core.embeddings import MockEmbedding
 
 from engine.errors import VectorStoreUnavailable
-from engine.index.library import Library
-from engine.index.reconcile import expected_points, read_stamp
-from engine.index.store_dense import ExternalDense
-from engine.index.stores import open_store
+from engine.storage.external_index import ExternalDense, expected_points, read_stamp
+from engine.storage.library import Library
+from engine.storage.vector_stores import open_store
 
 
 def _module(name: str, path: Path) -> ModuleType:
@@ -166,7 +165,7 @@ def test_documents_come_and_go_while_the_store_is_away(
     tmp_path: Path, kind: str, port: int
 ) -> None:
     from engine import KnowledgeEngine
-    from engine.settings import Settings
+    from engine.config import Settings
 
     pytest.importorskip(f"llama_index.vector_stores.{kind}")
     away = {"store": kind, "url": SERVED[kind].format(port=port)}

@@ -15,13 +15,12 @@ from sqlalchemy.engine import make_url
 from stalling_proxy import StallingProxy
 
 from engine.errors import VectorStoreUnavailable
-from engine.index import store_dense
-from engine.index.dense import DenseIndex
-from engine.index.door import Chunk, put_chunks
-from engine.index.library import Library, WindowVector
-from engine.index.reconcile import SyncResult
-from engine.index.store_dense import Dense, ExternalDense
-from engine.index.stores import collection_name, open_store
+from engine.storage import external_index as store_dense
+from engine.storage.external_index import Dense, ExternalDense, SyncResult
+from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.library import Library, WindowVector
+from engine.storage.vector_index import DenseIndex
+from engine.storage.vector_stores import collection_name, open_store
 from engine.types import SourceText
 
 MODEL = "model"
@@ -297,8 +296,8 @@ def test_ghosts_are_removed_and_losses_restored_by_a_repair(
 
 
 def _nodes(library: Library, store: Any) -> list[Any]:
-    from engine.index.reconcile import _nodes as nodes
-    from engine.index.reconcile import expected_points
+    from engine.storage.external_index import _nodes as nodes
+    from engine.storage.external_index import expected_points
 
     with library.read() as connection:
         return nodes(connection, expected_points(connection, model=MODEL), model=MODEL)

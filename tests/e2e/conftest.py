@@ -32,7 +32,7 @@ def environment(*, models: bool = False, **more: str) -> dict[str, str]:
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "engine.serve", *map(str, arguments)]
+    return [sys.executable, "-m", "engine.cli", *map(str, arguments)]
 
 
 @pytest.fixture(scope="session")

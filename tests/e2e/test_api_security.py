@@ -315,7 +315,7 @@ def test_a_token_of_two_namespaces_sees_both_and_no_third(
 
 
 def test_a_revoked_token_is_refused_at_once(server: ApiServer, tokens: Tokens) -> None:
-    from engine.serve.api.tokens import TokenStore
+    from engine.api.auth import TokenStore
 
     store = TokenStore(server.library / "tokens.json")
     _, secret = store.create("guest", reads=["north"])

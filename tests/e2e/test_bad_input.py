@@ -20,8 +20,8 @@ from typing import NamedTuple
 import pytest
 
 from engine import KnowledgeEngine, Settings
-from engine.index.migrations import SCHEMA
-from engine.serve.cli import main
+from engine.cli.main import main
+from engine.storage.schema import SCHEMA
 
 GIGABYTE = 10**9
 FULL = "make room and run the same command again; what was stored before is kept"
@@ -501,7 +501,7 @@ def test_a_read_only_library_is_read_with_what_a_killed_writer_left_or_not_at_al
     shutil.copytree(sound, library)
     killed = """
 import os, sys
-from engine.index.library import Library
+from engine.storage.library import Library
 with Library(sys.argv[1]).write() as connection:
     connection.exec_driver_sql("UPDATE documents SET title = 'left in the log'")
 os._exit(9)

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from generated_graph import generated
 
-from graph.communities import communities
+from graph.communities.leiden import communities
+from graph.export.html import to_html
+from graph.export.subgraph import Quote, part_of_answer
 from graph.model import (
     Chunk,
     Claim,
@@ -28,8 +30,6 @@ from graph.model import (
     Report,
     content_id,
 )
-from graph.subgraph import Quote, part_of_answer
-from graph.visualise import to_html
 
 HOSTILE = (
     "<script>window.harm=1</script>",

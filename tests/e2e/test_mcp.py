@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from typer.testing import CliRunner
 
-from engine.serve.api.tokens import TokenStore
+from engine.api.auth import TokenStore
 
 REPOSITORY = Path(__file__).parents[2]
 ENVIRONMENT = {
@@ -97,7 +97,7 @@ def connected(transport: Any, *, mode: str = "auto") -> Iterator[Session]:
 def over_pipes(folder: Path, *arguments: str, mode: str = "auto") -> Iterator[Session]:
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "engine.serve", "mcp", "--library", "library", *arguments],
+        args=["-m", "engine.cli", "mcp", "--library", "library", *arguments],
         env=ENVIRONMENT,
         cwd=folder,
     )
@@ -325,7 +325,7 @@ def test_confined_and_read_only_nothing_else_is_there(folder: Path) -> None:
 
 
 def test_output_is_the_protocol_alone_and_ctrl_c_ends_it_while_it_waits(folder: Path) -> None:
-    command = [sys.executable, "-m", "engine.serve", "mcp", "--library", "library"]
+    command = [sys.executable, "-m", "engine.cli", "mcp", "--library", "library"]
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -364,7 +364,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def listening(folder: Path, *arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "engine.serve", "mcp", "--http", "--library", "library"]
+    command = [sys.executable, "-m", "engine.cli", "mcp", "--http", "--library", "library"]
     process = subprocess.Popen(
         [*command, *arguments], cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     )
@@ -498,8 +498,8 @@ def test_the_server_has_the_tools_beside_the_page_and_the_api(tmp_path: Path) ->
 
 
 def test_beyond_loopback_it_does_not_start_without_a_token(tmp_path: Path) -> None:
+    from engine.cli.main import app
     from engine.errors import SettingsError
-    from engine.serve.cli import app
 
     host = ["--host", "0.0.0.0", "--port", "0"]  # noqa: S104
     command = ["mcp", "--http", *host, "--library", str(tmp_path / "library")]

@@ -17,8 +17,8 @@ from click.testing import Result
 from filelock import FileLock
 from typer.testing import CliRunner
 
+from engine.cli.server import token_app
 from engine.errors import EngineError
-from engine.serve.tokens import token_app
 
 Run = Callable[..., Any]
 

@@ -433,7 +433,7 @@ def test_a_busy_library_is_said_and_the_watching_goes_on(
 
 @contextmanager
 def held_by_another(place: Path) -> Iterator[None]:
-    from engine.index.library import Library
+    from engine.storage.library import Library
 
     library = Library(place / "library", create=False)
     try:

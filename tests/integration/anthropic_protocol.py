@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 from openai_server import OpenAIServer, Reply
 
+from engine.config import LlmSettings
 from engine.errors import ModelUnavailable
-from engine.index.door import Prompt
-from engine.index.ledger import UsageLog
-from engine.index.library import Library
-from engine.models.budget import Budget
-from engine.models.build import build_llm
-from engine.models.gateway import LLMClient
-from engine.models.prices import Price
-from engine.settings import LlmSettings
+from engine.llm.budget import Budget, Price
+from engine.llm.client import LLMClient
+from engine.providers.factory import build_llm
+from engine.storage.graph_api import Prompt
+from engine.storage.library import Library
+from engine.storage.usage_log import UsageLog
 
 MODEL = "claude-sonnet-4-5"
 PRICE = Price(prompt=3.0, completion=15.0, cached=0.3, written=3.75)

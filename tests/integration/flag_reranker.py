@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ModelUnavailable
-from engine.models.rerankers import build_reranker
-from engine.retrieve.rerank import Reranker, reranked
+from engine.retrieval.rerank import Reranker, reranked
+from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
 torch = pytest.importorskip("torch", reason="the extra `rerank` is not installed")

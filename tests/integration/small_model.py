@@ -20,9 +20,9 @@ from sqlalchemy import select
 from typer.testing import CliRunner
 
 from engine import KnowledgeEngine
-from engine.serve.cli import app
+from engine.cli.main import app
 from engine.types import IngestReport
-from graph.schema import chunks, claims, mentions, pending, statements
+from graph.storage.schema import chunks, claims, mentions, pending, statements
 
 pytest.importorskip("llama_cpp", reason="the extra `gguf` is not installed")
 pytestmark = pytest.mark.timeout(1_800)

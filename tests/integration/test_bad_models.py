@@ -20,8 +20,8 @@ from openai_server import TOO_LONG, OpenAIServer, Reply, Request
 from reading_model import read_like_a_model, texts_in
 
 from engine import IngestReport, KnowledgeEngine
-from engine.models import retrying
-from graph.exports import to_json
+from engine.llm import retry as retrying
+from graph.export.subgraph import to_json
 
 PEOPLE = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leda Marsh")
 TEXTS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from openai_server import Reply
 
-from engine.answer.routing.router import ANSWER_KEY
 from engine.events import CitationsEvent, PassagesEvent, RouteEvent, TokensEvent
+from engine.routing.router import ANSWER_KEY
 
 NOTES = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from openai_server import Reply
 
-from engine.models.tokeniser import load_tokeniser
+from engine.embeddings.tokenizer import load_tokeniser
 
 PARAGRAPHS = [
     f"In the year {1900 + number} the keeper of Gull Quay wrote report {number} on the lamp. "

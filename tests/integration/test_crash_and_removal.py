@@ -15,9 +15,9 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
 from engine import KnowledgeEngine
-from engine.index.library import metadata
-from graph.exports import to_json
-from graph.read import read_reports
+from engine.storage.graph_api import metadata
+from graph.export.subgraph import to_json
+from graph.storage.queries import read_reports
 
 DOCUMENTS = {
     f"note-{number}": f"# Lamp {number}\n\nCaptain Ada Brine lit Lamp {number} at Gull Quay. "
@@ -165,7 +165,7 @@ def test_two_processes_adding_at_once_both_succeed(tmp_path: Path) -> None:
         folder.mkdir()
         for name, content in DOCUMENTS.items():
             (folder / f"{name}.md").write_text(f"{content} From the {part}.", encoding="utf8")
-    command = [sys.executable, "-m", "engine.serve", "add"]
+    command = [sys.executable, "-m", "engine.cli", "add"]
     environment = os.environ | {
         "LOREGRAPH_EMBEDDING__KIND": "none",
         "LOREGRAPH_GRAPH__SPACY_MODEL": "none",

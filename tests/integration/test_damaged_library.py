@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from engine.cli.main import app
 from engine.errors import EngineError, LibraryUnusable
-from engine.serve.cli import app
 
 PAGE = 4096
 Damage = Callable[[bytearray, random.Random], None]
@@ -164,7 +164,7 @@ def test_calls_on_a_library_that_is_damaged_while_it_is_open_raise_nothing_unfor
     damaged(built, tmp_path, kind, seed)
     monkeypatch.chdir(tmp_path)
     # Damage that came with no trace in the file's times: nothing was looked at when it was opened.
-    monkeypatch.setattr("engine.index.checked.is_noted", lambda *_: True)
+    monkeypatch.setattr("engine.storage.integrity.is_noted", lambda *_: True)
     for call in CALLS.values():
         try:
             with open_engine(tmp_path / "library") as engine:
@@ -200,7 +200,7 @@ def test_a_sound_library_is_looked_through_once(
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     looks = []
-    monkeypatch.setattr("engine.index.library.damage", lambda *_: looks.append(1) or iter(()))
+    monkeypatch.setattr("engine.storage.library.damage", lambda *_: looks.append(1) or iter(()))
     for _ in range(3):
         with open_engine(tmp_path / "library") as engine:
             engine.add_text("Ida Moss came.", document_id="new")

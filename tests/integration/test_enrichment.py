@@ -11,9 +11,9 @@ from openai_server import TOO_LONG, OpenAIServer, Reply
 from reading_model import read_like_a_model, texts_in
 
 from engine import KnowledgeEngine
+from engine.enrichment import reports as report_writer
 from engine.errors import SettingsError
-from engine.index import report_writer
-from engine.index.patience import FAILURE_THRESHOLD
+from engine.llm.retry import FAILURE_THRESHOLD
 
 LINES = (
     "Ada Brine lit the lamp with Orrin Vale in 1901.",
@@ -241,7 +241,7 @@ def test_reports_are_written_as_documents_come_and_only_where_something_changed(
 def test_a_text_that_neither_the_model_nor_its_stand_in_can_read_is_partial_until_one_can(
     opened, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graph.extract.language import LanguageExtractor
+    from graph.extraction.rule_based import LanguageExtractor
 
     def fails(_self: object, texts: list[str]) -> Any:
         if not texts:
@@ -266,7 +266,7 @@ def test_a_text_that_neither_the_model_nor_its_stand_in_can_read_is_partial_unti
 def test_an_unexpected_error_about_a_reply_leaves_its_text_pending_with_the_place(
     opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.index import enrichment
+    from engine.enrichment import extraction as enrichment
 
     def fails(pack: Any, *rest: Any, **more: Any) -> Any:
         if any("Orrin" in text for text in pack.texts):
@@ -278,7 +278,7 @@ def test_an_unexpected_error_about_a_reply_leaves_its_text_pending_with_the_plac
     engine = opened()
     reports = _fill(engine)
     assert [one.document_id for one in reports[-1].pending] == ["d0", "d1"]
-    assert "KeyError: 'relations' (engine.index.enrichment:" in reports[-1].pending[0].reason
+    assert "KeyError: 'relations' (engine.enrichment.extraction:" in reports[-1].pending[0].reason
     assert engine.graph_index.reports()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from engine.cli.main import app
 from engine.errors import QuestionError, UnknownName
-from engine.serve.cli import app
 
 Run = Callable[..., str]
 

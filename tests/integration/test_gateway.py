@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from openai_server import DEFAULT_TEXT, TOO_LONG, OpenAIServer, Reply, Request
 
+from engine.concurrency import parallel_map
+from engine.config import LlmSettings
+from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import (
     BudgetExceeded,
     ModelError,
@@ -24,18 +27,14 @@ from engine.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from engine.index.door import Prompt, write_state
-from engine.index.ledger import UsageLog
-from engine.index.library import Library
-from engine.index.side_by_side import parallel_map
-from engine.models.budget import Budget, utc_day
-from engine.models.build import build_llm
-from engine.models.gateway import LLMClient
-from engine.models.gateway import LLMReply as Answer
-from engine.models.gateways import build_gateways
-from engine.models.prices import FREE, Price
-from engine.models.tokeniser import SimpleTokeniser
-from engine.settings import LlmSettings
+from engine.llm.budget import FREE, Budget, Price, utc_day
+from engine.llm.client import LLMClient
+from engine.llm.client import LLMReply as Answer
+from engine.providers.factory import build_llm
+from engine.providers.llm_clients import build_gateways
+from engine.storage.graph_api import Prompt, write_state
+from engine.storage.library import Library
+from engine.storage.usage_log import UsageLog
 from engine.types import Usage
 
 _SOON = {"retry-after-ms": "10"}
@@ -596,7 +595,7 @@ def test_an_interrupted_call_is_booked_at_its_worst(make: Make, monkeypatch: Any
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.models.line.run_with_timeout", interrupted)
+    monkeypatch.setattr("engine.llm.client.run_with_timeout", interrupted)
     gateway = make()
     with pytest.raises(KeyboardInterrupt):
         gateway.ask(_prompt(longest=50), stage="map")
@@ -765,7 +764,7 @@ def test_a_model_file_is_loaded_once_and_asked_like_any_other(
     module = types.ModuleType("llama_cpp")
     module.Llama = _FakeLlama  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "llama_cpp", module)
-    monkeypatch.setattr("engine.models.vendors.find_spec", lambda name: object())
+    monkeypatch.setattr("engine.providers.factory.find_spec", lambda name: object())
     file = tmp_path / "tiny.gguf"
     file.write_bytes(b"GGUF")
     llm = build_llm(LlmSettings(kind="gguf", path=str(file)), {})
@@ -865,10 +864,12 @@ def test_a_library_that_is_being_written_to_answers_all_the_same(
 _KILLED = """
 import os, sys
 sys.path.insert(0, sys.argv[3])
-from engine.index.ledger import Ledger
-from engine.index.library import Library
-from engine.models import Budget, Gateway, build_llm
-from engine.settings import LlmSettings
+from engine.storage.usage_log import Ledger
+from engine.storage.library import Library
+from engine.llm.budget import Budget
+from engine.llm import Gateway
+from engine.providers.factory import build_llm
+from engine.config import LlmSettings
 from llama_index.core.base.llms.types import ChatMessage
 
 llm = build_llm(LlmSettings(kind="openai_like", model="m", base_url=sys.argv[1]), {})

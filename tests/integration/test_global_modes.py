@@ -14,12 +14,12 @@ import pytest
 from openai_server import OpenAIServer, Reply, Request
 
 from engine import Answer, KnowledgeEngine
-from engine.answer.overviews.global_answers import GlobalAnswerer
-from engine.answer.overviews.plan import Effort, Selection
+from engine.answering.global_search.context import Effort, Selection
+from engine.answering.global_search.search import GlobalAnswerer
+from engine.embeddings.tokenizer import load_tokeniser
 from engine.errors import ModelOutputError, ModelUnavailable, QuestionError
-from engine.index.door import Report, read_reports
-from engine.index.filters import document_filter
-from engine.models.tokeniser import load_tokeniser
+from engine.storage.graph_api import Report, read_reports
+from engine.storage.schema import document_filter
 
 WAYS: tuple[Selection, ...] = ("fixed", "dynamic", "lazy", "drift")
 QUESTION = "What conflicts were there over the cable and its repair fund?"

@@ -22,11 +22,11 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.formats import SUFFIXES
-from engine.ingest.parts import Part
-from engine.ingest.sources import find_sources
-from engine.ingest.workers.pool import Job, ReaderPool
+from engine.ingest.discovery import find_sources
+from engine.ingest.document import ReadOptions
+from engine.ingest.load import Part
+from engine.ingest.registry import SUFFIXES
+from engine.ingest.sandbox import Job, ReaderPool
 
 SECONDS = 60
 MEMORY = 2 << 30

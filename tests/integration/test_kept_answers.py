@@ -16,13 +16,11 @@ from redis import Redis
 from redis_server import RedisServer
 
 from engine import KnowledgeEngine, Settings
+from engine.answering.corrective import WebResult
+from engine.cache import MAX_BYTES, MemoryBackend, RedisBackend, read, written
+from engine.concurrency import wait_cancellable
 from engine.errors import ModelError, SettingsError
 from engine.events import RouteEvent, TokensEvent
-from engine.given_up import wait_cancellable
-from engine.kept.reading import read, written
-from engine.kept.redis_shelf import RedisBackend
-from engine.kept.shelf import MAX_BYTES, MemoryBackend
-from engine.retrieve.corrective import WebResult
 from engine.types import Answer, Usage
 
 NOTES = {
@@ -134,7 +132,7 @@ def test_the_same_question_at_once_is_answered_once(
                 return Reply("no", status=400)
         return Reply("Ada Brine lit it. [1]")
 
-    monkeypatch.setattr("engine.kept.flights.wait_cancellable", told_pause)
+    monkeypatch.setattr("engine.cache.wait_cancellable", told_pause)
     openai_server.answer_with(reply)
     llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
     cache = {"answers": "memory"}

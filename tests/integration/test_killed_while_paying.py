@@ -15,7 +15,7 @@ from openai_server import OpenAIServer, Request
 from reading_model import read_like_a_model, texts_in
 
 from engine import KnowledgeEngine
-from graph.exports import to_json
+from graph.export.subgraph import to_json
 
 PEOPLE = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leda Marsh")
 TEXTS = [

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from openai_server import DEFAULT_TEXT, OpenAIServer, Reply, embed
 
+from engine.config import EmbeddingSettings, LlmSettings
+from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
-from engine.models import (
-    Budget,
-    LLMClient,
-    build_embedding,
-    build_gateways,
-    build_llm,
-    identity_of,
-)
-from engine.models.tokeniser import SimpleTokeniser
-from engine.settings import EmbeddingSettings, LlmSettings
+from engine.llm.budget import Budget
+from engine.llm.client import LLMClient
+from engine.llm.response import identity_of
+from engine.providers.factory import build_embedding, build_llm
+from engine.providers.llm_clients import build_gateways
 
 _KEY = "sk-a-secret-of-this-test"
 _SOON = {"retry-after-ms": "10"}

@@ -16,12 +16,13 @@ from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
-from engine.index import derived
-from engine.index.dense import DenseIndex
-from engine.index.door import Chunk, put_chunks
-from engine.index.keyword import KeywordRetriever
-from engine.index.ledger import UsageLog
-from engine.index.library import Library, WindowVector, documents, unit_length
+from engine.storage import files as derived
+from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.library import Library, WindowVector, unit_length
+from engine.storage.schema import documents
+from engine.storage.usage_log import UsageLog
+from engine.storage.vector_index import DenseIndex
 from engine.types import Usage
 
 OpenEngine = Callable[..., KnowledgeEngine]

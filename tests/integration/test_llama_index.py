@@ -26,14 +26,14 @@ from llama_index.core.storage.storage_context import StorageContext
 from sqlalchemy import select
 
 from engine import KnowledgeEngine
-from engine.index.library import Library
-from engine.index.vector import WindowedVectorIndex
+from engine.storage.library import Library
+from engine.storage.vector_index import WindowedVectorIndex
 from graph import KnowledgeGraphIndex, SqlGraphStore
-from graph.database import Database
 from graph.errors import GraphInputError
-from graph.extract.language import LanguageExtractor
-from graph.extract.llama import ExtractionTransform
-from graph.schema import chunks, mentions, statements
+from graph.extraction.llamaindex import ExtractionTransform
+from graph.extraction.rule_based import LanguageExtractor
+from graph.storage.database import Database
+from graph.storage.schema import chunks, mentions, statements
 
 OpenEngine = Callable[..., KnowledgeEngine]
 BRINE = "Ada Brine met Tomas Reed at Gull Quay. Ada Brine is a captain."
@@ -508,8 +508,8 @@ def test_all_windows_of_a_chunk_are_kept_however_many_are_inserted(
     windows = vector_index.windows(nodes)
     assert len(windows) > 2048, "more than LlamaIndex puts into one batch"
     with vector_index._library.write() as connection:
-        from graph.facts import put_chunks
-        from graph.nodes import chunk_of_node
+        from graph.llamaindex.store import chunk_of_node
+        from graph.storage.facts import put_chunks
 
         put_chunks(connection, [chunk_of_node(node) for node in nodes])
         vector_index.insert_nodes(windows)

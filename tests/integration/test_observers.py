@@ -20,10 +20,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from engine import KnowledgeEngine
+from engine.config import TelemetrySettings
 from engine.errors import ModelError, SettingsError
 from engine.events import TokensEvent
-from engine.observe.telemetry import Telemetry, build_telemetry
-from engine.settings import TelemetrySettings
+from engine.observability import Telemetry, build_telemetry
 
 NOTES = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",

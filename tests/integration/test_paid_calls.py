@@ -17,9 +17,9 @@ from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model
 from typer.testing import CliRunner
 
-from engine.index.ledger import UsageLog
-from engine.index.library import Library
-from engine.serve.cli import app
+from engine.cli.main import app
+from engine.storage.library import Library
+from engine.storage.usage_log import UsageLog
 from engine.types import Usage
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +142,7 @@ def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
         return read_like_a_model(request) if len(openai_server.requests) <= good else bad
 
     openai_server.answer_with(answer)
-    command = [sys.executable, "-m", "engine.serve", "add", str(folder), "--library", str(library)]
+    command = [sys.executable, "-m", "engine.cli", "add", str(folder), "--library", str(library)]
     process = subprocess.Popen(
         command,
         cwd=ROOT,

@@ -21,8 +21,9 @@ from sqlalchemy import text
 
 from engine import KnowledgeEngine, Settings
 from engine.errors import ModelUnavailable
-from engine.index.keyword import _plain_words
-from engine.index.library import Library, metadata
+from engine.storage.bm25_index import _plain_words
+from engine.storage.graph_api import metadata
+from engine.storage.library import Library
 from engine.types import IngestReport
 
 REPOSITORY = Path(__file__).parents[2]
@@ -70,11 +71,11 @@ def shown(value: object) -> str:
 
 
 STAGES = {
-    "chunk": ("engine.chunk.recursive.RecursiveNodeParser.spans", "is cut in a plainer way"),
-    "extract": ("graph.extract.language.LanguageExtractor._read", "has no names for 1 chunk"),
-    "keywords": ("engine.index.keyword.KeywordRetriever._entry", "is indexed by plain words"),
+    "chunk": ("engine.chunking.recursive.RecursiveNodeParser.spans", "is cut in a plainer way"),
+    "extract": ("graph.extraction.rule_based.LanguageExtractor._read", "has no names for 1 chunk"),
+    "keywords": ("engine.storage.bm25_index.KeywordRetriever._entry", "is indexed by plain words"),
     "link": ("graph.linking.introduced_names", "is not linked to names in 1 chunk"),
-    "derive": ("graph.derive.write_reports", "is left out of the graph"),
+    "derive": ("graph.pipeline.write_reports", "is left out of the graph"),
 }
 
 
@@ -233,14 +234,14 @@ def test_an_embedding_that_fails_altogether_ends_the_run_and_makes_nothing_parti
 def test_a_chinese_text_that_a_rule_cannot_read_is_partial_and_the_others_are_whole(
     open_engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import graph.extract.language as language
+    import graph.extraction.rule_based as language
 
     fails = Fails(language.short_name_aliases, mark=MARK_ZH, error=IndexError)
     monkeypatch.setattr(language, "short_name_aliases", fails)
     folder = folder_of(tmp_path, 好="# 港务记录\n\n林若溪在海鸥码头工作。", ferry=BAD_ZH)
     with open_engine(tmp_path / "library") as engine:
         report = engine.add(folder)
-        assert "IndexError: no way through (graph.extract.language:" in only_partial(report)
+        assert "IndexError: no way through (graph.extraction.rule_based:" in only_partial(report)
         assert engine.retrieve("途中争吵了九天")[0].document_id.endswith("ferry.md")
         assert any("林若溪" in entity.keys for entity in engine.graph_index.entities())
 
@@ -248,13 +249,13 @@ def test_a_chinese_text_that_a_rule_cannot_read_is_partial_and_the_others_are_wh
 def test_an_english_text_that_a_rule_cannot_read_is_partial_with_the_parser_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import graph.extract.language as language
+    import graph.extraction.rule_based as language
 
     monkeypatch.setattr(language, "triples", Fails(language.triples))
     folder = folder_of(tmp_path, **GOOD, ferry=BAD)
     model = PickyEmbedding()
     with opened_with(tmp_path / "library", model, graph={}) as engine:
-        assert "(graph.extract.language:" in only_partial(engine.add(folder))
+        assert "(graph.extraction.rule_based:" in only_partial(engine.add(folder))
         predicates = {relation.predicate for relation in engine.graph_index.relations()}
     assert "chair" in predicates  # of the text that is read after it
 
@@ -277,7 +278,7 @@ def test_rows_that_the_database_refuses_cost_their_document_alone(
     open_engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An extractor that says one thing twice breaks a key of the tables."""
-    from graph.extract.language import LanguageExtractor
+    from graph.extraction.rule_based import LanguageExtractor
     from graph.model import Extraction, Statement
 
     plain = LanguageExtractor._read
@@ -290,9 +291,9 @@ def test_rows_that_the_database_refuses_cost_their_document_alone(
         return Extraction(statements=(one, other))
 
     monkeypatch.setattr(LanguageExtractor, "_read", twice)
-    monkeypatch.setattr("graph.index.extraction_of", lambda node: node.metadata["raw"])
+    monkeypatch.setattr("graph.llamaindex.index.extraction_of", lambda node: node.metadata["raw"])
     monkeypatch.setattr(
-        "graph.extract.llama.attach",
+        "graph.extraction.llamaindex.attach",
         lambda node, found: node.metadata.update(raw=found, nodes=[]),
     )
     folder = folder_of(tmp_path, **GOOD, ferry=BAD)
@@ -344,8 +345,8 @@ def test_other_settings_or_another_version_try_again(
             assert engine.add_text(BAD, document_id="ferry.md").partial
         assert fails.marked > tried
         tried = fails.marked
-        patch.setattr("graph.fault_store.product_version", lambda: "99")
-        patch.setattr("engine.index.partial.product_version", lambda: "99")
+        patch.setattr("graph.storage.facts.product_version", lambda: "99")
+        patch.setattr("engine.storage.preparation.product_version", lambda: "99")
         with open_engine(tmp_path / "library", chunk={"size_tokens": 256}) as engine:
             assert engine.add_text(BAD, document_id="ferry.md").partial
             assert fails.marked > tried
@@ -422,14 +423,14 @@ def test_names_that_come_later_try_to_link_a_chunk_again(
 # --- said ---------------------------------------------------------------------------------------
 
 _BROKEN_CLI = """
-import graph.extract.language as language
+import graph.extraction.rule_based as language
 read = language.LanguageExtractor._read
 def broken(self, layout, *rest):
     if "Zanzibar" in layout.text:
         raise IndexError("string index out of range")
     return read(self, layout, *rest)
 language.LanguageExtractor._read = broken
-from engine.serve.cli import main
+from engine.cli.main import main
 main()
 """
 

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from openai_server import OpenAIServer, Reply
 
+from engine.config import LlmSettings
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
-from engine.model_parts import completion
-from engine.models import Budget, LLMClient, build_gateways
-from engine.models.rerankers import build_reranker
-from engine.retrieve.rerank import Reranker, reranked
-from engine.settings import LlmSettings
+from engine.llm.budget import Budget
+from engine.llm.client import LLMClient
+from engine.llm_components import completion
+from engine.providers.llm_clients import build_gateways
+from engine.retrieval.rerank import Reranker, reranked
+from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
 STALL_SECONDS = 10.0

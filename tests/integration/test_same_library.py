@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from engine import KnowledgeEngine
-from engine.index.library import metadata
-from graph.exports import to_json
+from engine.storage.graph_api import metadata
+from graph.export.subgraph import to_json
 
 VERSIONS = {
     "harbour.md": (
@@ -94,7 +94,8 @@ def test_any_sequence_of_add_change_and_remove_ends_as_a_fresh_build(
 
 
 @pytest.mark.parametrize(
-    "place", ["graph.extract.language.LanguageExtractor._read", "graph.linking.introduced_names"]
+    "place",
+    ["graph.extraction.rule_based.LanguageExtractor._read", "graph.linking.introduced_names"],
 )
 @settings(
     max_examples=8,

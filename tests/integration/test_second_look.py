@@ -12,10 +12,10 @@ import pytest
 from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model
 
-import graph.judge_names
+import graph.resolution.llm_judge
 from engine import KnowledgeEngine
-from engine.index import second_look as engine_look
-from engine.index.patience import FAILURE_THRESHOLD
+from engine.enrichment import entities as engine_look
+from engine.llm.retry import FAILURE_THRESHOLD
 
 TEXTS = {
     "a": "Leo Tolstoi wrote at night with Anna Vale.",
@@ -262,7 +262,7 @@ def test_a_budget_that_does_not_suffice_is_a_note_and_no_call(
 def test_a_server_that_went_away_is_not_asked_for_ever(
     opened, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph.judge_names, "PAIRS_A_CALL", 1)
+    monkeypatch.setattr(graph.resolution.llm_judge, "PAIRS_A_CALL", 1)
     names = ("Ines Falk", "Mara Quill", "Orrin Vale", "Tobias Rook", "Leo Tolstoi")
     others = ("Ines Falck", "Mara Quyll", "Orrin Vail", "Tobias Rock", "Leo Tolstoy")
     texts = {f"{n}": f"{name} was here." for n, name in enumerate((*names, *others))}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import Settings
+from engine.engine import KnowledgeEngine
 from engine.errors import UnknownName
-from engine.facade import KnowledgeEngine
-from engine.settings import Settings
 from engine.types import Answer
 
 LAMP = (

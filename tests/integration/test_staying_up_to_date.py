@@ -267,11 +267,11 @@ def test_a_folder_inside_that_cannot_be_listed_keeps_its_documents_outdated(
             raise PermissionError(13, "Permission denied")
         return listed(path)
 
-    monkeypatch.setattr("engine.ingest.sources.os.scandir", refuse)
+    monkeypatch.setattr("engine.ingest.discovery.os.scandir", refuse)
     report = engine.sync("docs")
     assert report.removed == ()
     assert outdated(engine).keys() == {"docs/sub/pier.md"}
-    monkeypatch.setattr("engine.ingest.sources.os.scandir", listed)
+    monkeypatch.setattr("engine.ingest.discovery.os.scandir", listed)
     assert "docs/sub/pier.md" in engine.sync("docs").unchanged
     assert outdated(engine) == {}
 
@@ -371,10 +371,12 @@ def test_an_unchanged_file_is_not_even_opened(
     engine: KnowledgeEngine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.sync("docs")
-    monkeypatch.setattr("engine.index.seen._RACY_NANOSECONDS", 0)
+    monkeypatch.setattr("engine.ingest.change_detection._RACY_NANOSECONDS", 0)
     engine.sync("docs")  # hashed once more, since they had only just been written
     opened: list[Path] = []
-    monkeypatch.setattr("engine.ingest.intake.sha256_of", lambda path, **_: opened.append(path))
+    monkeypatch.setattr(
+        "engine.ingest.change_detection.sha256_of", lambda path, **_: opened.append(path)
+    )
     report = engine.sync("docs")
     assert report.unchanged == ("docs/barn.md", "docs/tide.md")
     assert report.failed == ()

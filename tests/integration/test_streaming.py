@@ -12,7 +12,7 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 from engine import KnowledgeEngine
-from engine.answer.language import ABSTENTION
+from engine.concurrency import AHEAD
 from engine.errors import ModelError, QuestionError
 from engine.events import (
     AnswerEvent,
@@ -24,7 +24,7 @@ from engine.events import (
     TokensEvent,
     UsageEvent,
 )
-from engine.streaming import AHEAD
+from engine.prompts import ABSTENTION
 from engine.types import Answer, Usage
 
 NOTES = {

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.facade import KnowledgeEngine
-from engine.settings import Settings
+from engine.config import Settings
+from engine.engine import KnowledgeEngine
 from engine.types import Passage
 
 NORTH = {

@@ -151,7 +151,7 @@ def test_a_run_that_left_something_pending_says_so_and_ends_with_three(
             [
                 sys.executable,
                 "-m",
-                "engine.serve",
+                "engine.cli",
                 "add",
                 str(tmp_path),
                 *options,

@@ -17,12 +17,10 @@ from llama_index.llms.openai_like import OpenAILike
 from openai_server import Reply
 
 from engine import KnowledgeEngine
+from engine.config import Settings
 from engine.errors import NotAllowed, QuestionError, SourceError, UnknownName
-from engine.settings import Settings
-from engine.tools.call import LONGEST_ANSWER, Call
 from engine.tools.definitions import TOOLS
-from engine.tools.rights import ALL_RIGHTS, without_addresses
-from engine.tools.values import FoundPassages
+from engine.tools.schemas import ALL_RIGHTS, LONGEST_ANSWER, Call, FoundPassages, without_addresses
 
 OpenEngine = Callable[..., KnowledgeEngine]
 READING = [

@@ -10,9 +10,9 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 from engine import KnowledgeEngine
+from engine.cli.rendering import trace_lines
 from engine.events import AnswerEvent, StepEvent
-from engine.retrieve.stopwatch import LONGEST_TEXT
-from engine.serve.trace_lines import trace_lines
+from engine.retrieval.passages import LONGEST_TEXT
 from engine.types import Answer, TraceStep, Usage
 
 NOTES = {

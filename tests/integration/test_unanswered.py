@@ -15,9 +15,9 @@ from reading_model import read_like_a_model, texts_in
 from typer.testing import CliRunner
 
 from engine import IngestReport, KnowledgeEngine
-from engine.models import retrying
-from engine.models.tokeniser import SimpleTokeniser
-from engine.serve.cli import app
+from engine.cli.main import app
+from engine.embeddings.tokenizer import SimpleTokeniser
+from engine.llm import retry as retrying
 
 PEOPLE = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leda Marsh")
 TEXTS = {

@@ -23,11 +23,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.formats import SUFFIXES
-from engine.ingest.network import connection as network
-from engine.ingest.network.connection import is_public
-from engine.ingest.network.fetch import Fetched, FetchLimits, Freshness, canonical, fetch, unpacked
-from engine.ingest.network.media_types import file_name_of
+from engine.ingest import http_connection as network
+from engine.ingest.http import (
+    Fetched,
+    FetchLimits,
+    Freshness,
+    canonical,
+    fetch,
+    file_name_of,
+    unpacked,
+)
+from engine.ingest.http_connection import is_public
+from engine.ingest.registry import SUFFIXES
 
 LIMITS = FetchLimits(max_bytes=100_000, timeout_seconds=5, allow_private=True)
 

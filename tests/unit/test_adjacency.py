@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.adjacency import FAR, Adjacency, around, best_paths
+from graph.explore.paths import FAR, Adjacency, around, best_paths
 
 Edges = list[tuple[int, int, float]]
 NODES = 9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.overviews.admitted import filter_reports_by_access
+from engine.answering.global_search.context import filter_reports_by_access
 from graph.model import Evidence, Finding, Report
 
 

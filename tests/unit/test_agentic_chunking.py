@@ -9,17 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.chunk.agentic import (
-    AgenticNodeParser,
-    BoundaryProposals,
-    read_numbers,
-    validation_error,
-)
-from engine.chunk.measure import Measure
-from engine.chunk.parser import ContextSource
-from engine.chunk.recursive import RecursiveNodeParser
+from engine.chunking.llm import AgenticNodeParser, BoundaryProposals, read_numbers, validation_error
+from engine.chunking.recursive import RecursiveNodeParser
+from engine.chunking.span_parser import ContextSource, Measure
+from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelUnavailable
-from engine.models.tokeniser import SimpleTokeniser
 
 TOKENISER = SimpleTokeniser()
 SENTENCES = [f"This is sentence {n:02} of it." for n in range(12)]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from graph.algorithms import spread, walk, with_neighbours
 from graph.errors import GraphInputError
+from graph.search.walk import spread, walk, with_neighbours
 
 
 def random_graph(seed: int, size: int = 40) -> networkx.DiGraph:

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.anchored import GROWTH, IncrementalState, astray, strengths, update_communities
-from graph.communities import communities, depth, partition
+from graph.communities.incremental import (
+    GROWTH,
+    IncrementalState,
+    astray,
+    strengths,
+    update_communities,
+)
+from graph.communities.leiden import communities, depth, partition
 from graph.errors import GraphInputError
 from graph.model import Community, content_id
 

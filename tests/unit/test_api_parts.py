@@ -17,21 +17,24 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from engine.api import schemas as cursors
+from engine.api.app import HeadMiddleware
+from engine.api.auth import (
+    AuthMiddleware,
+    Principal,
+    RateLimit,
+    TokenStore,
+    host_name,
+    is_loopback,
+    time_after,
+)
+from engine.api.errors import Problem
+from engine.api.jobs import Job, Jobs, safe_name
+from engine.api.limits import RequestLimits, ThreadLimiter
+from engine.api.routes.chat_completions import ChatRequest, Message, ending, turns_in
+from engine.config import ServeSettings
 from engine.errors import SettingsError
 from engine.events import CitationsEvent
-from engine.serve.api import cursors
-from engine.serve.api.chat_completions import ChatRequest, Message, ending, turns_in
-from engine.serve.api.flow import RequestLimits
-from engine.serve.api.gate import AuthMiddleware, host_name, is_loopback
-from engine.serve.api.heads import HeadMiddleware
-from engine.serve.api.jobs import Job, Jobs
-from engine.serve.api.lanes import ThreadLimiter
-from engine.serve.api.principal import Principal
-from engine.serve.api.problems import Problem
-from engine.serve.api.rate import RateLimit
-from engine.serve.api.tokens import TokenStore, time_after
-from engine.serve.api.uploads import safe_name
-from engine.settings import ServeSettings
 from engine.types import Citation, IngestReport, Passage, Turn
 
 # --- rate ---------------------------------------------------------------------------------------

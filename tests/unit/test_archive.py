@@ -15,10 +15,10 @@ from collections.abc import Callable
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.archives.reader import read_tar, read_zip
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.formats import FORMATS, Format
-from engine.ingest.parts import read_parts
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.load import read_parts
+from engine.ingest.readers.archives import read_tar, read_zip
+from engine.ingest.registry import FORMATS, Format
 
 OPTIONS = ReadOptions()
 

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.media import audio
-from engine.ingest.media.audio import (
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers import media as audio
+from engine.ingest.readers.media import (
     MISSING_AUDIO,
     SAMPLES_A_SECOND,
     cues_of,
     decoded_sound,
     read_audio,
 )
-from engine.ingest.text.turns import transcript
+from engine.ingest.readers.transcripts import transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.answer.both import combine_answers
-from engine.answer.language import ABSTENTION
+from engine.answering.answerer import combine_answers
+from engine.prompts import ABSTENTION
 from engine.types import Answer, Citation, Passage, TraceStep, Usage
 
 

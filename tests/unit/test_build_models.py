@@ -5,9 +5,10 @@ import sys
 
 import pytest
 
+from engine.config import EmbeddingSettings, LlmSettings
 from engine.errors import EngineError, ModelUnavailable, SettingsError
-from engine.models import build_embedding, build_llm, identity_of
-from engine.settings import EmbeddingSettings, LlmSettings
+from engine.llm.response import identity_of
+from engine.providers.factory import build_embedding, build_llm
 
 _LOCAL = "http://127.0.0.1:9/v1"
 
@@ -72,7 +73,7 @@ def test_a_server_on_this_machine_needs_no_key(url: str) -> None:
 
 def test_importing_the_models_loads_neither_llama_index_nor_onnxruntime() -> None:
     code = (
-        "import sys, engine.models, engine.models.encoder, engine.models.endpoint;"
+        "import sys, engine.llm, engine.embeddings.minilm, engine.providers.factory;"
         "heavy = {'llama_index', 'onnx', 'onnxruntime', 'openai', 'httpx'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

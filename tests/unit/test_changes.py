@@ -11,22 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from graph.changes import LAYOUTS, rechunked_documents
-from graph.database import Database
-from graph.derive import Derived, DeriveOptions, derive
-from graph.digests import collect_descriptions, save_summaries
-from graph.facts import (
-    delete_chunks,
-    put_chunks,
-    put_extractions,
-    read_state,
-    write_state,
-)
+from graph.communities.descriptions import collect_descriptions, save_summaries
 from graph.model import Chunk, Extraction, Mention, Statement
-from graph.name_facts import resolution
-from graph.names import name_key
-from graph.read import read_reports
-from graph.schema import metadata
+from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive, rechunked_documents
+from graph.resolution.resolver import resolution
+from graph.storage.database import Database
+from graph.storage.facts import delete_chunks, put_chunks, put_extractions, read_state, write_state
+from graph.storage.queries import read_reports
+from graph.storage.schema import metadata
+from graph.text.names import name_key
 
 NAMES = ("Ada Brine", "Gull Quay", "Petrel", "Orrin Vale", "Tomas Reed", "Port Merrow")
 TEXTS = (

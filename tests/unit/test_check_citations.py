@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.answer.checks.citations import Policy, VerifiedAnswer, rebuild_answer
-from engine.answer.checks.stage import names_in
-from engine.answer.checks.support import EntailmentScorer
-from engine.answer.checks.verdicts import read_claims
-from engine.index.door import sentence_spans
-from engine.retrieve.tokens import tokens
+from engine.storage.graph_api import sentence_spans
+from engine.storage.tokenization import tokens
 from engine.types import Passage
+from engine.verification.claims import read_claims
+from engine.verification.entailment import EntailmentScorer
+from engine.verification.pipeline import Policy, VerifiedAnswer, names_in, rebuild_answer
 
 DOCUMENTS = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",

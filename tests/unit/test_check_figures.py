@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.checks.figures import extract_quantities, missing_quantities
+from engine.verification.entities_and_numbers import extract_quantities, missing_quantities
 
 
 @pytest.mark.parametrize(

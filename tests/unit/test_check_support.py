@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.answer.checks.names import Beside, contradicts, missing_names
-from engine.answer.checks.order import count_swapped_entities
-from engine.answer.checks.stage import names_in
-from engine.answer.checks.support import EntailmentScorer, SupportScore
-from engine.index.door import sentence_spans
-from engine.retrieve.tokens import tokens
+from engine.storage.graph_api import sentence_spans
+from engine.storage.tokenization import tokens
 from engine.types import Passage
+from engine.verification.entailment import EntailmentScorer, SupportScore, count_swapped_entities
+from engine.verification.entities_and_numbers import Beside, contradicts, missing_names
+from engine.verification.pipeline import names_in
 
 LAMP = (
     "Ada Brine was born on the island of Skerra. She lit the lamp at Gull Quay in 1901. "

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from graph.extract.aliases import stated_aliases
-from graph.extract.chinese_aliases import introductions, stated_by
-from graph.extract.chinese_short import short_name_aliases
-from graph.extract.language import LanguageExtractor
-from graph.extract.segments import lay_out
+from graph.extraction.aliases import stated_aliases
+from graph.extraction.chinese_aliases import introductions, short_name_aliases, stated_by
+from graph.extraction.rule_based import LanguageExtractor
 from graph.model import ALSO_KNOWN_AS, Mention, Name
-from graph.resolve import resolve
+from graph.resolution.resolver import resolve
+from graph.text.cjk import lay_out
 
 
 def introduced(text: str, *names: str) -> list[tuple[str, str]]:

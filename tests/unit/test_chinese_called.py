@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graph.extract.chinese_aliases import Introduction
-from graph.extract.chinese_called import appellation_aliases
-from graph.extract.segments import lay_out
+from graph.extraction.chinese_aliases import Introduction, appellation_aliases
+from graph.text.cjk import lay_out
 
 
 def second_names(

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from engine.chunk import ChunkOptions, chunk, chunk_id
-from engine.chunk.blocks import blocks
-from engine.chunk.cuts import safe_cut
-from engine.chunk.recursive import RecursiveNodeParser
+from engine.chunking import ChunkOptions, chunk, chunk_id
+from engine.chunking.recursive import RecursiveNodeParser
+from engine.chunking.structure import blocks, safe_cut
 from engine.errors import SettingsError
 from engine.types import Shape, SourceText
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import pytest
 from llama_index.core.llms import ChatMessage
 
-from engine.answer.checks.marks import expand_marks
-from engine.answer.checks.stage import CitationVerifier
-from engine.answer.language import ABSTENTION
-from engine.answer.packing.pack import pack_context
-from engine.answer.prompts import fill
-from engine.answer.synthesise import is_abstention, synthesise
-from engine.settings import CheckSettings
+from engine.answering.packing import pack_context
+from engine.answering.synthesis import is_abstention, synthesise
+from engine.config import CheckSettings
+from engine.prompts import ABSTENTION, fill
 from engine.types import Passage, Usage
+from engine.verification.claims import expand_marks
+from engine.verification.pipeline import CitationVerifier
 
 TEXTS = (
     "The station opened in 1974. Maren Holt led it until 1998. It closed in 2011.",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.formats import format_of_name
-from engine.ingest.parts import read_parts
-from engine.ingest.text.code import read_code, read_configuration
-from engine.ingest.text.languages import LANGUAGES
+from engine.ingest.document import ReadOptions
+from engine.ingest.load import read_parts
+from engine.ingest.readers.text import read_code, read_configuration
+from engine.ingest.registry import LANGUAGES, format_of_name
 
 
 def test_code_is_kept_character_by_character() -> None:

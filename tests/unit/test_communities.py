@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.communities import communities, depth, partition
+from graph.communities.leiden import communities, depth, partition
 from graph.errors import GraphInputError
 
 Edge = tuple[str, str, float]

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.packing.compress import (
+from engine.answering.compression import (
     read_numbers,
     render_selection,
     select_key_sentences,
     sentences_by_model,
 )
-from engine.answer.packing.pack import pack_context
+from engine.answering.packing import pack_context
 from engine.errors import ModelUnavailable
-from engine.index.door import Prompt, sentence_spans
-from engine.retrieve.tokens import tokens
+from engine.storage.graph_api import Prompt, sentence_spans
+from engine.storage.tokenization import tokens
 from engine.types import Passage
 
 TEXT = (

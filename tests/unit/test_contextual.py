@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.chunk.contextual import add_context, contexts
-from engine.chunk.parser import ContextSource, Span
+from engine.chunking.llm import add_context, contexts
+from engine.chunking.span_parser import ContextSource, Span
+from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelUnavailable
-from engine.models.tokeniser import SimpleTokeniser
 
 TOKENISER = SimpleTokeniser()
 TEXT = """# Handbook

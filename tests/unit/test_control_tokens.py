@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from engine.models.control_tokens import broken, restored
+from engine.prompts.injection import broken, restored
 
 TOKENS = [
     "<|im_start|>",

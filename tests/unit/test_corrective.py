@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.index.door import sentence_spans
-from engine.retrieve.corrective import (
+from engine.answering.corrective import (
     MAX_WEB_CHARACTERS,
     WebResult,
     merged_passages,
@@ -16,6 +15,7 @@ from engine.retrieve.corrective import (
     web_passages,
     without_refused,
 )
+from engine.storage.graph_api import sentence_spans
 from engine.types import Passage
 
 TEXT = (

@@ -10,17 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.curation import MERGED_BY_HAND, Curation, apply_overrides
-from graph.curation_store import delete_curation, put_curation, read_curations
-from graph.database import Database
-from graph.decide import find_entities, find_key, plan_decision, plan_undo, standing_decisions
-from graph.derive import DeriveOptions, derive, is_fresh
 from graph.errors import GraphInputError
-from graph.facts import delete_document, put_chunks, put_extractions
 from graph.model import Chunk, Entity, Extraction, Mention, Name
-from graph.read import read_entities
-from graph.resolve import resolve
-from graph.schema import metadata
+from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.resolution.resolver import (
+    MERGED_BY_HAND,
+    Curation,
+    apply_overrides,
+    delete_curation,
+    put_curation,
+    read_curations,
+    resolve,
+)
+from graph.resolution.review import (
+    find_entities,
+    find_key,
+    plan_decision,
+    plan_undo,
+    standing_decisions,
+)
+from graph.storage.database import Database
+from graph.storage.facts import delete_document, put_chunks, put_extractions
+from graph.storage.queries import read_entities
+from graph.storage.schema import metadata
 
 
 def name(key: str, kind: str = "PERSON", count: int = 3) -> Name:

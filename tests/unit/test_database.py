@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from graph.database import Database
+from graph.storage.database import Database
 
 
 @pytest.fixture(params=["file", "memory", ":memory:"])

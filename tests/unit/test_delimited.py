@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.structured.delimited import has_header, read_delimited, separator_of
-from engine.ingest.structured.records import pipe_table, record
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers.markdown_writer import pipe_table, record
+from engine.ingest.readers.structured import has_header, read_delimited, separator_of
 
 OPTIONS = ReadOptions()
 STAFF = [("姓名", "职务", "城市")] + [(f"沈望舒{n}", "海藻研究员", "临澜") for n in range(200)]

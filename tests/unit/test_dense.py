@@ -13,17 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.index import dense, derived, held_vectors, vector_merge
-from engine.index.dense import DenseIndex
-from engine.index.door import Chunk, put_chunks
-from engine.index.library import (
-    Library,
-    WindowVector,
-    unit_length,
-    vector_stamp,
-    vectors,
-)
-from engine.index.vector_graph import FILE_NAME, VectorGraph, built
+from engine.storage import files as derived
+from engine.storage import vector_cache as held_vectors
+from engine.storage import vector_index as dense
+from engine.storage import vector_index as vector_merge
+from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.library import Library, WindowVector, unit_length, vector_stamp
+from engine.storage.schema import vectors
+from engine.storage.vector_cache import FILE_NAME, VectorGraph, built
+from engine.storage.vector_index import DenseIndex
 
 DIMENSION = 32
 MODEL = "m"
@@ -382,8 +380,8 @@ def test_a_program_that_ends_while_a_graph_is_made_ends_cleanly(
 ) -> None:
     program = f"""
 import numpy as np, time
-from engine.index import dense, vector_graph
-from engine.index.library import Library
+from engine.storage import vector_index as dense, vector_cache as vector_graph
+from engine.storage.library import Library
 dense.EXACT_LIMIT, vector_graph.SLICE = 300, 1
 library = Library({str(library.path)!r})
 dense.DenseIndex(library, model={MODEL!r}).search(np.ones({DIMENSION}, dtype=np.float32), top_k=3)

@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.asking import Prompt
-from graph.descriptions import MAX_CHARACTERS, combined, distinct_sentences, is_too_much
-from graph.summarise_descriptions import (
+from graph.communities.descriptions import (
+    MAX_CHARACTERS,
     THINGS_A_CALL,
     Described,
+    combined,
+    distinct_sentences,
+    is_too_much,
     read_summaries,
     summarise_descriptions,
     summary_prompt,
     to_summarise,
 )
+from graph.llm import Prompt
 
 KEEPER = "Ada Brine keeps the lamp at Gull Quay."
 BORN = "She was born in 1871."

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import LibraryUnusable
-from engine.index import disk
-from engine.index.library import DATABASE_NAME, Library
+from engine.storage import library as disk
+from engine.storage.library import DATABASE_NAME, Library
 from engine.types import SourceText
 
 FOLDER = "a library? #1 %41 灯塔"

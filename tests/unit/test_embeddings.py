@@ -13,22 +13,29 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from openai_server import OpenAIServer, Reply, embed
 from pydantic import Field
 
-from engine.errors import ModelOutputError, ModelUnavailable, SettingsError
-from engine.models import build_embedding, identity_of
-from engine.models.fallback import (
+from engine.config import EmbeddingSettings
+from engine.embeddings.local import TfidfEmbedding, hashed
+from engine.embeddings.wrappers import (
+    NO_PREFIXES,
     ChosenEmbedding,
     EmbeddingUnavailable,
     GuardedEmbedding,
+    Prefixes,
+    TruncatedEmbedding,
     check_same_model,
     choose_embedding,
+    is_english_only,
+    prefixes_for,
     probe_error,
+    shortened,
+    smallest_size,
+    tokeniser_coverage,
+    with_prefixes,
 )
-from engine.models.prefixes import NO_PREFIXES, Prefixes, prefixes_for, with_prefixes
-from engine.models.readability import is_english_only, tokeniser_coverage
-from engine.models.shorten import TruncatedEmbedding, shortened, smallest_size
-from engine.models.tfidf import TfidfEmbedding, hashed
-from engine.retrieve.tokens import tokens
-from engine.settings import EmbeddingSettings
+from engine.errors import ModelOutputError, ModelUnavailable, SettingsError
+from engine.llm.response import identity_of
+from engine.providers.factory import build_embedding
+from engine.storage.tokenization import tokens
 
 
 def _endpoint(url: str, model: str = "test-embedding") -> BaseEmbedding:
@@ -152,7 +159,7 @@ def test_a_prefix_of_questions_alone_leaves_stored_vectors_what_they_are() -> No
 
 
 def test_a_wrapped_model_keeps_its_window_and_batch_size() -> None:
-    from engine.models.minilm import BundledEmbedding
+    from engine.embeddings.local import BundledEmbedding
 
     inner = BundledEmbedding(embed_batch_size=7)
     model = with_prefixes(inner, question="q ")
@@ -481,7 +488,7 @@ def test_without_a_model_nothing_is_read_and_hashed_words_read_all_scripts_alike
 
 
 def test_the_bundled_model_reads_what_its_tokeniser_says() -> None:
-    from engine.models.minilm import BundledEmbedding
+    from engine.embeddings.local import BundledEmbedding
 
     reads = tokeniser_coverage(GuardedEmbedding(BundledEmbedding()), tokeniser=_Tokeniser())
     assert reads(_MIXED) == 0.25

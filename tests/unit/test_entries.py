@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
-from engine.chunk.entries import GlossaryNodeParser, glossary_entries, looks_like_entries, opening
+from engine.chunking.dialogue import (
+    GlossaryNodeParser,
+    glossary_entries,
+    looks_like_entries,
+    opening,
+)
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config import ChunkSettings, RetrieveSettings, Settings
 from engine.errors import SourceError
-from engine.evaluate import (
+from engine.evaluation import (
     EvaluationQuery,
     GoldSpan,
     RetrievalReport,
@@ -23,12 +24,15 @@ from engine.evaluate import (
     read_judgements,
     read_queries,
 )
-from engine.evaluate.corpus import add_corpus, check_corpus, index_stamp, library_for
-from engine.evaluate.gold import located
-from engine.evaluate.metrics import figures
-from engine.evaluate.queries import read_corpus
-from engine.evaluate.variations import variations
-from engine.settings import ChunkSettings, RetrieveSettings, Settings
+from engine.evaluation.datasets import (
+    add_corpus,
+    check_corpus,
+    index_stamp,
+    library_for,
+    located,
+    read_corpus,
+)
+from engine.evaluation.retrieval import figures, variations
 from engine.types import TraceStep
 
 DOCUMENTS = [f"d{number}" for number in range(12)]

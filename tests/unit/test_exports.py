@@ -15,23 +15,12 @@ from html.parser import HTMLParser
 import networkx
 import pytest
 
-from graph.communities import communities, partition
+from graph.communities.leiden import communities, partition
 from graph.errors import GraphInputError
-from graph.exports import to_graphml, to_json
-from graph.layout import layout, pack
-from graph.model import (
-    Chunk,
-    Entity,
-    Evidence,
-    Finding,
-    GraphExport,
-    Relation,
-    Report,
-    content_id,
-)
-from graph.overview import overview
-from graph.page_texts import evidence_spans, readable
-from graph.visualise import to_html
+from graph.export.html import evidence_spans, readable, to_html
+from graph.export.layout import layout, overview, pack
+from graph.export.subgraph import to_graphml, to_json
+from graph.model import Chunk, Entity, Evidence, Finding, GraphExport, Relation, Report, content_id
 
 HOSTILE = (
     "<script>alert(1)</script>",

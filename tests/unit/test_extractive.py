@@ -12,15 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.answer.draft import Draft
-from engine.answer.extracts.expect import answer_types, has_answer_type, strip_question_words
-from engine.answer.extracts.extractive import extractive_answer
-from engine.answer.language import ABSTENTION
-from engine.answer.sentences import split_passages, strip_markdown, with_neighbours
-from engine.retrieve.tokens import tokens
+from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.question_type import (
+    answer_types,
+    has_answer_type,
+    strip_question_words,
+)
+from engine.answering.packing import Draft
+from engine.prompts import ABSTENTION
+from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
+from engine.storage.tokenization import tokens
 from engine.types import Passage
-from graph.names import capitalised_names
-from graph.sentences import sentence_spans
+from graph.text.names import capitalised_names
+from graph.text.sentences import sentence_spans
 
 DOCUMENTS = {
     "Maren Holt": (

@@ -9,7 +9,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from engine.errors import QuestionError
-from engine.index.filters import condition, document_filter, matches
+from engine.storage.schema import condition, document_filter, matches
 
 METADATA = {
     "title": "Tide tables",

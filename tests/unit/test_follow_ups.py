@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.checks.stage import find_mentions
-from engine.answer.language import ABSTENTION
-from engine.answer.talk.by_model import follow_up_prompt, read_follow_up
-from engine.answer.talk.references import Name, resolve_references
-from engine.answer.talk.turns import MOST_TURNS, format_history, parse_history, trim_history
+from engine.conversation import (
+    MOST_TURNS,
+    Name,
+    follow_up_prompt,
+    format_history,
+    parse_history,
+    read_follow_up,
+    resolve_references,
+    trim_history,
+)
+from engine.prompts import ABSTENTION
 from engine.types import Answer, Turn
+from engine.verification.pipeline import find_mentions
 
 FOUNDED = Turn(
     "Who founded the station at Gull Quay?", "Ada Marsh founded the station at Gull Quay in 1901."

@@ -8,16 +8,9 @@ import sys
 
 import pytest
 
-from engine.ingest.content import ReadOptions
-from engine.ingest.formats import (
-    FORMATS,
-    NAMES,
-    SUFFIXES,
-    LazyReader,
-    format_of_name,
-    is_known,
-)
-from engine.ingest.parts import read_parts
+from engine.ingest.document import ReadOptions
+from engine.ingest.load import read_parts
+from engine.ingest.registry import FORMATS, NAMES, SUFFIXES, LazyReader, format_of_name, is_known
 
 READERS = sorted(
     {str(entry.read): entry.read for entry in (*FORMATS.values(), *NAMES.values())}.items()
@@ -35,7 +28,7 @@ def test_every_reader_is_where_the_table_says_and_takes_what_it_is_given(
 
 def test_to_know_the_formats_imports_no_reader() -> None:
     program = (
-        "import sys; from engine.ingest.formats import SUFFIXES; assert '.pdf' in SUFFIXES;"
+        "import sys; from engine.ingest.registry import SUFFIXES; assert '.pdf' in SUFFIXES;"
         "print(*sorted(name for name in sys.modules if name.startswith('engine.')))"
     )
     found = subprocess.run(
@@ -43,9 +36,7 @@ def test_to_know_the_formats_imports_no_reader() -> None:
     )
     assert found.stdout.split() == [
         "engine.ingest",
-        "engine.ingest.formats",
-        "engine.ingest.text",
-        "engine.ingest.text.languages",
+        "engine.ingest.registry",
     ]
 
 

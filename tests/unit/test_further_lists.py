@@ -10,10 +10,10 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from engine import KnowledgeEngine, Settings
-from engine.index.filters import document_filter
-from engine.retrieve.further import ExtraRetriever, further_scores
-from engine.retrieve.local import LocalRetriever
-from engine.settings import RetrieveSettings
+from engine.config import RetrieveSettings
+from engine.retrieval.fusion import ExtraRetriever, further_scores
+from engine.retrieval.retriever import LocalRetriever
+from engine.storage.schema import document_filter
 
 TEXTS = {
     "old": "The harbour tide table lists every tide.",

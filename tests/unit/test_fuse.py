@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.retrieve.fuse import found_scores, reciprocal_rank_fusion, rescale, score_fusion
-from engine.retrieve.ranking import rank_passages
+from engine.retrieval.fusion import (
+    found_scores,
+    rank_passages,
+    reciprocal_rank_fusion,
+    rescale,
+    score_fusion,
+)
 
 SCORES = arrays.arrays(
     np.float64, st.just(12), elements=st.floats(-10, 10, allow_nan=False, width=32)

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.deadline import run_with_timeout
+from engine.concurrency import CancelScope, WorkCancelled, run_with_timeout
+from engine.config import LlmSettings
 from engine.errors import (
     BudgetExceeded,
     MissingExtra,
@@ -28,27 +29,28 @@ from engine.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from engine.given_up import CancelScope, WorkCancelled
-from engine.index.ledger import UsageLog, drop_stale_replies
-from engine.index.library import Library
-from engine.models.budget import Budget
-from engine.models.build import build_llm
-from engine.models.failures import translated
-from engine.models.gateways import build_gateways, build_llms, stage_settings
-from engine.models.learned import RequestDialect, ServerCapabilities
-from engine.models.naming import answering_identity, identity_of
-from engine.models.prices import FREE, Price, PriceTable, is_local, load_prices, price_of
-from engine.models.rate import RateLimiter
-from engine.models.response import ProviderUsage, usage_from_response
-from engine.models.retrying import backoff_seconds, classify_failure
-from engine.models.structured import (
+from engine.llm.budget import FREE, Budget, Price, PriceTable, is_local, load_prices, price_of
+from engine.llm.response import (
+    ProviderUsage,
+    answering_identity,
+    identity_of,
+    stream_without_thoughts,
+    strip_reasoning,
+    usage_from_response,
+)
+from engine.llm.retry import RateLimiter, backoff_seconds, classify_failure, translated
+from engine.llm.structured_output import (
+    RequestDialect,
+    ServerCapabilities,
     format_arguments,
     is_strict,
     marked_instructions,
     with_longest_answer,
 )
-from engine.models.thinking import stream_without_thoughts, strip_reasoning
-from engine.settings import LlmSettings
+from engine.providers.factory import build_llm
+from engine.providers.llm_clients import build_gateways, build_llms, stage_settings
+from engine.storage.library import Library
+from engine.storage.usage_log import UsageLog, drop_stale_replies
 from engine.types import StageUsage, Usage
 
 _LOCAL = "http://127.0.0.1:9/v1"
@@ -782,7 +784,7 @@ def test_one_object_serves_all_stages() -> None:
 def test_a_kind_that_is_not_installed_names_its_extra(
     kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("engine.models.vendors.find_spec", lambda name: None)
+    monkeypatch.setattr("engine.providers.factory.find_spec", lambda name: None)
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     settings = LlmSettings(kind=kind, model="m", path=str(tmp_path / "m.gguf"))
     with pytest.raises(MissingExtra, match=rf"pip install 'loregraph\[{kind}\]'"):
@@ -904,7 +906,7 @@ def test_threads_lose_no_call(library: Library, ledger: UsageLog) -> None:
 
 
 def _change(library: Library) -> None:
-    from engine.index.door import write_state
+    from engine.storage.graph_api import write_state
 
     with library.write() as connection:
         write_state(connection, "generation", str(UsageLog(library).generation() + 1))

@@ -12,21 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.answer.checks.stage import CitationVerifier
-from engine.answer.draft import Draft
-from engine.answer.language import ABSTENTION
-from engine.answer.overviews.asking import Reply, call_batch
-from engine.answer.overviews.mapping import Mapped, map_batches, map_reports, read_points
-from engine.answer.overviews.replies import read_questions, read_ratings
-from engine.answer.overviews.written import best_points, reduce_with_model
-from engine.answer.packing.pack import PackedContext
-from engine.answer.sentences import Embed
+from engine.answering.global_search.context import Reply, call_batch
+from engine.answering.global_search.map_reduce import (
+    Mapped,
+    best_points,
+    map_batches,
+    map_reports,
+    read_points,
+    read_questions,
+    read_ratings,
+    reduce_with_model,
+)
+from engine.answering.packing import Draft, PackedContext
+from engine.config import CheckSettings
 from engine.errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
-from engine.settings import CheckSettings
+from engine.prompts import ABSTENTION
+from engine.retrieval.passages import Embed
 from engine.types import Passage, Usage
-from graph.asking import Prompt
-from graph.global_search import Point
+from engine.verification.pipeline import CitationVerifier
+from graph.llm import Prompt
 from graph.model import Chunk, Evidence, Finding, Report
+from graph.search.global_search import Point
 
 TEXT = "The cable broke in 2016. The choir sang."
 CHUNKS = {

@@ -10,19 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.retrieve.tokens import tokens
-from graph.global_match import chunk_match, content_terms, informativeness
-from graph.global_search import (
+from engine.storage.tokenization import tokens
+from graph.model import Chunk, Community, Evidence, Finding, Report
+from graph.search.global_search import (
     Point,
+    chunk_match,
     community_of_chunks,
+    content_terms,
     greedy_cover,
+    informativeness,
     map_points,
     reduce_points,
     report_text,
     select_reports,
     token_similarity,
 )
-from graph.model import Chunk, Community, Evidence, Finding, Report
 
 COMMUNITIES = [
     Community(id="a", level=0, parent_id=None, entity_ids=("1", "2", "3")),

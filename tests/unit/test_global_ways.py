@@ -8,14 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieve.tokens import tokens
-from graph.community_tree import CommunityTree
-from graph.global_dynamic import Descent, SelectionLimits, select_dynamic
-from graph.global_follow import chunk_reports, follow_up_terms
-from graph.global_lazy import RelevanceTest, TestBudget, by_community, relevant_chunks
-from graph.global_match import report_match
-from graph.global_search import Point
+from engine.storage.tokenization import tokens
+from graph.communities.leiden import CommunityTree
 from graph.model import Chunk, Community, Evidence, Finding, Report
+from graph.search.global_search import Point, report_match
+from graph.search.global_strategies import (
+    Descent,
+    RelevanceTest,
+    SelectionLimits,
+    TestBudget,
+    by_community,
+    chunk_reports,
+    follow_up_terms,
+    relevant_chunks,
+    select_dynamic,
+)
 
 
 def community(key: str, parent: str | None, *entities: str) -> Community:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection, Table, select
 
-from graph.database import Database
-from graph.derive import DeriveOptions, derive, is_fresh
-from graph.facts import (
+from graph.model import Chunk, Extraction, Mention, Statement
+from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.search.snapshot import read_view
+from graph.storage.database import Database
+from graph.storage.facts import (
     batches,
     delete_chunks,
     delete_document,
@@ -27,11 +29,9 @@ from graph.facts import (
     unique_per_span,
     write_state,
 )
-from graph.model import Chunk, Extraction, Mention, Statement
-from graph.names import name_key
-from graph.read import read_chunks, read_entities, read_relations, read_reports
-from graph.schema import chunks, communities, entities, metadata, names, reports
-from graph.search_view import read_view
+from graph.storage.queries import read_chunks, read_entities, read_relations, read_reports
+from graph.storage.schema import chunks, communities, entities, metadata, names, reports
+from graph.text.names import name_key
 
 TEXTS = {
     "a1": "Ada Brine met Tomas Reed.",

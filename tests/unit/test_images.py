@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.media import images
-from engine.ingest.media.images import MISSING_OCR, read_image, recognise
-from engine.ingest.media.reading_order import TextBox, text_in_order
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers import media as images
+from engine.ingest.readers.media import MISSING_OCR, TextBox, read_image, recognise, text_in_order
 
 OPTIONS = ReadOptions()
 FONTS = sorted(Path("/usr/share/fonts").glob("**/*CJK*"))

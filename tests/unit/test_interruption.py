@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from engine.serve.session import INTERRUPTED, writing
+from engine.cli.session import INTERRUPTED, writing
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from graph.extract.joined import joined, shifted
+from graph.extraction.protocol import joined, shifted
 from graph.model import Claim, Description, Extraction, Mention, Statement
 
 ADA = Mention(start=0, end=3, surface="Ada", key="ada", type="PERSON")

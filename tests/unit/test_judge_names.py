@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.database import Database
-from graph.derive import DeriveOptions, derive, is_fresh
-from graph.doubtful_names import save_verdicts, uncertain_pairs
-from graph.facts import delete_document, put_chunks, put_extractions
-from graph.judge_names import (
+from graph.model import Chunk, Description, Extraction, Mention
+from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.resolution.llm_judge import (
     PAIRS_A_CALL,
     Judgement,
     NamedThing,
@@ -22,13 +20,15 @@ from graph.judge_names import (
     batch_questions,
     judge_prompt,
     judged_links,
+    read_judgements,
     read_verdicts,
 )
-from graph.judgement_store import read_judgements
-from graph.model import Chunk, Description, Extraction, Mention
-from graph.names import name_key
-from graph.read import read_entities
-from graph.schema import metadata
+from graph.resolution.review import save_verdicts, uncertain_pairs
+from graph.storage.database import Database
+from graph.storage.facts import delete_document, put_chunks, put_extractions
+from graph.storage.queries import read_entities
+from graph.storage.schema import metadata
+from graph.text.names import name_key
 
 
 def question(first: str, second: str, context: str = "") -> PairQuestion:

@@ -16,9 +16,9 @@ from llama_index.core.indices.property_graph import SimpleLLMPathExtractor
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
-from graph.extract.llama import ExtractionTransform, extraction_from_node, extraction_of
+from graph.extraction.llamaindex import ExtractionTransform, extraction_from_node, extraction_of
 from graph.model import Extraction, Mention, Statement
-from graph.names import name_key
+from graph.text.names import name_key
 
 TEXT = 'Lin founded the "Red" Kestrel. Later, lin left. 林若溪 stayed at Kestrel.'
 

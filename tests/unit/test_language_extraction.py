@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extract import chinese
-from graph.extract.language import LanguageExtractor
-from graph.extract.protocol import Extractor
-from graph.extract.segments import strip_markup
+from graph.extraction import chinese
+from graph.extraction.protocol import Extractor
+from graph.extraction.rule_based import LanguageExtractor
 from graph.model import NAMED_TYPES, Extraction
-from graph.names import name_key
-from graph.sentences import sentence_spans
+from graph.text.cjk import strip_markup
+from graph.text.names import name_key
+from graph.text.sentences import sentence_spans
 
 ENGLISH = (
     "Dr. Lin Ruoxi, director of the Kestrel Marine Institute (KMI), founded the Petrel 3 project "

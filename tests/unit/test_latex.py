@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.text.latex import read_latex
-from engine.ingest.text.latex_macros import definitions, expanded, uncommented
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers.latex import definitions, expanded, read_latex, uncommented
 
 OPTIONS = ReadOptions()
 

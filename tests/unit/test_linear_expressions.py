@@ -7,10 +7,20 @@ import re
 import pytest
 from expressions import TooLong, no_longer_than
 
-from engine.answer.checks import citations, claims, figures, in_language, marks, orders
-from engine.answer.extracts import asked, sides, spans
-from graph import name_parts, names
-from graph.extract import english, model_schema, model_values
+from engine import prompts as orders
+from engine.answering.extractive import answer_spans as spans
+from engine.answering.extractive import comparison as sides
+from engine.answering.extractive import question_type as asked
+from engine.verification import claims
+from engine.verification import claims as marks
+from engine.verification import entities_and_numbers as figures
+from engine.verification import llm_judge as in_language
+from engine.verification import pipeline as citations
+from graph.extraction import english
+from graph.extraction.llm import parsing as model_values
+from graph.extraction.llm import prompts as model_schema
+from graph.resolution import name_parsing as name_parts
+from graph.text import names
 
 SIZE = 8_000
 SECONDS = 0.4
@@ -32,7 +42,7 @@ SECONDS = 0.4
         ),
         pytest.param(figures._CODE, "." * SIZE, id="dots of codes"),
         pytest.param(in_language._QUOTED, "《" * SIZE, id="titles that open"),
-        pytest.param(marks._MARK, " " * SIZE, id="spaces before marks"),
+        pytest.param(marks._WRITTEN_MARK, " " * SIZE, id="spaces before marks"),
         pytest.param(orders._FAKED_LINE, "<" * SIZE, id="angles"),
         pytest.param(sides._BRACKETS, "\t" * SIZE, id="tabs before brackets"),
         pytest.param(spans._EDGE_RIGHT, "等" * 400 + "x", id="and so on"),

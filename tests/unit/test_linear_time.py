@@ -8,12 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.chunk.blocks import blocks, is_delimiter_row
-from engine.chunk.cuts import sentence_starts
-from engine.chunk.headings import atx_heading
-from engine.ingest.pdf.glyphs import SOFT_HYPHEN
-from engine.ingest.pdf.lines import flowing_pages, one_paragraph, word_counts
-from graph.extract.segments import strip_markup
+from engine.chunking.structure import atx_heading, blocks, is_delimiter_row, sentence_starts
+from engine.ingest.readers.pdf.glyphs import SOFT_HYPHEN
+from engine.ingest.readers.pdf.layout import flowing_pages, one_paragraph, word_counts
+from graph.text.cjk import strip_markup
 
 SIZE = 100_000
 SECONDS = 10.0

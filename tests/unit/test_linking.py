@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from graph.database import Database
-from graph.facts import put_chunks
 from graph.linking import mark_unlinked, write_links
 from graph.model import Chunk
-from graph.names import NameMatcher
-from graph.rows import write_difference
-from graph.schema import chunks, links, metadata, names
+from graph.storage.database import Database, write_difference
+from graph.storage.facts import put_chunks
+from graph.storage.schema import chunks, links, metadata, names
+from graph.text.names import NameMatcher
 
 NAMES = [
     "ada",

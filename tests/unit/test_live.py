@@ -8,9 +8,9 @@ from collections.abc import Generator
 import pytest
 from rich.console import Console
 
+from engine.cli.rendering import LINES, render_stream
 from engine.errors import ModelUnavailable
 from engine.events import AnswerEvent, Event, PassagesEvent, RouteEvent, StepEvent, TokensEvent
-from engine.serve.live import LINES, render_stream
 from engine.types import Answer, Route, TraceStep
 
 ANSWER = Answer(question="Who?", text="Ada. [1]", mode="local")

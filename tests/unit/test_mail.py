@@ -11,10 +11,9 @@ from email.message import EmailMessage
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.mail.message import read_mailbox, read_message
-from engine.ingest.mail.outlook import read_outlook
-from engine.ingest.parts import read_parts
+from engine.ingest.document import ReadOptions
+from engine.ingest.load import read_parts
+from engine.ingest.readers.mail import read_mailbox, read_message, read_outlook
 
 SECTOR = 512
 

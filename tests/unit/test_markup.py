@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.ingest.content import ReadOptions
-from engine.ingest.text.markup import read_asciidoc, read_restructured
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers.markup import read_asciidoc, read_restructured
 
 OPTIONS = ReadOptions()
 

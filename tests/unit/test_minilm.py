@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
+from engine.embeddings.minilm import MiniLmEncoder
+from engine.embeddings.tokenizer import (
+    INSTALL_COMMAND,
+    WEIGHTS_SHA256,
+    ModelFiles,
+    find_model_files,
+)
 from engine.errors import ModelUnavailable
-from engine.models.encoder import MiniLmEncoder
-from engine.models.weights import INSTALL_COMMAND, WEIGHTS_SHA256, ModelFiles, find_model_files
 
 TEXTS = (
     "Maeve Tolland founded the marine station at Port Ansgar in 1961.",
@@ -147,7 +152,7 @@ def test_the_second_start_reads_the_cache_and_not_the_weights(
     def refuse(files: ModelFiles) -> bytes:
         raise AssertionError(f"{files.weights} was read again")
 
-    monkeypatch.setattr("engine.models.encoder.read_weights", refuse)
+    monkeypatch.setattr("engine.embeddings.minilm.read_weights", refuse)
     again = MiniLmEncoder(threads=2, environment=environment)
     assert again.embed(TEXTS[:1]).tobytes() == expected
     assert not list(Path(environment["LOREGRAPH_CACHE"]).glob("*.part"))
@@ -185,7 +190,7 @@ def _hub_like_export() -> object:
     from onnx import TensorProto, helper
     from safetensors.numpy import load_file
 
-    from engine.models.bert import graph_from_tensors
+    from engine.embeddings.minilm import graph_from_tensors
 
     model = graph_from_tensors(load_file(_files().weights))
     graph = model.graph
@@ -264,7 +269,7 @@ def test_an_export_of_another_kind_of_model_is_refused(tmp_path: Path) -> None:
 def test_llama_index_gets_the_same_vectors_by_every_door(
     encoder: MiniLmEncoder, environment: dict[str, str]
 ) -> None:
-    from engine.models.minilm import BundledEmbedding
+    from engine.embeddings.local import BundledEmbedding
 
     embedding = BundledEmbedding(threads=2, environment=environment)
     texts = list(TEXTS[:3])

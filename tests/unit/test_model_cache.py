@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.model_cache import cache_folder, cached_file
+from engine.embeddings.tokenizer import cache_folder, cached_file
 
 
 class _Builder:

@@ -12,14 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 
-from graph.asking import Prompt
 from graph.errors import GraphInputError
-from graph.extract.llama import ExtractionTransform, extraction_of
-from graph.extract.model_extractor import ModelExtractor, extract_pack
-from graph.extract.model_packs import MAX_CHUNKS, Pack, packs
-from graph.extract.model_prompt import Correction, Gleaning, prompt_of
-from graph.extract.model_schema import DEFAULT_TYPES, ExtractionSchema, RelationType
-from graph.extract.protocol import Extractor
+from graph.extraction.llamaindex import ExtractionTransform, extraction_of
+from graph.extraction.llm.extractor import ModelExtractor, extract_pack
+from graph.extraction.llm.prompts import (
+    DEFAULT_TYPES,
+    MAX_CHUNKS,
+    Correction,
+    ExtractionSchema,
+    Gleaning,
+    Pack,
+    RelationType,
+    packs,
+    prompt_of,
+)
+from graph.extraction.protocol import Extractor
+from graph.llm import Prompt
 from graph.model import Extraction
 
 SCHEMA = ExtractionSchema.of()

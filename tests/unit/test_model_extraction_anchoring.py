@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extract.model_anchor import anchored
-from graph.extract.model_places import FoldedText
-from graph.extract.model_records import RawClaim, RawEntity, RawExtraction, RawRelation
-from graph.extract.model_schema import ExtractionSchema
-from graph.extract.model_values import date_of, scale_of, status_of, strength_of
+from graph.extraction.llm.grounding import FoldedText, anchored
+from graph.extraction.llm.parsing import (
+    RawClaim,
+    RawEntity,
+    RawExtraction,
+    RawRelation,
+    date_of,
+    scale_of,
+    status_of,
+    strength_of,
+)
+from graph.extraction.llm.prompts import ExtractionSchema
 from graph.model import Claim, Description, Extraction, Statement
 
 OPEN = ExtractionSchema.of()

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extract.model_extractor import NAMELESS, PackResult, read_reply
-from graph.extract.model_json import find_json
-from graph.extract.model_packs import Pack
-from graph.extract.model_reply import CUT_OFF, LEFT_OUT, parse_reply
-from graph.extract.model_schema import ExtractionSchema
+from graph.extraction.llm.extractor import NAMELESS, PackResult, read_reply
+from graph.extraction.llm.json_repair import find_json
+from graph.extraction.llm.parsing import CUT_OFF, LEFT_OUT, parse_reply
+from graph.extraction.llm.prompts import ExtractionSchema, Pack
 from graph.model import Extraction
 
 BRINE = "Ada Brine designed the Kestrel lighthouse in 1871. It still stands."

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.index.name_scores import (
+from engine.storage.bm25_index import (
     NAME_WEIGHT,
     Postings,
     Scores,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.names import (
+from graph.text.names import (
     NameMatch,
     NameMatcher,
     capitalised_names,

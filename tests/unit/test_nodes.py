@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from llama_index.core.graph_stores.types import TRIPLET_SOURCE_KEY
 from llama_index.core.schema import Document, MetadataMode, TextNode
 
-from graph.model import Chunk, Entity, Evidence, Relation
-from graph.nodes import (
+from graph.llamaindex.store import (
     chunk_node,
     chunk_of_graph_node,
     chunk_of_node,
@@ -19,6 +18,7 @@ from graph.nodes import (
     triplet,
     triplet_has,
 )
+from graph.model import Chunk, Entity, Evidence, Relation
 
 _words = st.text(max_size=20)
 _ids = st.text(min_size=1, max_size=8)

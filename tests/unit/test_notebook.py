@@ -5,8 +5,8 @@ import json
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.text.notebook import fenced, read_notebook
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.text import fenced, read_notebook
 
 
 def read(cells: list[object], **metadata: object) -> Content:

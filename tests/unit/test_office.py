@@ -7,12 +7,10 @@ import zipfile
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.office.documents import read_docx, read_pptx
-from engine.ingest.office.number_formats import shown
-from engine.ingest.office.package import OLE_MAGIC, real_title
-from engine.ingest.office.sheet_regions import sheet_blocks
-from engine.ingest.office.spreadsheets import read_xls, read_xlsx
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.office.docx import read_docx, read_pptx
+from engine.ingest.readers.office.ooxml import OLE_MAGIC, real_title
+from engine.ingest.readers.office.spreadsheets import read_xls, read_xlsx, sheet_blocks, shown
 
 OPTIONS = ReadOptions()
 OOXML = "http://schemas.openxmlformats.org"

@@ -5,13 +5,11 @@ import struct
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.office.documents import read_docx
-from engine.ingest.office.legacy import read_doc, read_ppt
-from engine.ingest.office.legacy_slides import old_slides
-from engine.ingest.office.legacy_word import old_word
-from engine.ingest.office.package import OLE_MAGIC
-from engine.ingest.office.spreadsheets import read_xlsx
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers.office.docx import read_docx
+from engine.ingest.readers.office.legacy import old_slides, old_word, read_doc, read_ppt
+from engine.ingest.readers.office.ooxml import OLE_MAGIC
+from engine.ingest.readers.office.spreadsheets import read_xlsx
 
 OPTIONS = ReadOptions()
 SECTOR = 512

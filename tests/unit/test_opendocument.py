@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.office.opendocument import read_opendocument
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.office.odf import read_opendocument
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
 NAMES = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.checks.in_language import in_other_language
-from engine.answer.checks.orders import escape_delimiters, is_injection
-from engine.answer.language import Language
-from engine.answer.prompts import chat_messages, fence
+from engine.prompts import Language, chat_messages, escape_delimiters, fence, is_injection
+from engine.verification.llm_judge import in_other_language
 
 
 @pytest.mark.parametrize(

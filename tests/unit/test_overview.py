@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.draft import Draft
-from engine.answer.language import ABSTENTION
-from engine.answer.overviews.told import MOST_FURTHER, render_overview
-from engine.answer.sentences import strip_markdown
-from graph.global_search import Point
+from engine.answering.global_search.extractive import MOST_FURTHER, render_overview
+from engine.answering.packing import Draft
+from engine.prompts import ABSTENTION
+from engine.retrieval.passages import strip_markdown
 from graph.model import Chunk, Evidence
+from graph.search.global_search import Point
 
 TEXT = "The cable broke in 2016. The **choir** sang for the widows. 海缆在2016年断裂。"
 CHUNKS = {

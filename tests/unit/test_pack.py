@@ -11,10 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.draft import cite_span
-from engine.answer.packing.merge import Span, TextAt, merge_spans, to_document_offsets
-from engine.answer.packing.pack import Order, PackedContext, label, pack_context
-from engine.answer.packing.window import SMALLEST, window_budget_tokens
+from engine.answering.packing import (
+    SMALLEST,
+    Order,
+    PackedContext,
+    Span,
+    TextAt,
+    cite_span,
+    label,
+    merge_spans,
+    pack_context,
+    to_document_offsets,
+    window_budget_tokens,
+)
 from engine.types import Passage
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import graph.visualise
+import graph.export.html
 
-PAGE = Path(graph.visualise.__file__).parent / "page"
+PAGE = Path(graph.export.html.__file__).parent / "page"
 TOLD = ("aria-label", "aria-roledescription", "placeholder", "title")
 
 
@@ -37,7 +37,7 @@ class Words(HTMLParser):
             self.found |= {text} if re.search("[a-z]{2}", text) else set()
 
 
-@pytest.mark.parametrize("name", [one for one in graph.visualise.SCRIPTS if one != "words"])
+@pytest.mark.parametrize("name", [one for one in graph.export.html.SCRIPTS if one != "words"])
 def test_every_text_of_a_script_is_there_in_chinese(name: str) -> None:
     script = (PAGE / f"{name}.js").read_text(encoding="utf8")
     said = set(re.findall(r'\bt\("([^"]+)"', script))

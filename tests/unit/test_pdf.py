@@ -10,14 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.pdf import scans as pdf_scans
-from engine.ingest.pdf.layout import columns_in_order
-from engine.ingest.pdf.lines import flowing_pages, one_paragraph, word_counts
-from engine.ingest.pdf.markdown import pipe_table
-from engine.ingest.pdf.pieces import Piece
-from engine.ingest.pdf.reader import pdf_date, read_pdf
-from engine.ingest.pdf.tables import with_aligned_tables
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.pdf import reader as pdf_scans
+from engine.ingest.readers.pdf.glyphs import Piece
+from engine.ingest.readers.pdf.layout import (
+    columns_in_order,
+    flowing_pages,
+    one_paragraph,
+    word_counts,
+)
+from engine.ingest.readers.pdf.markdown import pipe_table, with_aligned_tables
+from engine.ingest.readers.pdf.reader import pdf_date, read_pdf
 
 NO_OCR = ReadOptions(ocr=False)
 WORDS = re.compile(r"\w+").findall(
@@ -317,7 +320,7 @@ def test_lines_of_a_paragraph_join(lines: list[str], expected: str) -> None:
 
 
 def test_ligatures_are_written_out() -> None:
-    from engine.ingest.pdf.glyphs import _readable
+    from engine.ingest.readers.pdf.glyphs import _readable
 
     assert [_readable(ord(char)) for char in "ﬁﬄ⼈\uf0b7\ue123\u200b"] == [
         "fi",
@@ -542,7 +545,7 @@ def test_a_scanned_page_is_recognised_and_a_written_one_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "engine.ingest.media.images.recognise", lambda _pixels: "Seen in the picture"
+        "engine.ingest.readers.media.recognise", lambda _pixels: "Seen in the picture"
     )
     data = pdf(Page().text(50, 700, "Written"), scanned(), scanned("Text over it"))
     found = read_pdf(data, ReadOptions())
@@ -553,7 +556,7 @@ def test_without_its_engine_a_scanned_pdf_names_the_extra(monkeypatch: pytest.Mo
     def missing(_pixels: object) -> str:
         raise SourceError("needs loregraph[ocr]")
 
-    monkeypatch.setattr("engine.ingest.media.images.recognise", missing)
+    monkeypatch.setattr("engine.ingest.readers.media.recognise", missing)
     assert "loregraph[ocr]" in reason(pdf(scanned()), ReadOptions())
     found = read_pdf(pdf(scanned(), Page().text(50, 700, "Written")), ReadOptions())
     assert found.metadata["scanned_pages"] == "1"
@@ -570,7 +573,7 @@ def test_a_scanned_page_is_rendered_within_its_limit(monkeypatch: pytest.MonkeyP
         sizes.append(pixels.size)  # type: ignore[attr-defined]
         return "x y"
 
-    monkeypatch.setattr("engine.ingest.media.images.recognise", seen)
+    monkeypatch.setattr("engine.ingest.readers.media.recognise", seen)
     page = scanned()
     page.box = "0 0 4000 4000"
     page.shown = [b"q 4000 0 0 4000 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"]

@@ -11,12 +11,9 @@ import pytest
 from generated_graph import generated
 from PIL import Image
 
+from graph.export.image import Picture, picture, shortened, to_png, to_svg, width_of, wrapped
+from graph.export.subgraph import Subgraph, neighbourhood_subgraph
 from graph.model import GraphExport
-from graph.picture import Picture, picture
-from graph.picture_png import to_png
-from graph.picture_svg import to_svg
-from graph.picture_words import shortened, width_of, wrapped
-from graph.subgraph import Subgraph, neighbourhood_subgraph
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -138,7 +135,7 @@ def test_an_immense_picture_is_made_smaller_instead_of_filling_the_memory() -> N
 
 
 def test_chinese_without_a_font_for_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graph.picture_png._found", lambda names: None)
+    monkeypatch.setattr("graph.export.image._found", lambda names: None)
     assert "fonts-noto-cjk" in to_png(picture(Subgraph(export=hostile(small())))).note
 
 

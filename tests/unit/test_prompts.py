@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.answer import prompts
-from engine.answer.language import Language
-from engine.answer.prompts import chat_messages, fence, load, stage_prompt
+from engine import prompts
+from engine.prompts import Language, chat_messages, fence, stage_prompt
+from engine.prompts import answering_prompt as load
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 STAGES = sorted({path.name.split(".")[0] for path in Path(prompts.__file__).parent.glob("*.txt")})

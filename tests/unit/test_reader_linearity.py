@@ -18,8 +18,8 @@ import pytest
 from format_tokens import AROUND, NESTED, TOKENS, key_of, textual_formats
 
 from engine.errors import SourceError
-from engine.ingest.content import ReadOptions
-from engine.ingest.formats import FORMATS, NAMES, format_of_name
+from engine.ingest.document import ReadOptions
+from engine.ingest.registry import FORMATS, NAMES, format_of_name
 
 pytestmark = pytest.mark.slow
 

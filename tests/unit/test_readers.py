@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 
 from engine.errors import SourceError
-from engine.ingest.clean import clean
-from engine.ingest.content import ReadOptions, sanitise_text, title_from_filename
-from engine.ingest.parts import read_parts
-from engine.ingest.readers import document_of, read_llama_document, read_text
-from engine.ingest.text.markdown import front_matter, markdown_title
-from engine.ingest.text.plain import decode, plain_title
+from engine.ingest.document import ReadOptions, clean, sanitise_text, title_from_filename
+from engine.ingest.load import document_of, read_llama_document, read_parts, read_text
+from engine.ingest.readers.text import decode, front_matter, markdown_title, plain_title
 from engine.types import SourceText
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from engine.answer.draft import Draft
-from engine.answer.reflect import (
+from engine.answering.packing import Draft
+from engine.answering.self_rag import (
     answer_score,
     answer_without_retrieval,
     arithmetic,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieve.relevance import RelevanceFeatures, coverage, question_tokens, relevance
-from engine.retrieve.tokens import tokens
+from engine.retrieval.fusion import RelevanceFeatures, coverage, question_tokens, relevance
+from engine.storage.tokenization import tokens
 
 SHARES = st.floats(0, 1)
 EVIDENCES = st.builds(

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.model import Community, Entity, Evidence, Finding, Relation, Report
-from graph.report_prompt import (
+from graph.communities.llm_reports import (
     MAX_EVIDENCES,
     ReportBasis,
     ReportMaterial,
@@ -15,6 +14,7 @@ from graph.report_prompt import (
     read_written,
     report_prompt,
 )
+from graph.model import Community, Entity, Evidence, Finding, Relation, Report
 
 
 def _entity(number: int) -> Entity:

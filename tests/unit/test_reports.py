@@ -10,28 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph import sentences
-from graph.communities import communities
-from graph.composed_reports import LARGE, parts_of
-from graph.model import (
-    Chunk,
-    Community,
-    Entity,
-    Evidence,
-    Finding,
-    Relation,
-    Report,
-    content_id,
-)
-from graph.passages import quality, sentences_with_entities
-from graph.reports import (
+from graph.communities.leiden import communities
+from graph.communities.reports import (
+    LARGE,
     MAX_FINDINGS,
     EntityMention,
     ReportInput,
+    parts_of,
     rating,
     write_reports,
 )
-from graph.sentences import sentence_spans, sentences_at
+from graph.model import Chunk, Community, Entity, Evidence, Finding, Relation, Report, content_id
+from graph.text import sentences
+from graph.text.sentences import quality, sentence_spans, sentences_at, sentences_with_entities
 
 STATION = {
     "doc1": (

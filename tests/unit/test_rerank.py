@@ -15,29 +15,25 @@ from hypothesis import strategies as st
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from engine.errors import (
-    MissingExtra,
-    ModelOutputError,
-    ModelUnavailable,
-    SettingsError,
-)
-from engine.models.rerankers import build_reranker
-from engine.retrieve.prompts import prompt
-from engine.retrieve.rerank import (
+from engine.errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
+from engine.prompts import retrieval_prompt as prompt
+from engine.retrieval.rerank import (
     blend_scores,
     in_order_of,
     rerank_text,
     reranked,
     with_rerank_score,
 )
-from engine.retrieve.rerank_endpoint import EndpointReranker, read_scores
-from engine.retrieve.rerank_language import (
+from engine.retrieval.rerank_models import (
+    EndpointReranker,
     LanguageReranker,
+    PostprocessorReranker,
+    build_reranker,
     ranking_error,
     read_order,
+    read_scores,
     window_bounds,
 )
-from engine.retrieve.rerank_postprocessor import PostprocessorReranker
 from engine.types import Passage
 
 
@@ -691,7 +687,8 @@ def test_a_cross_encoder_without_its_extra_names_the_extra(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "engine.models.rerankers.find_spec", lambda name: None if name == missing else object()
+        "engine.retrieval.rerank_models.find_spec",
+        lambda name: None if name == missing else object(),
     )
     with pytest.raises(MissingExtra, match=rf"needs {missing}: .*loregraph\[rerank\]"):
         build_reranker("flag")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph.model import Entity, Name, content_id
-from graph.name_parts import initials_match, parts_of, singular
-from graph.resolve import OWN_NAME, best_surface, majority_type, resolve
+from graph.resolution.name_parsing import initials_match, parts_of, singular
+from graph.resolution.resolver import OWN_NAME, best_surface, majority_type, resolve
 
 
 def name(key: str, kind: str = "PERSON", count: int = 3, documents: str = "d") -> Name:

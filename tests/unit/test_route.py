@@ -11,22 +11,26 @@ import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.tools.types import ToolMetadata
 
-from engine.answer.language import Language, language_of
-from engine.answer.routing.by_model import read_route, route_prompt
-from engine.answer.routing.cues import CUES, names_in
-from engine.answer.routing.likeness import fit_examples, load_pretrained
-from engine.answer.routing.prototypes import (
+from engine.embeddings.local import BundledEmbedding
+from engine.errors import ModelUnavailable, QuestionError
+from engine.prompts import Language, language_of
+from engine.routing.examples import (
     GLOBAL_QUESTIONS_ZH,
     LOCAL_QUESTIONS_ZH,
     example_questions,
+    fit_examples,
+    load_pretrained,
 )
-from engine.answer.routing.reasons import LIKENESS, explain_route
-from engine.answer.routing.scope import classify_scope
-from engine.answer.routing.selector import QuerySelector
-from engine.answer.routing.two_questions import goes_both_ways
-from engine.errors import ModelUnavailable, QuestionError
-from engine.index.door import Prompt
-from engine.models.minilm import BundledEmbedding
+from engine.routing.router import QuerySelector, read_route, route_prompt
+from engine.routing.rules import (
+    CUES,
+    LIKENESS,
+    classify_scope,
+    explain_route,
+    goes_both_ways,
+    names_in,
+)
+from engine.storage.graph_api import Prompt
 
 GLOBAL = (
     "What are the dominant storylines in this archive?",

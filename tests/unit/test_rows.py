@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from graph.rows import write_difference
+from graph.storage.database import write_difference
 
 _metadata = MetaData()
 SINGLE = Table(

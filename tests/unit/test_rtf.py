@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.text.rtf import read_rtf
+from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.markup import read_rtf
 
 OPTIONS = ReadOptions()
 

@@ -7,12 +7,11 @@ import zipfile
 
 import pytest
 
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.dates import iso_date
-from engine.ingest.formats import format_of_name
-from engine.ingest.network.media_types import file_name_of
-from engine.ingest.office.number_formats import shown
-from engine.ingest.text.markdown import front_matter
+from engine.ingest.document import Content, ReadOptions, iso_date
+from engine.ingest.http import file_name_of
+from engine.ingest.readers.office.spreadsheets import shown
+from engine.ingest.readers.text import front_matter
+from engine.ingest.registry import format_of_name
 
 OPTIONS = ReadOptions(ocr=False)
 HUGE = "9" * 5_000

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, update
 
-from graph.database import Database
-from graph.facts import put_chunks
 from graph.linking import write_links
 from graph.model import Chunk
-from graph.names import NameMatcher, name_key
-from graph.schema import entities, links, metadata, names
-from graph.search_view import LONG_DOCUMENT, MAX_QUESTION_CHARACTERS, WalkSnapshot, read_view
+from graph.search.snapshot import LONG_DOCUMENT, MAX_QUESTION_CHARACTERS, WalkSnapshot, read_view
+from graph.storage.database import Database
+from graph.storage.facts import put_chunks
+from graph.storage.schema import entities, links, metadata, names
+from graph.text.names import NameMatcher, name_key
 
 SURFACES = [
     "Ada Brine",

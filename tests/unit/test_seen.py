@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.index.seen import FILE_NAME, FileStateCache, stat_signature
+from engine.ingest.change_detection import FILE_NAME, FileStateCache, stat_signature
 
 LONG_AGO = 1_600_000_000
 

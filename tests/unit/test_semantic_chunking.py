@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.chunk.measure import Measure
-from engine.chunk.parser import ContextSource, Span
-from engine.chunk.recursive import RecursiveNodeParser
-from engine.chunk.semantic import Embed, SemanticNodeParser, boundaries, distances, term_vectors
+from engine.chunking.recursive import RecursiveNodeParser
+from engine.chunking.semantic import Embed, SemanticNodeParser, boundaries, distances, term_vectors
+from engine.chunking.span_parser import ContextSource, Measure, Span
+from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelOutputError
-from engine.models.tokeniser import SimpleTokeniser
 
 TOKENISER = SimpleTokeniser()
 SHIPS = "The ship left the port at dawn. Sailors set the sails for the sea. "

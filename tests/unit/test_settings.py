@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import Settings
 from engine.errors import SettingsError
-from engine.settings import Settings
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -10,19 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.draft import Draft
-from engine.answer.extracts.asked import classify_question
-from engine.answer.extracts.countries import countries_in
-from engine.answer.extracts.dates import Event, date_of, dates_in, is_before, is_dateline
-from engine.answer.extracts.evidence import evidence_features
-from engine.answer.extracts.extractive import extractive_answer
-from engine.answer.extracts.relatives import lexical_variants
-from engine.answer.extracts.spans import MAX_SPANS, spans_of
-from engine.answer.sentences import split_passages, strip_markdown
-from engine.retrieve.tokens import tokens
+from engine.answering.extractive.answer import evidence_features, extractive_answer
+from engine.answering.extractive.answer_spans import MAX_SPANS, spans_of
+from engine.answering.extractive.question_type import (
+    Event,
+    classify_question,
+    countries_in,
+    date_of,
+    dates_in,
+    is_before,
+    is_dateline,
+)
+from engine.answering.extractive.sentence_scoring import lexical_variants
+from engine.answering.packing import Draft
+from engine.retrieval.passages import split_passages, strip_markdown
+from engine.storage.tokenization import tokens
 from engine.types import Passage
-from graph.names import capitalised_names
-from graph.sentences import sentence_spans
+from graph.text.names import capitalised_names
+from graph.text.sentences import sentence_spans
 
 STATION = {
     "Maren Holt": "Maren Holt (3 May 1931 – 12 March 2009) was a Norwegian botanist. She founded "

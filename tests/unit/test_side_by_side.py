@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.index.side_by_side import parallel_map
+from engine.concurrency import parallel_map
 
 
 def test_every_item_is_worked_on_once_and_only_so_many_at_a_time() -> None:

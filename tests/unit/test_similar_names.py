@@ -10,19 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.database import Database
-from graph.derive import DeriveOptions, derive
-from graph.extract.language import LanguageExtractor
-from graph.facts import delete_document, put_chunks, put_extractions
+from graph.extraction.rule_based import LanguageExtractor
 from graph.model import OCCURS_WITH, Chunk, Extraction, Mention, Name, Statement
-from graph.name_parts import parts_of
-from graph.read import read_entities, read_merges, read_relations
-from graph.resolve import resolve
-from graph.resolve_rules import profile_of
-from graph.schema import metadata
-from graph.similar_blocks import BLOCK, far_pairs, near_pairs
-from graph.similar_names import DOUBTFUL, SURE, SimilarPair, similar_links, similar_pairs
-from graph.spelling import Likeness, Spelling, compare, spelling_of
+from graph.pipeline import DeriveOptions, derive
+from graph.resolution.name_parsing import parts_of
+from graph.resolution.resolver import resolve
+from graph.resolution.rules import profile_of
+from graph.resolution.similarity import (
+    BLOCK,
+    DOUBTFUL,
+    SURE,
+    SimilarPair,
+    far_pairs,
+    near_pairs,
+    similar_links,
+    similar_pairs,
+)
+from graph.resolution.spelling import Likeness, Spelling, compare, spelling_of
+from graph.storage.database import Database
+from graph.storage.facts import delete_document, put_chunks, put_extractions
+from graph.storage.queries import read_entities, read_merges, read_relations
+from graph.storage.schema import metadata
 
 BESIDE = ("bob cratchit", "jacob marley", "tiny tim")
 

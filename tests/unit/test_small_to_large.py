@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core import Document
 
-from engine.chunk.measure import Measure
-from engine.chunk.parent_child import ParentChildNodeParser
-from engine.chunk.parser import ContextSource, Span, SpanNodeParser
-from engine.chunk.sentence_window import SentenceWindowNodeParser
-from engine.models.tokeniser import SimpleTokeniser
+from engine.chunking.recursive import ParentChildNodeParser, SentenceWindowNodeParser
+from engine.chunking.span_parser import ContextSource, Measure, Span, SpanNodeParser
+from engine.embeddings.tokenizer import SimpleTokeniser
 
 TOKENISER = SimpleTokeniser()
 

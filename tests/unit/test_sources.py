@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SourceError
-from engine.ingest.sources import find_sources, sha256_of
+from engine.ingest.discovery import find_sources, sha256_of
 
 
 @pytest.fixture

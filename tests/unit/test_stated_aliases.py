@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graph.extract.aliases import stated_aliases
-from graph.extract.segments import lay_out
+from graph.extraction.aliases import stated_aliases
 from graph.model import Mention
+from graph.text.cjk import lay_out
 
 
 def stated(text: str, first: str, second: str, *, kind: str = "PERSON") -> bool:

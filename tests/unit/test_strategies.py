@@ -8,12 +8,18 @@ import pytest
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
-from engine.chunk import chunk
-from engine.chunk.choose import ChunkOptions, Strategy, node_parser, select_strategy
-from engine.chunk.detect import looks_like_faq, looks_like_legal, looks_like_transcript
-from engine.chunk.parser import PAGE_STARTS, SHAPE
+from engine.chunking import chunk
+from engine.chunking.span_parser import PAGE_STARTS, SHAPE
+from engine.chunking.strategy import (
+    ChunkOptions,
+    looks_like_faq,
+    looks_like_legal,
+    looks_like_transcript,
+    node_parser,
+    select_strategy,
+)
 from engine.errors import SettingsError
-from engine.types import Shape, SourceText
+from engine.types import Shape, SourceText, Strategy
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
 

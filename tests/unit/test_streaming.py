@@ -8,9 +8,16 @@ import threading
 
 import pytest
 
+from engine.concurrency import (
+    CancelScope,
+    WorkCancelled,
+    astreamed,
+    awaited,
+    raise_if_cancelled,
+    streamed,
+    wait_cancellable,
+)
 from engine.events import Listener, TokensEvent
-from engine.given_up import CancelScope, WorkCancelled, raise_if_cancelled, wait_cancellable
-from engine.streaming import astreamed, awaited, streamed
 
 ROOM = 4
 _own: contextvars.ContextVar[str] = contextvars.ContextVar("of the reader", default="nobody's")

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from engine.errors import SourceError
-from engine.ingest.content import Content, ReadOptions
-from engine.ingest.dates import iso_date
-from engine.ingest.structured.json_reader import read_json, read_json_lines
-from engine.ingest.structured.xml_reader import read_xml
-from engine.ingest.text.markdown import front_matter, front_matter_end
+from engine.ingest.document import Content, ReadOptions, iso_date
+from engine.ingest.readers.structured import read_json, read_json_lines
+from engine.ingest.readers.text import front_matter, front_matter_end
+from engine.ingest.readers.xml_reader import read_xml
 
 OPTIONS = ReadOptions()
 LAUGHS = b"""<!DOCTYPE l [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">

@@ -7,20 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from graph.communities import communities
+from graph.communities.leiden import communities
 from graph.errors import GraphInputError
-from graph.model import (
-    Chunk,
-    Entity,
-    Evidence,
-    Finding,
-    GraphExport,
-    Relation,
-    Report,
-    content_id,
-)
-from graph.names import name_key
-from graph.subgraph import (
+from graph.export.subgraph import (
     Quote,
     listed,
     neighbourhood_subgraph,
@@ -28,6 +17,8 @@ from graph.subgraph import (
     part_of_community,
     restricted,
 )
+from graph.model import Chunk, Entity, Evidence, Finding, GraphExport, Relation, Report, content_id
+from graph.text.names import name_key
 
 NAMES = ("Maeve Tolland", "Jory Pell", "林若溪", "Port Ansgar", "Old Bess", "Solway Grace")
 

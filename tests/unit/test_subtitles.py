@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.text.subtitles import read_substation, read_subtitles
-from engine.ingest.text.turns import Cue, transcript
+from engine.ingest.readers.transcripts import Cue, read_substation, read_subtitles, transcript
 
 
 def _srt(*cues: tuple[str, str, str]) -> bytes:

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from graph.database import Database
 from graph.errors import GraphInputError
-from graph.facts import put_chunks, put_extractions
 from graph.model import Chunk, Extraction, Mention
-from graph.schema import chunks, faults, mentions, metadata
-from graph.suspects import FEW, derived_without_suspects
+from graph.pipeline import FEW, derived_without_suspects
+from graph.storage.database import Database
+from graph.storage.facts import put_chunks, put_extractions
+from graph.storage.schema import chunks, faults, mentions, metadata
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieve.time import time_decay
+from engine.retrieval.fusion import time_decay
 
 
 def test_a_half_life_before_the_newest_counts_half() -> None:

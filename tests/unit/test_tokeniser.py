@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import ModelUnavailable
-from engine.models.tokeniser import (
+from engine.embeddings.tokenizer import (
     SimpleTokeniser,
     Tokeniser,
     WordPieceTokeniser,
+    find_model_files,
     load_tokeniser,
     read_tokeniser,
     windows,
+    windows_and_sentences,
 )
-from engine.models.weights import find_model_files
-from engine.models.windows import windows_and_sentences
-from graph.sentences import sentence_spans
+from engine.errors import ModelUnavailable
+from graph.text.sentences import sentence_spans
 
 ENGLISH = (
     "Maeve Tolland founded the marine station at Port Ansgar in 1961. It measures tides, salt and"

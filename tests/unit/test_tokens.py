@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SettingsError
-from engine.retrieve.tokens import dictionary_words, tokens, tokens_with
+from engine.storage.tokenization import dictionary_words, tokens, tokens_with
 
 
 @pytest.mark.parametrize(

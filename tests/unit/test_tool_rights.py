@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NotAllowed, SourceError
-from engine.tools.rights import ALL_RIGHTS, Access, Admitted, admitted_source
+from engine.tools.schemas import ALL_RIGHTS, Access, Admitted, admitted_source
 
 
 @pytest.fixture

@@ -10,13 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ModelUnavailable
-from engine.retrieve.expand_feedback import feedback_terms, shift_query_vector
-from engine.retrieve.expand_merge import Method, merge
-from engine.retrieve.expand_parts import MAX_PARTS, question_parts
-from engine.retrieve.expand_steps import steps
-from engine.retrieve.expand_with_model import hypothetical_passage, multi_query, sub_questions
-from engine.retrieve.ranking import Ranking, rank_passages
-from engine.retrieve.transform import Expansion, expand_query, rank_expanded
+from engine.retrieval.fusion import Ranking, rank_passages
+from engine.retrieval.query_expansion import (
+    MAX_PARTS,
+    Expansion,
+    Method,
+    expand_query,
+    feedback_terms,
+    hypothetical_passage,
+    merge,
+    multi_query,
+    question_parts,
+    rank_expanded,
+    shift_query_vector,
+    steps,
+    sub_questions,
+)
 
 METHODS: tuple[Method, ...] = ("sum", "max", "rrf", "turns")
 _QUESTION = "Who is older, Maeve Brandt or Oran Tal?"

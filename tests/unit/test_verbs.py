@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.extracts.relatives import lexical_variants
-from engine.answer.extracts.verbs import FORMS
-from engine.retrieve.tokens import tokens
+from engine.answering.extractive.sentence_scoring import FORMS, lexical_variants
+from engine.storage.tokenization import tokens
 
 
 def _stem(word: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
-from graph.local_search import WalkGraph, explain, rank
+from graph.search.walk import WalkGraph, explain, rank
 
 TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
 LINKS = [["lothair ii", "lotharingia"], ["ermengarde", "lotharingia"], ["tours"], [], ["tours"]]

@@ -10,16 +10,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.index import held_view
-from engine.index.door import Chunk, put_chunks
-from engine.index.held_view import invalidate_snapshots, load_snapshot
-from engine.index.library import Library
-from graph import walk_file
+from engine.storage import files as held_view
+from engine.storage.files import invalidate_snapshots, load_snapshot
+from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.library import Library
 from graph.errors import GraphInputError
-from graph.local_search import explain, rank
-from graph.search_view import WalkSnapshot
-from graph.string_table import Rows, SortedMapping, StringTable, numbered
-from graph.walk_file import load_view, save_view, view_stamp
+from graph.search.snapshot import WalkSnapshot
+from graph.search.walk import explain, rank
+from graph.storage import packed_arrays as walk_file
+from graph.storage.packed_arrays import (
+    Rows,
+    SortedMapping,
+    StringTable,
+    load_view,
+    numbered,
+    save_view,
+    view_stamp,
+)
 
 ODD = ["", "a", "b", "刘备", "naïve", "\x00x", "😀 line\nbreak", "\ud800"]
 labels = st.sampled_from(["e1", "e2", "刘备", "naïve café", "z"])

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.content import Content
-from engine.ingest.web import main
-from engine.ingest.web.reader import read_web_archive, read_web_page
+from engine.ingest.document import Content
+from engine.ingest.readers import html as main
+from engine.ingest.readers.html import read_web_archive, read_web_page
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
 STORY = "".join(

@@ -20,10 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import EngineError, SourceError
-from engine.ingest.content import Content, Member, ReadOptions
-from engine.ingest.parts import Part, read_parts
-from engine.ingest.workers import handle as worker_handle
-from engine.ingest.workers.frames import (
+from engine.ingest import sandbox as worker_handle
+from engine.ingest.document import Content, Member, ReadOptions
+from engine.ingest.load import Part, read_parts
+from engine.ingest.sandbox import Job, ReaderPool, Reading
+from engine.ingest.worker import (
     BrokenFrame,
     options_as_json,
     options_from_json,
@@ -33,7 +34,6 @@ from engine.ingest.workers.frames import (
     read_frame,
     write_frame,
 )
-from engine.ingest.workers.pool import Job, ReaderPool, Reading
 
 ROOT = Path(__file__).parents[2]
 MEBIBYTE = 1 << 20
@@ -43,9 +43,9 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Li
 # A process like the real one, with readers that do the worst that a parser can do.
 HOSTILE = """
 import ctypes, os, subprocess, sys, time
-from engine.ingest import formats
-from engine.ingest.workers import process as worker_process
-from engine.ingest.content import Content
+from engine.ingest import registry as formats
+from engine.ingest import worker as worker_process
+from engine.ingest.document import Content
 from engine.errors import SourceError
 
 calls = []
@@ -383,10 +383,10 @@ def test_a_process_goes_when_the_one_that_started_it_is_killed(
     program = textwrap.dedent(f"""
         import sys, time
         sys.path[:0] = [{str(ROOT)!r}, {str(tmp_path)!r}]
-        from engine.ingest.workers import handle as worker_handle
+        from engine.ingest import sandbox as worker_handle
         worker_handle.ENTRY = "hostile_process"
-        from engine.ingest.content import ReadOptions
-        from engine.ingest.workers.pool import Job, ReaderPool
+        from engine.ingest.document import ReadOptions
+        from engine.ingest.sandbox import Job, ReaderPool
         pool = ReaderPool(options=ReadOptions(), max_bytes=1000, workers=1)
         words = (b"fine", {word.encode()!r}, b"fine")
         results = pool.read((word, Job(name="a.bad", data=word)) for word in words)
@@ -418,8 +418,8 @@ def test_it_works_however_the_program_was_started(tmp_path: Path, how: str) -> N
     program = textwrap.dedent(f"""
         import sys
         sys.path.insert(0, {str(ROOT)!r})
-        from engine.ingest.content import ReadOptions
-        from engine.ingest.workers.pool import Job, ReaderPool
+        from engine.ingest.document import ReadOptions
+        from engine.ingest.sandbox import Job, ReaderPool
         with ReaderPool(options=ReadOptions(), max_bytes=1000) as pool:
             (_, reading), = pool.read([(0, Job(name="a.txt", data=b"a text"))])
         print(reading.parts[0].content.text)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.archives.zipped import Container, checked, entries
-from engine.ingest.archives.zipped_names import legacy_codec, safe_path
-from engine.ingest.content import ReadOptions
+from engine.ingest.document import ReadOptions
+from engine.ingest.readers.zip_archive import Container, checked, entries, legacy_codec, safe_path
 
 OPTIONS = ReadOptions()
 

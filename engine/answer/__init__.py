@@ -1,1 +1,0 @@
-"""Question and passages to a cited answer."""

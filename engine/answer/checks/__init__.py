@@ -1,1 +1,0 @@
-"""Verification of an answer against its sources."""

@@ -1,1 +1,0 @@
-"""Answers without a language model: sentences and spans of the sources."""

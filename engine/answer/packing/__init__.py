@@ -1,1 +1,0 @@
-"""From passages to a context that fits a model's window."""

@@ -1,1 +1,0 @@
-"""Query routing: local passages, global overview, or both."""

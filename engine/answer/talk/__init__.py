@@ -1,1 +1,0 @@
-"""Conversation: history and query rewriting."""

@@ -1,0 +1,382 @@
+"""Corrective retrieval (CRAG): grade passages as right, ambiguous or wrong.
+
+After CRAG (Yan et al., "Corrective Retrieval Augmented Generation", 2024): what is right is refined
+to its key sentences, what is doubtful is looked for more widely, also outside of the library where
+a tool for that is given, and what is wrong is not used. Judged by the calibrated relevance of the
+best passages, or by a model's grades. Pure; the search tool is its maker's.
+
+Corrective retrieval before generation (see `retrieve.corrective`).
+
+Right: for a model the passages are cut to their key sentences. Doubtful: more are looked for, with
+words of those found, and outside of the library where there is a tool for that. Wrong: the tool
+alone, else a refusal that says what was searched. By a model's grades where there is one, else by
+relevance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+from ..config import CheckSettings
+from ..prompts import ABSTENTION, Language, language_of
+from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance
+from ..retrieval.passages import Tracer, preview_top_passages
+from ..retrieval.query_expansion import Expander, expand_query
+from ..retrieval.retriever import LocalRetriever
+from ..storage.graph_api import sentence_spans
+from ..storage.schema import DocumentFilter
+from ..storage.tokenization import tokens
+from ..types import Passage
+from ..verification.llm_judge import ClaimJudgement, JudgeLLM, call_judge, grade_prompt, read_grades
+from .packing import Draft, abstain
+
+Verdict = Literal["right", "doubtful", "wrong"]
+Grade = Literal["yes", "partly", "no"]
+SentenceSpans = Callable[[str], Sequence[tuple[int, int]]]
+
+MAX_WEB_RESULTS = 5
+MAX_WEB_CHARACTERS = 4_000
+_MAX_ADDRESS_CHARACTERS = 500
+
+KEY_SHARE = 0.5
+"""Minimum share of the passage's best sentence score for a sentence to stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebResult:
+    """Web page: plain text, of which only the beginning is used."""
+
+    address: str
+    title: str
+    text: str
+
+
+class WebSearch(Protocol):
+    """A search outside of the library.
+
+    What it raises as `OSError` or `ValueError` (as network libraries do) is noted in the trace and
+    the answer goes on without it; anything else is a fault of the tool and comes through.
+    """
+
+    def search(self, query: str, *, limit: int) -> Sequence[WebResult]:
+        """Return the best pages for a query, at most `limit`."""
+        ...
+
+
+def verdict_of(
+    passages: Sequence[Passage],
+    *,
+    wrong_below: float,
+    right_from: float,
+    grades: Mapping[int, Grade] | None = None,
+) -> Verdict:
+    """Grade the passages; `grades` are a model's, by number from 1."""
+    if grades:
+        said = set(grades.values())
+        if "yes" in said:
+            return "right"
+        return "doubtful" if "partly" in said else "wrong"
+    best = max((passage.relevance for passage in passages), default=0.0)
+    if best < wrong_below:
+        return "wrong"
+    return "right" if best >= right_from else "doubtful"
+
+
+def without_refused(
+    passages: Sequence[Passage], grades: Mapping[int, Grade] | None
+) -> list[Passage]:
+    """Drop passages that a model rejects, unless none would remain."""
+    kept = [
+        passage
+        for number, passage in enumerate(passages, start=1)
+        if (grades or {}).get(number) != "no"
+    ]
+    return kept or list(passages)
+
+
+def refined(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    idf: Callable[[str], float],
+    sentence_spans: SentenceSpans,
+) -> list[Passage]:
+    """Trim each passage to its relevant run of sentences plus one on each side.
+
+    `document_text[start:end] == text` still holds. A passage in which nothing stands out stays.
+    """
+    wanted = {token: max(idf(token), 0.0) for token in question_tokens(question)}
+    return [_refined(passage, wanted, sentence_spans) for passage in passages]
+
+
+def _refined(
+    passage: Passage, wanted: Mapping[str, float], sentence_spans: SentenceSpans
+) -> Passage:
+    spans = sentence_spans(passage.text)
+    carried = [
+        sum(wanted[token] for token in set(tokens(passage.text[start:end])) & wanted.keys())
+        for start, end in spans
+    ]
+    best = max(carried, default=0.0)
+    if best <= 0.0:
+        return passage
+    key = [n for n, weight in enumerate(carried) if weight >= KEY_SHARE * best]
+    first, last = max(0, key[0] - 1), min(len(spans) - 1, key[-1] + 1)
+    start, end = spans[first][0], spans[last][1]
+    return replace(
+        passage,
+        text=passage.text[start:end],
+        start=passage.start + start,
+        end=passage.start + end,
+    )
+
+
+def merged_passages(
+    first: Sequence[Passage], second: Sequence[Passage], *, limit: int
+) -> list[Passage]:
+    """Both lists by relevance, each passage once, at its better place; ties as given."""
+    best: dict[str, Passage] = {}
+    for passage in (*first, *second):
+        held = best.get(passage.chunk_id)
+        if held is None or passage.relevance > held.relevance:
+            best[passage.chunk_id] = passage
+    return sorted(best.values(), key=lambda passage: -passage.relevance)[:limit]
+
+
+def web_passages(
+    question: str,
+    results: Sequence[WebResult],
+    *,
+    idf: Callable[[str], float],
+) -> list[Passage]:
+    """Convert web results to passages.
+
+    The URL is the document, offsets count in the used text. Scored by words with the
+    library's idf.
+
+    Results without a text, or whose address is not of the web, are left out.
+    """
+    usable = [each for each in results[:MAX_WEB_RESULTS] if each.text.strip() and _is_web(each)]
+    texts = [each.text[:MAX_WEB_CHARACTERS] for each in usable]
+    wanted = {token: max(idf(token), 0.0) for token in question_tokens(question)}
+    total = sum(wanted.values()) or 1.0
+    held = [
+        wanted.keys() & set(tokens(f"{each.title}\n{text}"))
+        for each, text in zip(usable, texts, strict=True)
+    ]
+    covered = [sum(wanted[token] for token in found) / total for found in held]
+    judged = relevance(
+        [
+            RelevanceFeatures(covered=share, share=1.0 / place, readable=0.0)
+            for place, share in enumerate(covered, start=1)
+        ]
+    )
+    return [
+        Passage(
+            text=text,
+            score=share,
+            relevance=share,
+            document_id=result.address,
+            chunk_id=_web_id(result.address, text),
+            title=" ".join(result.title.split())[:200] or result.address,
+            start=0,
+            end=len(text),
+            path=("found on the web",),
+            origin="web",
+        )
+        for result, text, share in zip(usable, texts, judged, strict=True)
+    ]
+
+
+def _web_id(address: str, text: str) -> str:
+    said = f"{address}\x1f{text}".encode("utf8", "surrogatepass")
+    return f"web:{hashlib.sha256(said).hexdigest()[:16]}"
+
+
+def _is_web(result: WebResult) -> bool:
+    if len(result.address) > _MAX_ADDRESS_CHARACTERS or not result.address.isprintable():
+        return False
+    try:
+        parts = urlsplit(result.address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+_SEARCHED: dict[Language, str] = {
+    "en": "{count} passages were looked at; the nearest, “{title}”, is about something else.",
+    "zh": "共查看了 {count} 个段落，最接近的“{title}”说的是别的事。",
+}
+_NOTHING: dict[Language, str] = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}
+_TITLE_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedPassages:
+    """The passages to answer from; or a `refusal`, where there are none."""
+
+    passages: list[Passage] = field(default_factory=list)
+    refusal: Draft | None = None
+
+
+class CorrectiveRetriever:
+    """Judges and corrects what was found in one library.
+
+    Args:
+        settings: from which relevance on passages are right or wrong.
+        retriever: searches once more.
+        idf: gives the weights of tokens among the documents that may be seen.
+        consult: asks a model for grades; None goes by relevance.
+        web: searches outside of the library; None does not.
+    """
+
+    def __init__(
+        self,
+        settings: CheckSettings,
+        *,
+        retriever: LocalRetriever,
+        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
+        consult: JudgeLLM | None = None,
+        web: WebSearch | None = None,
+    ) -> None:
+        self._settings = settings
+        self._retriever = retriever
+        self._idf = idf
+        self._consult = consult
+        self._web = web
+
+    def corrected(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        *,
+        within: DocumentFilter | None,
+        steps: Tracer,
+    ) -> CorrectedPassages:
+        """Return the passages to answer from; every stage is a trace step."""
+        verdict, kept = self._graded(question, passages, steps)
+        match verdict:
+            case "right":
+                return CorrectedPassages(passages=self._refined(question, kept, within, steps))
+            case "doubtful":
+                wider = self._widened(question, kept, within, steps)
+                found = self._from_web(question, within, steps)
+                return CorrectedPassages(passages=[*wider, *found])
+            case "wrong":
+                found = self._from_web(question, within, steps)
+                if any(each.relevance >= self._settings.wrong_below for each in found):
+                    return CorrectedPassages(passages=found)
+                return CorrectedPassages(refusal=_refusal(question, [*passages, *found]))
+
+    def _graded(
+        self, question: str, passages: Sequence[Passage], steps: Tracer
+    ) -> tuple[Verdict, list[Passage]]:
+        judged: ClaimJudgement[Grade] = ClaimJudgement(values={})
+        if self._consult is not None and passages:
+            judged = call_judge(
+                self._consult,
+                "grade",
+                grade_prompt(question, passages, language=language_of(question)),
+                lambda reply: read_grades(reply, count=len(passages)),
+            )
+        verdict = verdict_of(
+            passages,
+            wrong_below=self._settings.wrong_below,
+            right_from=self._settings.right_from,
+            grades=judged.values,
+        )
+        kept = without_refused(passages, judged.values)
+        by = "a model" if judged.values else "relevance"
+        note = f"; by rules alone: {judged.problem}" if judged.problem else ""
+        steps.record(
+            "grade",
+            f"{verdict}, by {by}{note}",
+            preview_top_passages(kept),
+            question,
+            relevance=max((each.relevance for each in passages), default=0.0),
+            left_out=len(passages) - len(kept),
+            failed=float(bool(judged.problem)),
+        )
+        return verdict, kept
+
+    def _refined(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        within: DocumentFilter | None,
+        steps: Tracer,
+    ) -> list[Passage]:
+        if self._consult is None:
+            return list(passages)  # extraction chooses sentences itself, and reads around them
+        cut = refined(question, passages, idf=self._idf(within), sentence_spans=sentence_spans)
+        before = sum(len(each.text) for each in passages)
+        after = sum(len(each.text) for each in cut)
+        steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))
+        return cut
+
+    def _widened(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        within: DocumentFilter | None,
+        steps: Tracer,
+    ) -> list[Passage]:
+        limit = 2 * max(1, len(passages))
+        found = self._retriever.search(
+            question, top_k=limit, within=within, expander=feedback_expansion(self._idf(within))
+        )
+        wider = merged_passages(passages, found.passages, limit=limit)
+        new = len({each.chunk_id for each in wider} - {each.chunk_id for each in passages})
+        steps.record(
+            "widen", f"{new} further passages", preview_top_passages(wider), question, new=new
+        )
+        return wider
+
+    def _from_web(
+        self, question: str, within: DocumentFilter | None, steps: Tracer
+    ) -> list[Passage]:
+        if self._web is None:
+            return []
+        try:
+            results = self._web.search(question, limit=MAX_WEB_RESULTS)
+        except (OSError, ValueError) as error:
+            steps.record("web", f"failed: {error}", "", question, failed=1)
+            return []
+        found = web_passages(
+            question,
+            results,
+            idf=self._idf(within),
+        )
+        addresses = "; ".join(each.document_id for each in found)
+        steps.record("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
+        return found
+
+
+def feedback_expansion(idf: Callable[[str], float]) -> Expander:
+    """Search again with terms of the first result (pseudo-relevance feedback)."""
+    return lambda question, first: expand_query(
+        question, kinds=("feedback",), first_passages=first, idf=idf
+    )
+
+
+def _refusal(question: str, passages: Sequence[Passage]) -> Draft:
+    """Return the abstention, listing the queries tried."""
+    language = language_of(question)
+    best = max(passages, key=lambda each: each.relevance, default=None)
+    if best is None:
+        said = _NOTHING[language]
+    else:
+        title = " ".join(best.title.split())[:_TITLE_CHARACTERS] or best.document_id
+        said = _SEARCHED[language].format(count=len(passages), title=title)
+    blank = " " if language == "en" else ""
+    draft = abstain(language, detail="what was found is about other things")
+    return Draft(
+        text=f"{ABSTENTION[language]}{blank}{said}",
+        abstained=True,
+        evidence=0.0,
+        detail=draft.detail,
+    )

@@ -1,0 +1,1 @@
+"""Answers in a document's own words, without a model."""

@@ -1,0 +1,539 @@
+"""Extractive answers without a language model: cited sentences, or an abstention.
+
+The sentences are weighed (`weigh`), so are the spans in them that could be what was asked for
+(`short`); a comparison is worked out from what is said of its two sides (`sides`). As many
+sentences are given as it takes to be sure, those of a chain in the order of its hops.
+
+Sentence selection: few, without repetition, covering the whole question.
+
+The likeliest one alone is often but the first step of a question of two: it carries the words that
+lead to a thing, not those that ask of it. So what a further sentence adds to the question's words
+speaks for it, and sentences are added while words lack that one of them would bring.
+
+Subject binding: whether an attribute is stated of the thing asked about.
+
+A page on Ada Roe does not answer when she was born, and neither does somebody else's birth beside
+it: one sentence, by itself or with the one that leads to it, has to name her, to speak of a birth,
+and to show a date. The fewer words a question has beside its names, the more it tells that none
+of them is found so.
+
+Evidence: calibrated probability, 0–1, that the library holds the answer.
+
+Relevant passages are not yet an answer: a library that knows the captain need not know when he was
+born. So it is judged by what the best passage is worth, by how much of the question the chosen
+sentences carry, which of its names stand in no passage, whether what is asked is said of the thing
+that it is asked about (`bound`), and whether a comparison came out. The
+coefficients are fitted by `tests/benchmarks/abstention.py` to questions with and without their
+answer in the library.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.passages import (
+    Sentence,
+    SentenceSpans,
+    Tokens,
+    split_passages,
+    strip_markdown,
+    with_neighbours,
+)
+from ...types import Citation, Passage, ShortAnswer
+from ..packing import Draft, abstain, cite_span
+from .answer_spans import Candidate, NameSpans, rank_spans, softmax, span_features
+from .comparison import TwoSidedComparison, compare
+from .question_type import QuestionType, answer_types, classify_question, strip_question_words
+from .sentence_scoring import (
+    RELATIVE,
+    ScoredSentence,
+    lexical_variants,
+    numbered_things,
+    score_sentences,
+)
+
+SURE = 0.85
+"""Target probability that a selected sentence holds the answer."""
+SAME = 0.8
+"""Sentences that share so much of the shorter one's words say the same."""
+LOOKED_AT = 40
+"""Further ones are chosen from so many, the likeliest."""
+GAIN = 3.0
+"""Bonus in log share for a sentence that covers the whole question."""
+COVERED = 0.8
+"""Target share of the question's weight covered by the selection."""
+LEAST_GAIN = 0.1
+"""Minimum share of the weight a further sentence must add."""
+
+
+def select_sentences(
+    weighed: Sequence[ScoredSentence],
+    spans: Sequence[Candidate],
+    *,
+    wanted: Mapping[str, float],
+    limit: int,
+    enough: float = SURE,
+) -> list[int]:
+    """Select rows: the likeliest sentence, its predecessor hop first, then further ones.
+
+    A sentence is as likely as it is by itself and by the spans in it. Further ones are added, at
+    most up to `limit`, until one of them holds the answer with the probability `enough` and they
+    carry the question's words (`wanted`, by weight). Deterministic: ties go to the earlier one.
+    """
+    share = _shares(weighed, spans)
+    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
+    first = order[0]
+    hop = weighed[first].hop
+    leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
+    chosen = [hop, first] if leads and hop is not None else [first]
+    carried = frozenset[str]().union(*(_carried(weighed[row], wanted) for row in chosen))
+    likely = [row for row in order[:LOOKED_AT] if row not in chosen]
+    while len(chosen) < limit:
+        rest = [row for row in likely if row not in chosen and not _repeats(weighed, row, chosen)]
+        gains = {row: _part(_carried(weighed[row], wanted) - carried, wanted) for row in rest}
+        if float(share[chosen].sum()) >= enough:
+            if _part(carried, wanted) >= COVERED:
+                break
+            rest = [row for row in rest if gains[row] >= LEAST_GAIN]
+        if not rest:
+            break
+        row = max(rest, key=lambda row: np.log(share[row] + 1e-6) + GAIN * gains[row])
+        chosen.append(row)
+        carried |= _carried(weighed[row], wanted)
+    return chosen
+
+
+def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> NDArray[np.float64]:
+    """Return each sentence's likelihood, by itself and by its spans."""
+    likely = softmax(np.array([each.score for each in weighed]))
+    if not spans:
+        return likely
+    by_span = np.zeros(len(weighed))
+    for each in spans:
+        by_span[each.row] += each.share
+    return np.asarray((likely + by_span) / 2)
+
+
+def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
+    """Return the question words, or variants, present in a sentence or its headings."""
+    sentence = weighed.sentence
+    terms = sentence.terms | sentence.tells | sentence.context
+    return frozenset(term for term in wanted if not terms.isdisjoint(lexical_variants(term)))
+
+
+def _part(terms: frozenset[str], wanted: Mapping[str, float]) -> float:
+    """Return the share of the question's weight of some words."""
+    return sum(w for term, w in wanted.items() if term in terms) / sum(wanted.values())
+
+
+def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int]) -> bool:
+    terms = weighed[row].sentence.terms
+    others = [weighed[other].sentence.terms for other in chosen]
+    return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
+
+
+BOUND_PASSAGES = 30
+"""Maximum sentences examined, best first."""
+NAMED = 0.8
+"""From this share of its title's weight on, a question is taken to name a thing."""
+WITHOUT_KIND = 0.5
+"""Credit of a sentence without the expected answer type."""
+
+DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
+"""Names, codes and numbers of an English question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectBinding:
+    """Binding of the subject.
+
+    `share`, 0–1, of the sought words stated of it by the best sentence; `sought` counts
+    words besides question words and its name.
+    """
+
+    share: float
+    sought: int
+
+
+def score_subject_binding(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    *,
+    asked: QuestionType,
+    wanted: Mapping[str, float],
+    weight: Callable[[str], float],
+    tokens: Tokens,
+    names: NameSpans,
+) -> SubjectBinding:
+    """Score how much of what is sought is stated of its subject; 1 if nothing is sought."""
+    subject = _subject(question, weighed, wanted=wanted, weight=weight, tokens=tokens)
+    about = {term: value for term, value in wanted.items() if term in subject}
+    sought = {term: value for term, value in wanted.items() if term not in subject}
+    order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:BOUND_PASSAGES]
+    said = {row: _said(weighed, row, about, sought) for row in order}
+    best = 0.0
+    for row in sorted(order, key=lambda row: -said[row]):
+        if said[row] <= best:
+            break  # no kind can lift this one above the best
+        fit = span_features(
+            question, weighed[row], asked=asked, wanted=wanted, tokens=tokens, names=names
+        )
+        best = max(best, said[row] * (WITHOUT_KIND + (1 - WITHOUT_KIND) * fit))
+    return SubjectBinding(share=best, sought=len(sought))
+
+
+def _subject(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    weight: Callable[[str], float],
+    tokens: Tokens,
+) -> set[str]:
+    """Return question words that stand in its names or in matching titles."""
+    named = {term for match in DISTINCTIVE.finditer(question) for term in tokens(match.group())}
+    for title in {each.sentence.title for each in weighed}:
+        whole = sum(max(weight(term), 0.0) for term in sorted(title))
+        held = sum(max(weight(term), 0.0) for term in sorted(title & wanted.keys()))
+        if whole and held >= NAMED * whole:
+            named |= title
+    return named & wanted.keys()
+
+
+def _said(
+    weighed: Sequence[ScoredSentence],
+    row: int,
+    about: Mapping[str, float],
+    sought: Mapping[str, float],
+) -> float:
+    """Return the share of the subject a sentence names, times its share of sought words."""
+    sentence, hop = weighed[row].sentence, weighed[row].hop
+    chain = [sentence] if hop is None else [sentence, weighed[hop].sentence]
+    names = [each.terms | each.tells | each.context for each in chain]
+    tells = [each.terms | each.tells | (each.context - each.title) for each in chain]
+    return _share(about, names) * _share(sought, tells)
+
+
+def _share(which: Mapping[str, float], where: Sequence[frozenset[str]]) -> float:
+    total = sum(which.values())
+    if not total:
+        return 1.0
+    return sum(w * max(_held(term, terms) for terms in where) for term, w in which.items()) / total
+
+
+def _held(term: str, terms: frozenset[str]) -> float:
+    first, *others = lexical_variants(term)
+    if first in terms:
+        return 1.0
+    return RELATIVE if others and not terms.isdisjoint(others) else 0.0
+
+
+FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
+COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
+"""In the order of `FEATURES`."""
+
+LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
+"""Below these there is none."""
+UNSAID = 3.0
+"""Prior count of unstated sought words: one more weighs, five more hardly."""
+CONTEXT = 0.7
+BEFORE = 0.35
+"""Credit of a question word in the title, headings or previous sentence."""
+
+
+def evidence_features(
+    question: str,
+    chosen: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    decided: bool,
+    bound: SubjectBinding | None,
+) -> dict[str, float]:
+    """Compute the evidence features by name; `evidence` is the resulting probability.
+
+    `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
+    sentences carry together, titles and the sentence before counted in part. `unknown`: the share
+    of the question's names, codes and numbers that stand in no passage. `decided`: whether a
+    comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of
+    it, by the words
+    that are sought. For a comparison, which has two subjects, `bound` is None and nothing lacks.
+    """
+    total = sum(wanted.values())
+    carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
+    coverage = carried / total
+    relevance = max(passage.relevance for passage in passages)
+    found = {
+        "relevance": relevance,
+        "log relevance": math.log(max(relevance, LEAST_RELEVANCE)),
+        "coverage": coverage,
+        "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
+        "unknown": oov_ratio(question, passages, tokens=tokens),
+        "decided": float(decided),
+        "bound": bound.share if bound else 1.0,
+        "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
+    }
+    return {**found, "evidence": probability(found)}
+
+
+def probability(found: Mapping[str, float]) -> float:
+    """Return the logistic probability of features by coefficients."""
+    odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _credit(term: str, sentence: Sentence) -> float:
+    first, *others = lexical_variants(term)
+    for where, share in (
+        (sentence.terms | sentence.tells, 1.0),
+        (sentence.context, CONTEXT),
+        (sentence.before, BEFORE),
+    ):
+        if first in where:
+            return share
+        if others and not where.isdisjoint(others):
+            return share * RELATIVE
+    return 0.0
+
+
+def oov_ratio(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
+    """Return the share of the question's names, codes and numbers found in no passage."""
+    names = {match.group() for match in DISTINCTIVE.finditer(question)}
+    parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
+    if not parts:
+        return 0.0
+    known: set[str] = set()
+    for passage in passages:
+        known.update(tokens(" ".join((passage.title, *passage.headings, passage.text))))
+    return sum(1 for terms in parts if not terms & known) / len(parts)
+
+
+SHORT_FROM = 0.25
+"""A short answer that is likely to be right by less is not given."""
+
+
+@lru_cache(maxsize=50_000)
+def _kept(tokens: Tokens, text: str) -> list[str]:
+    """Tokenise a word or span, memoised."""
+    return tokens(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Question and its analysis; `rows` are the selected sentences in reading order."""
+
+    question: str
+    asked: QuestionType
+    wanted: Mapping[str, float]
+    passages: Sequence[Passage]
+    weighed: list[ScoredSentence]
+    rows: list[int]
+    span: Candidate | None
+    compared: TwoSidedComparison | None
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return [self.weighed[row].sentence for row in self.rows]
+
+
+def extractive_answer(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    tokens: Tokens,
+    weight: Callable[[str], float],
+    sentence_spans: SentenceSpans,
+    names: NameSpans,
+    max_sentences: int = 3,
+    min_evidence: float = 0.25,
+    sure: float = SURE,
+) -> Draft:
+    """Answer from sentences of `passages` (best first), or abstain.
+
+    `tokens` are the keyword index's, stop words removed; `weight` is a token's idf, highest for one
+    that the corpus does not hold; `names` finds runs of capitals. Sentences are added until one of
+    them holds the answer with the probability `sure`. A comparison may take one sentence more than
+    `max_sentences`, for both its sides. Abstains where the evidence (see `evidence`) is below
+    `min_evidence`. Deterministic: ties go to the earlier sentence.
+    """
+    asked = classify_question(question, tokens=tokens)
+    weight = cache(weight)  # a library may have to look each token up
+    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
+    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    if not wanted or not sum(wanted.values()) or not sentences:
+        return abstain(asked.language, detail="nothing to compare the question with")
+    weighed = score_sentences(
+        sentences,
+        passages,
+        wanted=wanted,
+        kinds=answer_types(question),
+        weight=weight,
+        language=asked.language,
+        numbered=numbered_things(question),
+    )
+    read = _read(
+        question, asked, passages, weighed, wanted=wanted, tokens=tokens, names=names,
+        limit=max_sentences,
+        sure=sure,
+    )  # fmt: skip
+    found = evidence_features(
+        question,
+        read.sentences,
+        passages,
+        wanted=wanted,
+        tokens=tokens,
+        decided=read.compared is not None and read.compared.verdict is not None,
+        bound=_bound(read, weight=weight, tokens=tokens, names=names),
+    )
+    strength = found["evidence"]
+    if strength < min_evidence:
+        detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
+        return abstain(asked.language, detail=detail, evidence=strength, figures=found)
+    return _told(read, figures=found)
+
+
+def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
+    """Describe the selection for the trace."""
+    text, citations = _present(read.sentences, read.passages)
+    strength, of = figures["evidence"], len(read.weighed)
+    return Draft(
+        text=text,
+        citations=citations,
+        evidence=strength,
+        short=_short(read, citations),
+        detail=f"{len(citations)} sentence(s) of {of}, evidence {strength:.2f}",
+        figures=figures,
+    )
+
+
+def _read(
+    question: str,
+    asked: QuestionType,
+    passages: Sequence[Passage],
+    weighed: list[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    tokens: Tokens,
+    names: NameSpans,
+    limit: int,
+    sure: float,
+) -> _Read:
+    """Select sentences and the short answer."""
+    compared = compare(
+        question,
+        [each.sentence for each in weighed],
+        passages,
+        wanted=wanted,
+        tokens=tokens,
+        scores=[each.score for each in weighed],
+    )
+    span = None
+    if compared is not None and (compared.verdict is not None or compared.is_choice):
+        rows = _both(compared, limit=limit)
+    else:
+        spans = rank_spans(
+            question,
+            weighed,
+            asked=asked,
+            wanted=wanted,
+            tokens=lambda text: _kept(tokens, text),
+            names=names,
+        )
+        rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
+        span = next((each for each in spans if each.row in rows), None)
+    return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _bound(
+    read: _Read, *, weight: Callable[[str], float], tokens: Tokens, names: NameSpans
+) -> SubjectBinding | None:
+    if read.compared is not None:
+        return None
+    return score_subject_binding(
+        read.question,
+        read.weighed,
+        asked=read.asked,
+        wanted=read.wanted,
+        weight=weight,
+        tokens=lambda text: _kept(tokens, text),
+        names=names,
+    )
+
+
+def _both(compared: TwoSidedComparison, *, limit: int) -> list[int]:
+    """Select sentences for both sides of a comparison, then their bridges if room is left."""
+    rows = [list(dict.fromkeys(some)) for some in compared.rows]
+    while len(rows[0]) + len(rows[1]) > max(limit + 1, 2):
+        longer = rows[0] if len(rows[0]) >= len(rows[1]) else rows[1]
+        longer.pop(0)
+    return list(dict.fromkeys((*rows[0], *rows[1])))
+
+
+def _present(
+    chosen: Sequence[Sentence], passages: Sequence[Passage]
+) -> tuple[str, tuple[Citation, ...]]:
+    lines, citations = [], []
+    for number, sentence in enumerate(chosen, start=1):
+        passage = passages[sentence.passage]
+        line = with_neighbours(
+            strip_markdown(sentence.text, columns=sentence.columns), title=passage.title
+        )
+        lines.append(f"{line} [{number}]")
+        citations.append(cite_span(passage, sentence.start, sentence.end, number=number))
+    return "\n".join(lines), tuple(citations)
+
+
+def _short(read: _Read, citations: Sequence[Citation]) -> ShortAnswer | None:
+    if read.compared is not None and read.compared.verdict is not None:
+        return _verdict(read, read.compared, citations)
+    if read.span is None or read.asked.twofold or read.span.confidence < SHORT_FROM:
+        return None
+    number = read.rows.index(read.span.row)
+    citation = citations[number]
+    start = citation.start + read.span.span.start
+    return ShortAnswer(
+        text=read.span.text,
+        kind=read.asked.kind,
+        confidence=read.span.confidence,
+        rests_on=(citation.number,),
+        document_id=citation.document_id,
+        start=start,
+        end=start + len(read.span.text),
+    )
+
+
+_SAID = {"en": {"yes": "Yes", "no": "No"}, "zh": {"yes": "是", "no": "否"}}
+
+
+def _verdict(
+    read: _Read, compared: TwoSidedComparison, citations: Sequence[Citation]
+) -> ShortAnswer:
+    """Yes or no, or the side, as it stands in a cited sentence where one names it."""
+    rests_on = tuple(citation.number for citation in citations)
+    confidence = compared.confidence
+    if compared.verdict in ("yes", "no"):
+        said = _SAID[read.asked.language][compared.verdict]
+        return ShortAnswer(text=said, kind="verdict", confidence=confidence, rests_on=rests_on)
+    side = compared.sides[0 if compared.verdict == "first side" else 1]
+    name = read.question[side.start : side.end]
+    for citation in citations:
+        place = citation.quote.casefold().find(name.casefold())
+        if place >= 0 and len(citation.quote) == len(citation.quote.casefold()):
+            return ShortAnswer(
+                text=citation.quote[place : place + len(name)],
+                kind="side",
+                confidence=confidence,
+                rests_on=rests_on,
+                document_id=citation.document_id,
+                start=citation.start + place,
+                end=citation.start + place + len(name),
+            )
+    return ShortAnswer(text=name, kind="side", confidence=confidence, rests_on=rests_on)

@@ -1,0 +1,364 @@
+"""Sentence scoring: each sentence of the passages against the question.
+
+What speaks for a sentence is how much of the question it carries, alone, by its title and headings
+and by what stands in front of it; whether it shows the kind of thing that is asked for; what its
+passage is worth; and whether a sentence of another passage that carries the rest of the question
+leads to it by name, or it to that one: the hop of a question of two. The weights are fitted by
+`tests/benchmarks/fit_answers.py`, to sentences that hold the answer.
+
+English verbs whose forms share no stem: *sold* for *sell*, *lit* for *light*.
+
+Forms are written as the keyword index stems them. Knows no grammar: the forms of a verb are the
+same word wherever they stand.
+
+Lexical variants by derivation and role.
+
+*directed* for *director*, *son* for *father*.
+
+For English tokens (stemmed as the keyword index does it). A small table of kinship, life and works,
+the endings of those who do a thing, and the other forms of irregular verbs; nothing is looked up,
+and Chinese tokens have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...prompts import Language
+from ...retrieval.passages import Sentence
+from ...types import Passage
+from .question_type import has_answer_type, is_dateline
+
+_IRREGULAR = """
+aris aros arisen/becom becam/begin began begun/bind bound/bite bit bitten/bleed bled
+blow blew blown/break broke broken/bring brought/broadcast/build built/burn burnt/buy bought
+catch caught/choos chose chosen/come came/deal dealt/dig dug/draw drew drawn/drink drank drunk
+drive drove driven/eat ate eaten/fall fell fallen/feed fed/feel felt/fight fought/find found
+flee fled/fli flew flown/forbid forbad forbidden/forget forgot forgotten/forgiv forgav forgiven
+freez froze frozen/get got gotten/give gave given/go went gone/grow grew grown/hang hung
+hear heard/hide hid hidden/hold held/keep kept/know knew known/lay laid/lead led/leap leapt
+learn learnt/leav left/lend lent/light lit/lose lost/make made/mean meant/meet met
+mistak mistook mistaken/overcom overcam/overthrow overthrew overthrown/pay paid/ride rode ridden
+ring rang rung/rise rose risen/run ran/say said/see saw seen/seek sought/sell sold/send sent
+shake shook shaken/shine shone/shoot shot/show shown/shrink shrank shrunk/sing sang sung
+sink sank sunk/sit sat/sleep slept/slide slid/speak spoke spoken/spend spent/spin spun/split
+stand stood/steal stole stolen/stick stuck/sting stung/strike struck/strive strove striven
+swear swore sworn/sweep swept/swim swam swum/swing swung/take took taken/teach taught
+tear tore torn/tell told/think thought/throw threw thrown/undergo underw undergon
+understand understood/undertak undertook undertaken/wake woke woken/wear wore worn/weav wove woven
+win won/wind wound/withdraw withdrew withdrawn/write wrote written
+"""
+
+
+def _forms() -> dict[str, tuple[str, ...]]:
+    verbs = [verb.split() for verb in _IRREGULAR.strip().replace("\n", "/").split("/")]
+    return {form: tuple({*verb} - {form}) for verb in verbs for form in verb}
+
+
+FORMS = _forms()
+"""By a form, the other forms of its verb."""
+
+
+RELATIVE = 0.8
+"""Credit of a word present only as a variant: *directed* for *director*."""
+_DOER = re.compile(r"(?<=[a-z]{3})(?:ors?|ers?|ion|ment|ance|al)$")
+_RELATIVES = {
+    "author": ("wrote", "written", "write"),
+    "writer": ("wrote", "written", "write", "author"),
+    "mother": ("son", "daughter", "child", "children", "born"),
+    "father": ("son", "daughter", "child", "children"),
+    "parent": ("son", "daughter", "child", "father", "mother"),
+    "grandfath": ("son", "daughter", "grandson", "granddaught", "father"),
+    "grandmoth": ("son", "daughter", "grandson", "granddaught", "mother"),
+    "child": ("son", "daughter", "father", "mother"),
+    "husband": ("marri", "wife", "spous", "widow"),
+    "wife": ("marri", "husband", "spous", "widow"),
+    "spous": ("marri", "wife", "husband"),
+    "marri": ("wife", "husband", "spous"),
+    "death": ("die", "dead", "kill"),
+    "die": ("death", "dead", "kill"),
+    "birth": ("born",),
+    "born": ("birth",),
+    "perform": ("singer", "sung", "record", "song"),
+    "sing": ("sung", "singer", "sang"),
+    "compos": ("music", "score"),
+    "star": ("actor", "actress", "cast"),
+    "locat": ("situat", "lie"),
+    "leader": ("led", "head", "lead"),
+    "led": ("leader", "head", "lead"),
+}
+
+
+@cache
+def lexical_variants(term: str) -> tuple[str, ...]:
+    """Return a token and its English variants."""
+    base = _DOER.sub("", term) if term.isascii() else term
+    others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ()), *FORMS.get(term, ())}
+    if base != term and len(base) > 3:
+        others |= {base, base + "e"}
+    return (term, *sorted(others - {term}))
+
+
+Floats = NDArray[np.float64]
+
+NEAR = 12
+"""Maximum sentences considered as the first hop, best by words."""
+
+NAMED = 0.4
+"""From this share of a title's weight on, a sentence is taken to name it."""
+ALL = 0.95
+"""From this share of the question's weight on, a sentence carries all of it."""
+SHARED_NAMES = 0.5
+"""Weight of shared names relative to a named title."""
+
+NUMBERED = 1.0
+"""Bonus for a numbered thing as the question names it (*berth 40*).
+
+Not fitted: hardly any data set has one.
+"""
+_NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
+
+DATELINE = 2.0
+"""Penalty of a dateline: its year is not an answer.
+
+Not fitted: absent from the data sets.
+"""
+
+FEATURES = (
+    "own words",
+    "title and headings",
+    "sentence before",
+    "kind",
+    "kind × words",
+    "rank",
+    "opens",
+    "length",
+    "led to",
+    "leads on",
+    "shared name",
+    "led to × kind",
+    "chain's words",
+    "title asked for",
+    "best by words",
+    "carries all",
+)
+COEFFICIENTS: dict[Language, tuple[float, ...]] = {
+    "en": (
+        3.31, 2.28, 1.0, 1.07, 1.41, 2.02, 0.64, 1.51, 1.28, -0.44,
+        1.31, 0.69, 4.42, -0.42, 0.17, 1.85,
+    ),
+    "zh": (
+        3.48, 1.85, 1.62, 0.62, 1.19, 2.18, 1.79, 0.01, -0.36, -0.6,
+        0.43, -0.01, -0.11, 2.82, 3.12, 0.22,
+    ),
+}  # fmt: skip
+"""Fitted coefficients in the order of `FEATURES`.
+
+Separate for Chinese, where a word is a character pair.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredSentence:
+    """Sentence with its score (a logit) and its first hop, if any.
+
+    `covered` is the share of the question's weight that stands in it, its title and headings.
+    """
+
+    sentence: Sentence
+    score: float
+    kind: float
+    covered: float
+    hop: int | None
+
+
+def score_sentences(
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    kinds: tuple[str, ...],
+    weight: Callable[[str], float],
+    language: Language,
+    numbered: frozenset[str] = frozenset(),
+) -> list[ScoredSentence]:
+    """Score all sentences, in order; `numbered` as of `numbered_things`."""
+    matrix, hops = sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
+    scores = matrix @ np.array(COEFFICIENTS[language])
+    if numbered:
+        holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
+        scores += NUMBERED * np.array(holds)
+    scores -= DATELINE * np.array([is_dateline(sentence.text) for sentence in sentences])
+    place = {name: column for column, name in enumerate(FEATURES)}
+    covered = matrix[:, place["own words"]] + matrix[:, place["title and headings"]]
+    return [
+        ScoredSentence(
+            sentence=sentence,
+            score=float(scores[row]),
+            kind=float(matrix[row, place["kind"]]),
+            covered=float(covered[row]),
+            hop=hops[row],
+        )
+        for row, sentence in enumerate(sentences)
+    ]
+
+
+def numbered_things(text: str) -> frozenset[str]:
+    """Words with the number behind them, in lower case: *berth 40*."""
+    return frozenset(f"{word} {number}" for word, number in _NUMBERED.findall(text.casefold()))
+
+
+def sentence_features(
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    wanted: Mapping[str, float],
+    kinds: tuple[str, ...],
+    weight: Callable[[str], float],
+) -> tuple[Floats, list[int | None]]:
+    """Return the matrix (sentences, FEATURES) and the row of each sentence's first hop."""
+    terms = list(wanted)
+    shares = np.array([wanted[term] for term in terms])
+    shares = shares / max(shares.sum(), 1e-9)
+    forms = [lexical_variants(term) for term in terms]
+    own = _held(sentences, forms, lambda s: s.terms | s.tells)
+    context = np.maximum(_held(sentences, forms, lambda s: s.context) - own, 0.0)
+    before = np.maximum(_held(sentences, forms, lambda s: s.before) - own - context, 0.0)
+    told = np.minimum(own + context, 1.0)
+    passage = np.array([s.passage for s in sentences])
+    told = np.minimum(own + context, 1.0)
+    top = max(max(p.score for p in passages), 1e-9)
+    kind = np.array([has_answer_type(s.text, kinds) for s in sentences])
+    count = np.array([len(s.terms) for s in sentences])
+    links = _links(sentences, told, shares, wanted=wanted, weight=weight)
+    columns = [
+        own @ shares,
+        context @ shares,
+        before @ shares,
+        kind,
+        kind * np.minimum(1.0, 2 * (told @ shares)),
+        np.array([max(passages[p].score, 0.0) / top for p in passage]),
+        np.array([float(s.opens) for s in sentences]),
+        np.log1p(count) / 3.0,
+        links.led_to,
+        links.leads_on,
+        links.shared,
+        links.led_to * kind,
+        links.gain,
+        np.array([_share(s.title & wanted.keys(), s.title, weight) for s in sentences]),
+        (told @ shares >= (told @ shares).max() - 1e-9).astype(np.float64),
+        (told @ shares >= ALL).astype(np.float64),
+    ]
+    return np.stack(columns, axis=1), links.hops
+
+
+def _held(
+    sentences: Sequence[Sentence],
+    forms: Sequence[tuple[str, ...]],
+    where: Callable[[Sentence], frozenset[str]],
+) -> Floats:
+    """Return (sentences, terms): 1 where a term is present, less for a variant."""
+    held = np.zeros((len(sentences), len(forms)))
+    for row, sentence in enumerate(sentences):
+        found = where(sentence)
+        for column, (term, *others) in enumerate(forms):
+            if term in found:
+                held[row, column] = 1.0
+            elif others and not found.isdisjoint(others):
+                held[row, column] = RELATIVE
+    return held
+
+
+@dataclass(slots=True)
+class _Links:
+    """Best first hop of each sentence: one that names its title, or whose title it names."""
+
+    led_to: Floats
+    leads_on: Floats
+    shared: Floats
+    gain: Floats
+    hops: list[int | None]
+
+
+def _links(
+    sentences: Sequence[Sentence],
+    told: Floats,
+    shares: Floats,
+    *,
+    wanted: Mapping[str, float],
+    weight: Callable[[str], float],
+) -> _Links:
+    """Of the sentences nearest to the question to all others of other passages.
+
+    What a link is worth is the share of the title's (or the names') weight that is named, without
+    the words of the question, times how much of the question its first hop carries.
+    """
+    count = len(sentences)
+    links = _Links(
+        led_to=np.zeros(count),
+        leads_on=np.zeros(count),
+        shared=np.zeros(count),
+        gain=np.zeros(count),
+        hops=[None] * count,
+    )
+    best, covered = np.zeros(count), told @ shares
+    share = _Shares(frozenset(wanted), weight)
+    titles = {sentence.passage: sentence.title for sentence in sentences}
+    for row in _nearest(covered):
+        first = sentences[row]
+        new = np.maximum(told[row][None, :] - told, 0.0) @ shares
+        names = {passage: share.of(title, first.terms) for passage, title in titles.items()}
+        for other, sentence in enumerate(sentences):
+            if sentence.passage == first.passage:
+                continue
+            forward = names[sentence.passage]
+            back = share.of(first.title, sentence.terms)
+            shared = share.of(first.names, sentence.names)
+            link = max(forward, back, SHARED_NAMES * shared)
+            if not link:
+                continue
+            worth = link * covered[row]
+            links.led_to[other] = max(links.led_to[other], forward * covered[row])
+            links.leads_on[other] = max(links.leads_on[other], back * covered[row])
+            links.shared[other] = max(links.shared[other], shared * covered[row])
+            links.gain[other] = max(links.gain[other], link * new[other])
+            if link >= NAMED and worth > best[other]:
+                best[other], links.hops[other] = worth, row
+    return links
+
+
+def _nearest(covered: Floats) -> list[int]:
+    order = np.lexsort((np.arange(covered.size), -covered))
+    return [int(row) for row in order[:NEAR]]
+
+
+def _share(found: frozenset[str], whole: frozenset[str], weight: Callable[[str], float]) -> float:
+    if not found or not whole:
+        return 0.0
+    total = sum(max(weight(term), 0.0) for term in sorted(whole))
+    return sum(max(weight(term), 0.0) for term in sorted(found)) / total if total else 0.0
+
+
+class _Shares:
+    """Weighted overlap of term sets; each total is computed once."""
+
+    def __init__(self, asked: frozenset[str], weight: Callable[[str], float]) -> None:
+        self._asked, self._weight = asked, weight
+        self._totals: dict[frozenset[str], float] = {}
+
+    def of(self, whole: frozenset[str], terms: frozenset[str]) -> float:
+        """Return the share of `whole` in `terms`, without the question's words."""
+        found = whole & terms
+        if not found or found <= self._asked:
+            return 0.0
+        if whole not in self._totals:
+            self._totals[whole] = sum(max(self._weight(term), 0.0) for term in sorted(whole))
+        total = self._totals[whole]
+        held = sum(max(self._weight(term), 0.0) for term in sorted(found - self._asked))
+        return held / total if total else 0.0

@@ -1,0 +1,1 @@
+"""Answers to questions about the whole library."""

@@ -1,0 +1,508 @@
+"""Context of a global answer: reports and chunks visible to one question.
+
+`Shelf` is what stays from question to question until the library changes, `Scene` one question in
+front of it. Reads the library, decides nothing.
+
+Community reports as a reader may see them who may not see every document.
+
+A report rests on many documents. For such a reader it says only what the documents that he may see
+say, under a title that names nothing else. Pure.
+
+Effort presets: what a global question may read, ask and test.
+
+With a language model the numbers bound what one question costs: prompt tokens of a `medium`
+question stay below 13,000 (drift: 60,000). Without one they bound how much is looked at.
+
+Batched LLM calls: replies in order, some of which may be errors.
+
+Who is asked, how often, and what that costs, others know; here is only what a round of questions
+makes of failures: one of several is counted and named, all of them are an error.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from ...errors import ModelError, ModelInputTooLong
+from ...llm.client import LLMClient
+from ...storage.files import load_snapshot
+from ...storage.graph_api import (
+    Chunk,
+    Community,
+    CommunityTree,
+    Prompt,
+    Report,
+    chunk_match,
+    chunk_table,
+    content_terms,
+    derived_reports,
+    derived_stamp,
+    graph_errors,
+    read_chunks,
+    read_communities,
+    read_reports,
+    reports_stamp,
+)
+from ...storage.library import Library
+from ...storage.schema import DocumentFilter
+from ...storage.tokenization import tokens
+from ...types import Usage
+from ..context import AnswerDependencies
+
+
+def filter_reports_by_access(
+    reports: Sequence[Report],
+    *,
+    documents: Collection[str],
+    document_of: Mapping[str, str],
+    title_of: Mapping[str, str],
+) -> list[Report]:
+    """Return the reports in order, with findings whose evidence is all visible.
+
+    A title stays where nothing is left out and the findings hold every name in it: it could be that
+    of a thing that only hidden documents speak of.
+
+    Args:
+        reports: as stored.
+        documents: the ids of the documents that may be seen.
+        document_of: chunk id → document id.
+        title_of: document id → its title.
+    """
+    result: list[Report] = []
+    for report in reports:
+        kept = [
+            finding
+            for finding in report.findings
+            if all(document_of.get(e.chunk_id) in documents for e in finding.evidences)
+        ]
+        if len(kept) == len(report.findings) and _names_only_what_is_said(report):
+            result.append(report)
+        elif kept:
+            first = document_of[kept[0].evidences[0].chunk_id]
+            result.append(
+                replace(
+                    report,
+                    title=title_of.get(first, ""),
+                    summary=" ".join(finding.text for finding in kept),
+                    findings=tuple(kept),
+                )
+            )
+    return result
+
+
+def _names_only_what_is_said(report: Report) -> bool:
+    said = " ".join(finding.text for finding in report.findings).casefold()
+    return all(name.casefold() in said for name in _BETWEEN_NAMES.split(report.title))
+
+
+_BETWEEN_NAMES = re.compile(r", | and |、|与")
+
+
+Selection = Literal["fixed", "dynamic", "lazy", "drift"]
+Effort = Literal["low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffortPreset:
+    """Limits of an effort; tokens are those of sources, without instructions.
+
+    Attributes:
+        map_tokens: shown to the model in the map round, all calls together.
+        call_tokens: shown in one call, where the model's window holds as much.
+        reduce_tokens: of the points that the answer is written from.
+        rate_tokens: of `map_tokens`, shown for ratings, all levels together; with none the match of
+            words and vectors rates (dynamic).
+        levels: how deep communities are rated, from the root (dynamic).
+        per_level: so many reports of a level are rated at most (dynamic).
+        tests: how many chunks are tested (lazy).
+        test_tokens: shown of a chunk that a model tests (lazy).
+        pool: how many chunks the search hands to the tests (lazy).
+        primer_reports: reports that give the first points (drift).
+        primer_tokens: shown of them to a model (drift).
+        follow_ups: further searches a round (drift).
+        depth: rounds of them (drift).
+        follow_tokens: shown of one search's passages to a model (drift).
+    """
+
+    map_tokens: int
+    call_tokens: int
+    reduce_tokens: int
+    rate_tokens: int
+    levels: int
+    per_level: int
+    tests: int
+    test_tokens: int
+    pool: int
+    primer_reports: int
+    primer_tokens: int
+    follow_ups: int
+    depth: int
+    follow_tokens: int
+
+
+PLANS: dict[Effort, EffortPreset] = {
+    "low": EffortPreset(
+        map_tokens=3_500,
+        call_tokens=3_500,
+        reduce_tokens=1_200,
+        rate_tokens=0,
+        levels=2,
+        per_level=12,
+        tests=20,
+        test_tokens=90,
+        pool=100,
+        primer_reports=4,
+        primer_tokens=2_000,
+        follow_ups=2,
+        depth=1,
+        follow_tokens=2_000,
+    ),
+    "medium": EffortPreset(
+        map_tokens=8_000,
+        call_tokens=4_000,
+        reduce_tokens=2_000,
+        rate_tokens=2_400,
+        levels=3,
+        per_level=20,
+        tests=100,
+        test_tokens=80,
+        pool=300,
+        primer_reports=12,
+        primer_tokens=4_000,
+        follow_ups=4,
+        depth=2,
+        follow_tokens=3_000,
+    ),
+    "high": EffortPreset(
+        map_tokens=30_000,
+        call_tokens=6_000,
+        reduce_tokens=5_000,
+        rate_tokens=8_000,
+        levels=4,
+        per_level=60,
+        tests=500,
+        test_tokens=80,
+        pool=1_000,
+        primer_reports=40,
+        primer_tokens=10_000,
+        follow_ups=6,
+        depth=3,
+        follow_tokens=4_000,
+    ),
+}
+
+
+class Reply(Protocol):
+    """LLM reply and its cost."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102 - the class says it
+    @property
+    def usage(self) -> Usage: ...  # noqa: D102
+
+
+class BatchLLM(Protocol):
+    """A stage (`map`, `answers`) and prompts to what became of each, in their order."""
+
+    def __call__(
+        self,
+        stage: str,
+        prompts: Sequence[Prompt],
+        *,
+        on_event: Callable[[str], None] | None = None,
+    ) -> Sequence[Reply | ModelError]:
+        """Return the replies; `on_event` receives a single prompt's tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """Replies of one batch; None where a call failed.
+
+    `failures` holds the reasons, each once, in the order of the calls; `failed` counts calls.
+    `too_long` are the places of those that did not fit into the model's window.
+    """
+
+    texts: tuple[str | None, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    failed: int = 0
+    failures: tuple[str, ...] = ()
+    too_long: tuple[int, ...] = ()
+
+
+def call_batch(
+    ask_many: BatchLLM,
+    stage: str,
+    prompts: Sequence[Prompt],
+    *,
+    divisible: bool = False,
+    on_event: Callable[[str], None] | None = None,
+) -> BatchResult:
+    """Ask all prompts at once; `on_event` hears the reply where there is but one.
+
+    With `divisible`, the caller asks again in parts what was too long: that alone is no error.
+
+    Raises:
+        ModelError: the first call's error, where every call failed.
+    """
+    replies = ask_many(stage, prompts, on_event=on_event) if prompts else ()
+    errors = [reply for reply in replies if isinstance(reply, ModelError)]
+    too_long = [n for n, reply in enumerate(replies) if isinstance(reply, ModelInputTooLong)]
+    if errors and len(errors) == len(replies) and not (divisible and too_long):
+        raise errors[0]
+    usage = Usage()
+    texts: list[str | None] = []
+    for reply in replies:
+        if isinstance(reply, ModelError):
+            texts.append(None)
+        else:
+            usage = usage + reply.usage
+            texts.append(reply.text)
+    return BatchResult(
+        texts=tuple(texts),
+        usage=usage,
+        failed=len(errors),
+        failures=tuple(dict.fromkeys(str(error) for error in errors)),
+        too_long=tuple(too_long),
+    )
+
+
+ReportsFor = Callable[[Sequence[str]], Mapping[str, Report]]
+"""Community ids to reports, written by a model first where missing."""
+
+Match = Callable[[str, Sequence[str]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class CommunityAssignment:
+    """Assignment of chunks to communities, with entity counts and documents."""
+
+    tree: CommunityTree
+    homes: Mapping[str, str]
+    weights: Mapping[str, float]
+    document_of: Mapping[str, str]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ReportCache:
+    """Communities and reports of a library as it is now."""
+
+    stamp: str
+    communities: Sequence[Community]
+    reports: Sequence[Report]
+    extractive: Sequence[Report]
+    words: dict[str, frozenset[str]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def tree(self) -> CommunityTree:
+        """The hierarchy, built when first used."""
+        return CommunityTree.build(self.communities)
+
+    def words_of(self, report: Report) -> frozenset[str]:
+        """Return the tokens of a report's title and findings, cached."""
+        known = self.words.get(report.fingerprint + report.title)
+        if known is None:
+            texts = (report.title, *(finding.text for finding in report.findings))
+            known = frozenset(tokens(" ".join(texts)))
+            self.words[report.fingerprint + report.title] = known
+        return known
+
+
+class ReportCacheHolder:
+    """Report cache of a library, reloaded after changes; thread-safe."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._guard = threading.Lock()
+        self._shelf: ReportCache | None = None
+        self._places: tuple[str, CommunityAssignment] | None = None
+
+    def current(self, connection: Connection) -> ReportCache:
+        """All communities and reports as they are in the picture of this connection."""
+        stamp = f"{derived_stamp(connection)} {reports_stamp(connection)}"
+        with self._guard:
+            if self._shelf is None or self._shelf.stamp != stamp:
+                reports = read_reports(connection)
+                plain = {report.fingerprint: report for report in derived_reports(connection)}
+                self._shelf = ReportCache(
+                    stamp=stamp,
+                    communities=read_communities(connection),
+                    reports=reports,
+                    extractive=[plain.get(one.fingerprint, one) for one in reports],
+                )
+            return self._shelf
+
+    def places(self, connection: Connection) -> CommunityAssignment:
+        """Return the home community of each chunk."""
+        shelf = self.current(connection)
+        with self._guard:
+            if self._places is None or self._places[0] != shelf.stamp:
+                view = load_snapshot(connection, self._library.path / "derived")
+                labels = dict(zip(view.chunk_ids, view.labels, strict=True))
+                places = CommunityAssignment(
+                    tree=shelf.tree,
+                    homes=shelf.tree.homes(labels),
+                    weights={key: float(len(found)) for key, found in labels.items()},
+                    document_of=dict(zip(view.chunk_ids, view.documents, strict=True)),
+                    names=dict(view.display),
+                )
+                self._places = (shelf.stamp, places)
+            return self._places[1]
+
+
+@dataclass(frozen=True)
+class GlobalContext:
+    """One question with all that answers it.
+
+    `reports` are those that the asker may see: where not every document is admitted, sentences of
+    admitted ones, never a model's words. `ask_many` is None without a language model. `earlier` is
+    what was said before the question.
+    """
+
+    question: str
+    within: DocumentFilter | None
+    plan: EffortPreset
+    parts: AnswerDependencies
+    library: Library
+    shelf: ReportCache
+    shelves: ReportCacheHolder
+    reports: Sequence[Report]
+    ask_many: BatchLLM | None
+    reports_for: ReportsFor | None
+    earlier: str = ""
+
+    @cached_property
+    def generic(self) -> bool:
+        """Check whether the question names no subject, so asks about the whole collection."""
+        return not content_terms(self.question, tokens=tokens)
+
+    @cached_property
+    def places(self) -> CommunityAssignment:
+        """Return the community assignment of chunks."""
+        with self.library.read() as connection, graph_errors():
+            return self.shelves.places(connection)
+
+    @cached_property
+    def report_of(self) -> Mapping[str, Report]:
+        """The reports by community."""
+        return {report.community_id: report for report in self.reports}
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Return the titles of communities."""
+        return {report.community_id: report.title for report in self.reports}
+
+    @cached_property
+    def admitted(self) -> frozenset[str] | None:
+        """The documents that may be seen; None for all."""
+        return None if self.within is None else self.parts.retriever.documents(self.within)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self.parts.tokeniser.count(text)
+
+    def report_size(self, text: str) -> int:
+        """Tokens of a report's text, counted once for all questions."""
+        sizes = self.shelf.sizes
+        if text not in sizes:
+            sizes[text] = self.count(text)
+        return sizes[text]
+
+    def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
+        """Chunks by id."""
+        with self.library.read() as connection, graph_errors():
+            return read_chunks(connection, sorted(set(chunk_ids)))
+
+    def chunks_of(self, reports: Sequence[Report]) -> dict[str, Chunk]:
+        """Return the chunks behind reports."""
+        return self.chunks(
+            place.chunk_id
+            for report in reports
+            for finding in report.findings
+            for place in finding.evidences
+        )
+
+    def near(self, chunk_ids: Iterable[str]) -> dict[str, float]:
+        """Cosines of chunks with the question; empty where no encoder can read it."""
+        return self.parts.retriever.cosines(self.question, sorted(set(chunk_ids)))
+
+    def match(self, reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Match:
+        """Score findings of reports against the question by their chunks."""
+        return chunk_match(
+            self.question,
+            places={
+                finding.text: [place.chunk_id for place in finding.evidences]
+                for report in reports
+                for finding in report.findings
+            },
+            chunks=chunks,
+            near=self.near(chunks),
+            tokens=tokens,
+            weight=self.parts.idf(self.within),
+        )
+
+    def written(self, reports: Sequence[Report]) -> list[Report]:
+        """Return model-written reports where available and fully visible."""
+        if self.reports_for is None or self.within is not None or not reports:
+            return list(reports)
+        found = self.reports_for([report.community_id for report in reports])
+        return [found.get(report.community_id, report) for report in reports]
+
+    def call_tokens(self, *, output_tokens: int) -> int:
+        """Return the source tokens of one map call."""
+        most = min(self.plan.call_tokens, self.parts.settings.global_budget_tokens)
+        return _fitting(most, self.parts.models.map, output_tokens=output_tokens)
+
+    def follow_tokens(self, *, output_tokens: int) -> int:
+        """Return the passage tokens of a follow-up question."""
+        return _fitting(self.plan.follow_tokens, self.parts.models.map, output_tokens=output_tokens)
+
+    def reduce_tokens(self, *, output_tokens: int) -> int:
+        """Return the point tokens of the reduce call."""
+        return _fitting(
+            self.plan.reduce_tokens,
+            self.parts.models.answers,
+            output_tokens=output_tokens + self.count(self.earlier),
+        )
+
+
+def _fitting(tokens: int, gateway: LLMClient | None, *, output_tokens: int) -> int:
+    """Clamp a token budget to the model's window minus instructions and answer."""
+    if gateway is None:
+        return tokens
+    room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
+    return min(tokens, max(room, _LEAST_TOKENS))
+
+
+_LEAST_TOKENS = 200
+"""A window too small for this is overrun: the server says so."""
+
+INSTRUCTION_TOKENS = 800
+"""Tokens reserved for instructions and question; at most half the window."""
+
+
+def visible_reports(
+    connection: Connection, library: Library, shelf: ReportCache, within: DocumentFilter | None
+) -> Sequence[Report]:
+    """Return the reports as visible to the asker."""
+    if within is None:
+        return shelf.reports
+    rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id)).all()
+    known = library.document_metadata(connection)
+    return filter_reports_by_access(
+        shelf.extractive,
+        documents={name for name, metadata in known.items() if within.admits(metadata)},
+        document_of={row.id: row.document_id for row in rows},
+        title_of={name: str(metadata["title"]) for name, metadata in known.items()},
+    )

@@ -1,0 +1,456 @@
+"""DRIFT search: the best reports first, then searches for open questions.
+
+After DRIFT search (microsoft/graphrag, 2024): a primer over reports gives first points and further
+questions, each is looked up by local search, and its answer may lead on. Without a language model
+the further questions are names of the best points that the question does not hold.
+
+A global answer: gather points about the whole, keep what differs, cite.
+
+Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
+root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and what
+they lead to (`drift`). With a language model it rates, maps and reduces; without one, words, chunks
+and vectors decide. Either way every point keeps its evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from ...conversation import format_history
+from ...errors import ModelError
+from ...events import Listener, PassagesEvent, null_listener
+from ...observability import synthesis
+from ...prompts import language_of
+from ...retrieval.passages import Tracer
+from ...storage.graph_api import (
+    Chunk,
+    Evidence,
+    Finding,
+    Point,
+    Report,
+    content_terms,
+    follow_up_terms,
+    graph_errors,
+    map_points,
+    reduce_points,
+    token_similarity,
+)
+from ...storage.library import Library
+from ...storage.schema import DocumentFilter
+from ...storage.tokenization import tokens
+from ...types import Answer, Passage, Turn, Usage
+from ...verification.llm_judge import in_other_language
+from ..context import AnswerDependencies
+from ..packing import Draft, PackedContext, as_passage, pack_context
+from ..synthesis import TokenStreamer
+from .context import (
+    PLANS,
+    BatchLLM,
+    Effort,
+    GlobalContext,
+    ReportCacheHolder,
+    ReportsFor,
+    Selection,
+    visible_reports,
+)
+from .extractive import (
+    CandidatePoints,
+    LocalPoints,
+    best_of,
+    document_of,
+    found_sentences,
+    points_from_local_search,
+    render_overview,
+)
+from .map_reduce import (
+    MAP_OUTPUT_TOKENS,
+    REDUCE_OUTPUT_TOKENS,
+    MapBatch,
+    Mapped,
+    map_batches,
+    map_reports,
+    read_questions,
+    reduce_with_model,
+)
+from .selection import best_reports, fitting, from_one_level, from_rated_reports, from_tested_chunks
+
+_FREE_PRIMER = 4
+"""Multiplier of primer reports without a model, where reading is free."""
+
+_SENTENCES, _PASSAGES = 4, 6
+"""Sentences and passages taken from each follow-up search without a model."""
+
+_FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
+
+
+def from_drift(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Points of the best reports and of what was looked up from there on."""
+    free = scene.ask_many is None
+    limit = scene.plan.primer_reports * (_FREE_PRIMER if free else 1)
+    reports = best_reports(scene, limit=limit)
+    watch.record("select", f"the {len(reports)} best report(s)",
+              "; ".join(report.title for report in reports), reports=len(reports))  # fmt: skip
+    if scene.ask_many is None:
+        return _by_names(scene, reports, watch)
+    drift = _Drift(scene, scene.ask_many)
+    drift.primer(reports, watch)
+    for depth in range(scene.plan.depth):
+        drift.follow(depth, watch)
+    return CandidatePoints(points=drift.points, chunks=drift.chunks, usage=drift.usage)
+
+
+def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) -> CandidatePoints:
+    """Follow names: sentences of the best reports, then searches for their names."""
+    chunks = scene.chunks_of(reports)
+    given = points_from_local_search(
+        scene, reports, chunks, limit=scene.parts.settings.global_points
+    )
+    chunks = {**chunks, **given.chunks}
+    read = list(reports)
+    newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
+    watch.record("primer", f"{len(newest)} sentence(s) bear on the question", best_of(newest),
+              points=len(newest))  # fmt: skip
+    looked_up: list[str] = []
+    for depth in range(scene.plan.depth):
+        names = follow_up_terms(
+            scene.question,
+            newest,
+            names_in=lambda text: _names_in(scene, text),
+            tokens=tokens,
+            limit=scene.plan.follow_ups,
+            known=looked_up,
+        )
+        looked_up += names
+        newest = []
+        for name in names:
+            said = _looked_up(scene, name)
+            chunks = {**chunks, **said.chunks}
+            newest = [*newest, *said.points]
+        read += _as_sheets(newest)
+        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
+                  searches=len(names), points=len(newest))  # fmt: skip
+    points = _mapped(scene, read, chunks)
+    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+              points=len(points))  # fmt: skip
+    return CandidatePoints(points=points, chunks=chunks, given=given.points)
+
+
+def _mapped(
+    scene: GlobalContext, read: Sequence[Report], chunks: Mapping[str, Chunk]
+) -> list[Point]:
+    return map_points(
+        scene.question,
+        read,
+        match=scene.match(read, chunks),
+        tokens=tokens,
+        document_of=document_of(chunks),
+    )
+
+
+def _looked_up(scene: GlobalContext, name: str) -> LocalPoints:
+    """Search locally for a name in the context of the question."""
+    subject = " ".join(content_terms(scene.question, tokens=tokens))
+    return found_sentences(
+        scene,
+        f"{name} {subject}".strip(),
+        owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
+        passages=_PASSAGES,
+        limit=_SENTENCES,
+    )
+
+
+def _as_sheets(points: Sequence[Point]) -> list[Report]:
+    """Sentences found as reports are read, one a community."""
+    findings: dict[str, list[Finding]] = {}
+    for point in points:
+        found = findings.setdefault(point.community_id, [])
+        found.append(Finding(text=point.text, evidences=point.evidences))
+    return [
+        Report(
+            community_id=key,
+            level=0,
+            title="",
+            summary="",
+            rating=1.0,
+            findings=tuple(findings[key]),
+            fingerprint="",
+        )
+        for key in sorted(findings)
+    ]
+
+
+def _names_in(scene: GlobalContext, text: str) -> list[str]:
+    """Return entity names in a text, as labelled in the library."""
+    names = scene.places.names
+    return [
+        names[label]
+        for label in sorted(
+            {place.label for place in scene.parts.retriever.find_entities(text, scene.within)}
+        )
+        if label in names
+    ]
+
+
+@dataclass(slots=True)
+class _Drift:
+    """State of a DRIFT search by a model: points and questions so far."""
+
+    scene: GlobalContext
+    ask_many: BatchLLM
+    points: list[Point] = field(default_factory=list)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    open: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def primer(self, reports: Sequence[Report], watch: Tracer) -> None:
+        """Collect the first points and questions from reports."""
+        scene = self.scene
+        written = fitting(
+            scene.written(reports), budget_tokens=scene.plan.primer_tokens, count=scene.count
+        )
+        self.chunks.update(scene.chunks_of(written))
+        batches = map_batches(
+            written,
+            budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+            count=scene.count,
+        )
+        mapped = map_reports(
+            scene.question, batches, ask_many=self.ask_many, questions=scene.plan.follow_ups
+        )
+        self._take(mapped)
+        watch.record("primer", f"{mapped.detail}, {len(self.open)} open question(s)",
+                  "; ".join(self.open), **mapped.figures, open=len(self.open))  # fmt: skip
+
+    def follow(self, depth: int, watch: Tracer) -> None:
+        """Run one round: search every open question and map its passages, in parallel."""
+        scene = self.scene
+        questions = self.open[: scene.plan.follow_ups]
+        if not questions:
+            watch.record("follow", f"round {depth + 1}: nothing is open")
+            return
+        self.asked += questions
+        self.open = []
+        batches = [self._batch(question) for question in questions]
+        read = [(q, batch) for q, batch in zip(questions, batches, strict=True) if batch.findings]
+        try:
+            mapped = map_reports(
+                [f"{scene.question}\n{self._line(question)}" for question, _ in read],
+                [batch for _, batch in read],
+                ask_many=self.ask_many,
+                questions=scene.plan.follow_ups,
+            )
+        except ModelError as error:
+            if not self.points:
+                raise
+            watch.record(
+                "follow", f"round {depth + 1}: every call failed: {error}", failed=len(read)
+            )
+            return
+        self._take(mapped)
+        watch.record("follow", f"round {depth + 1}: {mapped.detail} for {'; '.join(questions)}",
+                  best_of(mapped.points), "; ".join(questions),
+                  **mapped.figures, open=len(self.open))  # fmt: skip
+
+    def _line(self, question: str) -> str:
+        return _FOLLOW_UP[language_of(self.scene.question)].format(question)
+
+    def _take(self, mapped: Mapped) -> None:
+        self.usage = self.usage + mapped.usage
+        self.points += mapped.points
+        for reply in mapped.replies:
+            known = [self.scene.question, *self.asked, *self.open]
+            self.open += read_questions(reply or "", limit=self.scene.plan.follow_ups, known=known)
+
+    def _batch(self, question: str) -> MapBatch:
+        """Build a question's batch: numbered lines, each citing its chunk."""
+        scene = self.scene
+        search = scene.parts.retriever.search(question, within=scene.within)
+        budget = scene.follow_tokens(output_tokens=MAP_OUTPUT_TOKENS)
+        packed = pack_context(search.passages, budget_tokens=budget, count=scene.count)
+        held = scene.chunks(passage.chunk_id for passage in packed.passages)
+        self.chunks.update(held)
+        findings: dict[int, tuple[str, Finding]] = {}
+        lines: list[str] = []
+        for passage in packed.passages:
+            chunk = held.get(passage.chunk_id)
+            if chunk is None:
+                continue
+            place = Evidence(chunk_id=chunk.id, start=0, end=len(chunk.text))
+            home = scene.places.homes.get(chunk.id, "")
+            number = len(findings) + 1
+            findings[number] = (home, Finding(text=chunk.text, evidences=(place,)))
+            lines.append(f"[{number}] {chunk.title}: {' '.join(chunk.text.split())}")
+        return MapBatch(context="\n".join(lines), findings=findings)
+
+
+_WAYS: dict[Selection, Callable[[GlobalContext, Tracer], CandidatePoints]] = {
+    "fixed": from_one_level,
+    "dynamic": from_rated_reports,
+    "lazy": from_tested_chunks,
+    "drift": from_drift,
+}
+
+
+class GlobalAnswerer:
+    """Answers questions about the whole of a library.
+
+    Args:
+        library: what is asked.
+        parts: what answers are made with.
+        selection: the way points are gathered.
+        effort: how much that may cost (see `plan`).
+        ask_many: asks the language model several things at once; None does without one.
+        reports_for: gives reports of communities, written first where a model is to write them;
+            without it they are as the library holds them.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        parts: AnswerDependencies,
+        *,
+        selection: Selection = "lazy",
+        effort: Effort = "medium",
+        ask_many: BatchLLM | None = None,
+        reports_for: ReportsFor | None = None,
+    ) -> None:
+        self._library = library
+        self._parts = parts
+        self._selection: Selection = selection
+        self._effort: Effort = effort
+        self._ask_many = ask_many
+        self._reports_for = reports_for
+        self._shelves = ReportCacheHolder(library)
+
+    def with_effort(self, effort: Effort) -> GlobalAnswerer:
+        """Return the same answerer with another effort."""
+        return self.with_selection(self._selection, effort=effort)
+
+    def with_selection(self, selection: Selection, *, effort: Effort) -> GlobalAnswerer:
+        """Return the same answerer with another selection or effort."""
+        other = copy(self)
+        other._selection, other._effort = selection, effort
+        return other
+
+    def answer(
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        on_event: Listener = null_listener,
+    ) -> Answer:
+        """Answer with an overview and citations, or abstain if nothing is relevant.
+
+        A model that writes it is shown the `turns` before the question. `on_event` hears
+        of each stage
+        as it ends, of what the answer rests on, and its text as it is written.
+
+        Raises:
+            ModelError: every call of a round failed, or the one that writes the answer.
+        """
+        watch = Tracer(on_event)
+        scene = replace(self._scene(question, within), earlier=format_history(turns))
+        gathered = _WAYS[self._selection](scene, watch)
+        spent = gathered.usage
+        if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
+            watch.record("fall back", "no reply of the model could be used: answered without it")
+            scene = replace(scene, ask_many=None)
+            gathered = _WAYS[self._selection](scene, watch)
+        with synthesis(question) as said:
+            draft = (
+                _told(scene, gathered, on_event)
+                if scene.ask_many is None
+                else _written(scene, gathered, on_event, ask_many=scene.ask_many)
+            )
+            said(draft.text)
+        watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
+        if scene.ask_many is not None and in_other_language(draft.text, language_of(question)):
+            watch.record("language", "the answer is not in the language of the question")
+        return Answer(
+            question=question,
+            text=draft.text,
+            mode="global",
+            citations=self._parts.cited(draft.citations),
+            trace=tuple(watch.steps),
+            usage=spent + draft.usage,
+            abstained=draft.abstained,
+            claims=draft.claims,
+            grounding=draft.grounding,
+            unchecked=draft.unchecked,
+        )
+
+    def _scene(self, question: str, within: DocumentFilter | None) -> GlobalContext:
+        with self._library.read() as connection, graph_errors():
+            shelf = self._shelves.current(connection)
+            reports = visible_reports(connection, self._library, shelf, within)
+        return GlobalContext(
+            question=question,
+            within=within,
+            plan=PLANS[self._effort],
+            parts=self._parts,
+            library=self._library,
+            shelf=shelf,
+            shelves=self._shelves,
+            reports=reports,
+            ask_many=self._ask_many,
+            reports_for=self._reports_for,
+        )
+
+
+def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -> Draft:
+    """Without a model: what differs most among the best points, by theme."""
+    settings = scene.parts.settings
+    points = reduce_points(
+        gathered.points,
+        limit=settings.global_points,
+        budget_tokens=settings.budget_tokens,
+        count=scene.count,
+        similarity=token_similarity(tokens),
+        document_of=document_of(gathered.chunks),
+        concepts=tokens,
+        given=gathered.given,
+    )
+    draft = render_overview(
+        scene.question,
+        points,
+        titles=scene.titles,
+        chunks=gathered.chunks,
+        line_of=scene.shelf.tree.line,
+    )
+    quoted = tuple(as_passage(citation) for citation in draft.citations)
+    on_event(PassagesEvent(passages=quoted))
+    TokenStreamer(on_event, quoted).end(draft)
+    return draft
+
+
+def _written(
+    scene: GlobalContext, gathered: CandidatePoints, on_event: Listener, *, ask_many: BatchLLM
+) -> Draft:
+    """With a model: it writes the answer from the best points."""
+
+    def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
+        return scene.parts.checks.checked(
+            scene.question,
+            PackedContext(passages=tuple(passages), text="\n\n".join(one.text for one in passages)),
+            reply=reply,
+            usage=usage,
+            within=scene.within,
+            summing_up=True,
+        )
+
+    return reduce_with_model(
+        scene.question,
+        gathered.points,
+        ask_many=ask_many,
+        chunks=gathered.chunks,
+        earlier=scene.earlier,
+        budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
+        count=scene.count,
+        limit=scene.parts.settings.global_points * 2,
+        check=check,
+        on_event=on_event,
+    )

@@ -1,0 +1,523 @@
+"""Points from community reports: of a fixed level, or by dynamic selection.
+
+Lazy search: points from chunks tested for relevance by community; needs no reports.
+
+Without a language model a test is a match of words and vectors. With one, a call shows the best
+sentences of several chunks and asks for points: a chunk is relevant where a point rests on it, so
+that testing and collecting are one reading.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import ModelError
+from ...prompts import language_of, stage_prompt
+from ...retrieval.passages import Tracer
+from ...storage.graph_api import (
+    Chunk,
+    Finding,
+    Point,
+    Report,
+    Selection,
+    SelectionLimits,
+    TestBudget,
+    by_community,
+    chunk_match,
+    chunk_reports,
+    content_terms,
+    informativeness,
+    map_points,
+    relevant_chunks,
+    report_match,
+    report_text,
+    select_dynamic,
+    select_reports,
+)
+from ...storage.tokenization import tokens
+from ...types import Usage
+from .context import BatchLLM, GlobalContext, call_batch
+from .extractive import CandidatePoints, best_of, document_of, points_from_local_search
+from .map_reduce import (
+    MAP_OUTPUT_TOKENS,
+    RATINGS_SCHEMA,
+    Mapped,
+    map_batches,
+    map_reports,
+    read_ratings,
+)
+
+RELEVANT, FREE_RELEVANT = 0.4, 0.1
+"""Rating thresholds for descending: by a model, and by free matching."""
+
+_RATED_TOKENS = 120
+"""Of a report, at most so much is shown for a rating."""
+
+RATE_OUTPUT_TOKENS = 500
+
+
+def from_one_level(scene: GlobalContext, watch: Tracer, *, write: bool = True) -> CandidatePoints:
+    """Select points from the finest level that fits, else from the best rated reports.
+
+    Without `write`, no report is written for it: they are read as they are.
+    """
+    settings = scene.parts.settings
+    free = scene.ask_many is None
+    selection = select_reports(
+        scene.shelf.communities,
+        scene.reports,
+        budget_tokens=settings.global_scan_tokens if free else scene.plan.map_tokens,
+        count=scene.report_size,
+    )
+    _tell_selection(watch, selection, rated=0)
+    return points_of(scene, selection.reports, watch, write=write)
+
+
+def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Select points from relevant reports, descending the hierarchy from its root.
+
+    Where no model rates, a question that names no subject tells no community from another: it is
+    answered from one level. Without a model one level is read too where what is relevant does not
+    fill an answer.
+    """
+    if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
+        return from_one_level(scene, watch)
+    settings, plan = scene.parts.settings, scene.plan
+    prior = _by_match(scene)
+    asks = scene.ask_many if plan.rate_tokens else None
+    judge = None if asks is None else _Judge(scene, asks, prior=prior)
+    descent = select_dynamic(
+        scene.shelf.tree,
+        scene.report_of,
+        prior=prior,
+        rate=prior if judge is None else judge.rate,
+        depth=SelectionLimits(
+            levels=plan.levels,
+            per_level=plan.per_level,
+            relevant=FREE_RELEVANT if scene.ask_many is None else RELEVANT,
+        ),
+        budget_tokens=settings.global_scan_tokens
+        if scene.ask_many is None
+        else plan.map_tokens - plan.rate_tokens,
+        count=scene.report_size,
+    )
+    usage = Usage() if judge is None else judge.usage
+    for level, (rated, relevant) in enumerate(descent.rounds):
+        watch.record("rate", f"level {level}: {relevant} of {rated} report(s) relevant",
+                  rated=rated, relevant=relevant)  # fmt: skip
+    if judge is not None and judge.troubles:
+        watch.record("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
+    _tell_selection(watch, descent.selection, rated=len(descent.ratings))
+    gathered = points_of(scene, descent.selection.reports, watch, usage=usage)
+    said = len(gathered.points) + len(gathered.given)
+    if scene.ask_many is None and said < settings.global_points:
+        return from_one_level(scene, watch)
+    return gathered
+
+
+def points_of(
+    scene: GlobalContext,
+    reports: Sequence[Report],
+    watch: Tracer,
+    *,
+    usage: Usage | None = None,
+    write: bool = True,
+) -> CandidatePoints:
+    """Map reports to points with a model; without one take matching findings."""
+    usage = usage or Usage()
+    if scene.ask_many is None:
+        chunks = scene.chunks_of(reports)
+        given = points_from_local_search(
+            scene, reports, chunks, limit=scene.parts.settings.global_points
+        )
+        watch.record("search", f"{len(given.points)} sentence(s)", best_of(given.points),
+                  scene.question, points=len(given.points))  # fmt: skip
+        held = {**chunks, **given.chunks}
+        points = map_points(
+            scene.question,
+            reports,
+            match=scene.match(reports, chunks),
+            tokens=tokens,
+            document_of=document_of(held),
+        )
+        watch.record("map", f"{len(points)} finding(s) bear on the question", best_of(points),
+                  f"{len(reports)} report(s)", points=len(points))  # fmt: skip
+        return CandidatePoints(points=points, chunks=held, given=given.points)
+    asked = scene.written(reports) if write else reports
+    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
+    by_model = sum(1 for report in shown if report.written_by)
+    watch.record("read", f"{len(shown)} report(s), {by_model} by a model",
+              "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
+    batches = map_batches(
+        shown,
+        budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+        count=scene.count,
+    )
+    mapped = map_reports(scene.question, batches, ask_many=scene.ask_many)
+    watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
+    return CandidatePoints(
+        points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage
+    )
+
+
+def fitting(
+    reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
+) -> list[Report]:
+    """Return leading reports within the budget, at least one."""
+    kept: list[Report] = []
+    left = budget_tokens
+    for report in reports:
+        left -= count(report_text(report))
+        if left < 0 and kept:
+            break
+        kept.append(report)
+    return kept
+
+
+def best_reports(scene: GlobalContext, *, limit: int) -> list[Report]:
+    """Return the best matching reports of any level, without ancestors or descendants."""
+    tree, fits = scene.shelf.tree, _by_match(scene)(scene.reports)
+    ordered = sorted(
+        (report for report in scene.reports if fits.get(report.community_id, 0.0) > 0),
+        key=lambda one: (-fits[one.community_id], -one.rating, one.community_id),
+    )
+    kept: list[Report] = []
+    taken: set[str] = set()
+    above: set[str] = set()
+    for report in ordered:
+        line = tree.line(report.community_id)
+        if report.community_id not in above and taken.isdisjoint(line) and len(kept) < limit:
+            kept.append(report)
+            taken.add(report.community_id)
+            above.update(line)
+    return kept
+
+
+def _by_match(scene: GlobalContext) -> Callable[[Sequence[Report]], Mapping[str, float]]:
+    """Rate reports by words and chunks; by weight for generic questions."""
+
+    def rate(reports: Sequence[Report]) -> Mapping[str, float]:
+        if scene.generic:
+            top = max((report.rating for report in reports), default=0.0) or 1.0
+            return {report.community_id: report.rating / top for report in reports}
+        places = {
+            report.community_id: [
+                place.chunk_id for finding in report.findings for place in finding.evidences
+            ]
+            for report in reports
+        }
+        return report_match(
+            scene.question,
+            words={report.community_id: scene.shelf.words_of(report) for report in reports},
+            places=places,
+            near=scene.near(key for keys in places.values() for key in keys),
+            tokens=tokens,
+            weight=scene.parts.idf(scene.within),
+        )
+
+    return rate
+
+
+def _tell_selection(watch: Tracer, selection: Selection, *, rated: int) -> None:
+    watch.record(
+        "select",
+        selection.detail,
+        "; ".join(report.title for report in selection.reports),
+        reports=len(selection.reports),
+        tokens=selection.tokens,
+        left_out=selection.left_out,
+        rated=rated,
+    )
+
+
+@dataclass(slots=True)
+class _Judge:
+    """A model that rates reports by titles and summaries, a level in one call.
+
+    Where a deeper level's call fails, its reports count as not relevant, so that those above them
+    are read instead; where a reply cannot be read, the match decides. Both are told.
+    """
+
+    scene: GlobalContext
+    ask_many: BatchLLM
+    prior: Callable[[Sequence[Report]], Mapping[str, float]]
+    usage: Usage = field(default_factory=Usage)
+    troubles: list[str] = field(default_factory=list)
+    _asked: int = 0
+
+    def rate(self, reports: Sequence[Report]) -> Mapping[str, float]:
+        """Ratings 0–1 by community id."""
+        plan = self.scene.plan
+        share = plan.rate_tokens // plan.levels // max(1, len(reports))
+        lines = [
+            f"[{number}] {_shown(report, min(share, _RATED_TOKENS), self.scene.count)}"
+            for number, report in enumerate(reports, start=1)
+        ]
+        prompt = stage_prompt(
+            "rate",
+            language=language_of(self.scene.question),
+            context="\n".join(lines),
+            question=self.scene.question,
+            max_output_tokens=RATE_OUTPUT_TOKENS,
+            schema=RATINGS_SCHEMA,
+        )
+        self._asked += 1
+        try:
+            answered = call_batch(self.ask_many, "map", [prompt])
+        except ModelError as error:
+            if self._asked == 1:
+                raise
+            self.troubles.append(f"level {self._asked - 1} not rated: {error}")
+            return {}
+        self.usage = self.usage + answered.usage
+        ratings = read_ratings(answered.texts[0] or "", count=len(reports))
+        if ratings is None:
+            self.troubles.append(f"level {self._asked - 1}: ratings could not be read")
+            return self.prior(reports)
+        return {reports[number - 1].community_id: value for number, value in ratings.items()}
+
+
+def _shown(report: Report, limit: int, count: Callable[[str], int]) -> str:
+    """Return title and summary on one line, truncated to a token count."""
+    text = " ".join(f"{report.title}: {report.summary}".split())
+    for _ in range(4):
+        size = count(text)
+        if size <= limit:
+            break
+        text = text[: max(20, int(len(text) * limit / size))].rstrip()
+    return text
+
+
+RELEVANT_SHARE = 0.15
+"""A chunk that matches less than this share of the best match is not relevant."""
+
+_OF_COMMUNITY, _AT_ONCE, _PATIENCE = 3, 16, 3
+_FREE_PATIENCE = 6
+"""Test budget multiplier without a model, where matching is free."""
+
+
+def from_tested_chunks(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Points from the chunks that pass a test, spread over communities.
+
+    A question that names no subject tells no chunk from another: it is answered from one level's
+    reports as they are, and from the chunks that bring most names together where there are none.
+    """
+    if scene.generic and scene.reports:
+        return from_one_level(scene, watch, write=False)
+    promising = _promising(scene)
+    chunks = scene.chunks(promising)
+    scores = {key: value for key, value in promising.items() if key in chunks}
+    best = (chunks[key].title for key in sorted(scores, key=lambda key: (-scores[key], key))[:3])
+    watch.record("rank", f"{len(scores)} chunk(s) to test", "; ".join(best),
+              scene.question, chunks=len(scores))  # fmt: skip
+    if scene.ask_many is None:
+        return _lazy_by_match(scene, scores, chunks, watch)
+    reader = Reader(scene, scene.ask_many, chunks)
+    _tested(scene, scores, reader.test, watch)
+    watch.record("map", reader.detail, best_of(reader.points), **reader.figures)
+    return CandidatePoints(points=reader.points, chunks=chunks, usage=reader.usage)
+
+
+def _promising(scene: GlobalContext) -> dict[str, float]:
+    """Rank chunks by search score, or by the number of names they connect.
+
+    Of a community's chunks the n-th best counts an n-th where nothing is asked for, so that all
+    communities are heard.
+    """
+    pool = scene.plan.pool
+    if not scene.generic:
+        found = scene.parts.retriever.search(scene.question, top_k=pool, within=scene.within)
+        top = max((passage.score for passage in found.passages), default=0.0) or 1.0
+        return {passage.chunk_id: passage.score / top for passage in found.passages}
+    places = scene.places
+    weights = {
+        key: value
+        for key, value in places.weights.items()
+        if scene.admitted is None or places.document_of[key] in scene.admitted
+    }
+    heard: Counter[str] = Counter()
+    scores: dict[str, float] = {}
+    for key in sorted(weights, key=lambda key: (-weights[key], key)):
+        home = places.homes.get(key, "")
+        heard[home] += 1
+        scores[key] = (1.0 + weights[key]) / heard[home]
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:pool]
+    return {key: scores[key] for key in best}
+
+
+def _tested(
+    scene: GlobalContext,
+    scores: Mapping[str, float],
+    test: Callable[[Sequence[str]], Mapping[str, float]],
+    watch: Tracer,
+) -> Mapping[str, float]:
+    free = scene.ask_many is None
+    sifted = relevant_chunks(
+        scene.places.tree,
+        scene.places.homes,
+        scores,
+        test=test,
+        allowed=TestBudget(
+            chunks=scene.plan.pool if free else scene.plan.tests,
+            of_community=_OF_COMMUNITY,
+            at_once=_AT_ONCE,
+            patience=_FREE_PATIENCE if free else _PATIENCE,
+        ),
+    )
+    watch.record(
+        "test",
+        f"{len(sifted.relevant)} of {sifted.tested} chunk(s) relevant,"
+        f" in {len(sifted.rounds)} round(s)",
+        tested=sifted.tested,
+        relevant=len(sifted.relevant),
+        rounds=len(sifted.rounds),
+        left=sifted.left,
+    )
+    return sifted.relevant
+
+
+def _lazy_by_match(
+    scene: GlobalContext, scores: Mapping[str, float], chunks: Mapping[str, Chunk], watch: Tracer
+) -> CandidatePoints:
+    fits = _fits(scene, chunks)
+    least = RELEVANT_SHARE * max(fits.values(), default=0.0)
+
+    def test(chunk_ids: Sequence[str]) -> Mapping[str, float]:
+        return {key: fits[key] for key in chunk_ids if fits[key] >= least}
+
+    relevant = _tested(scene, scores, test, watch)
+    read = chunk_reports(
+        by_community(list(relevant), scene.places.homes),
+        chunks,
+        titles=scene.titles,
+        tokens=tokens,
+    )
+    limit = scene.parts.settings.global_points
+    given = points_from_local_search(scene, read, chunks, limit=limit)
+    held = {**chunks, **given.chunks}
+    points = map_points(
+        scene.question,
+        read,
+        match=scene.match(read, chunks),
+        tokens=tokens,
+        document_of=document_of(held),
+    )
+    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+              points=len(points))  # fmt: skip
+    return CandidatePoints(points=points, chunks=held, given=given.points)
+
+
+def _fits(scene: GlobalContext, chunks: Mapping[str, Chunk]) -> dict[str, float]:
+    """Score how well each chunk answers the question; equal for generic questions."""
+    ids = sorted(chunks)
+    if scene.generic:
+        return dict.fromkeys(ids, 1.0)
+    match = chunk_match(
+        scene.question,
+        places={key: [key] for key in ids},
+        chunks=chunks,
+        near=scene.near(ids),
+        tokens=tokens,
+        weight=scene.parts.idf(scene.within),
+    )
+    return dict(zip(ids, match(scene.question, ids).tolist(), strict=True))
+
+
+@dataclass(slots=True)
+class Reader:
+    """A language model that tests chunks by making points of them.
+
+    A call that fails leaves its chunks irrelevant, and is counted; where every call failed so far,
+    the error comes out.
+    """
+
+    scene: GlobalContext
+    ask_many: BatchLLM
+    chunks: Mapping[str, Chunk]
+    points: list[Point] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    calls: int = 0
+    failed: int = 0
+    unusable: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def detail(self) -> str:
+        """Summary for the trace."""
+        line = f"{len(self.points)} point(s) from {self.calls} call(s)"
+        failed = f"{self.failed} failed: {'; '.join(dict.fromkeys(self.failures))}"
+        return f"{line}; {failed}" if self.failed else line
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures for the trace."""
+        return {
+            "points": float(len(self.points)),
+            "calls": float(self.calls),
+            "failed": float(self.failed),
+            "unusable": float(self.unusable),
+            "prompt_tokens": float(self.usage.prompt_tokens),
+        }
+
+    def test(self, chunk_ids: Sequence[str]) -> Mapping[str, float]:
+        """Chunks that points rest on, with the best point's score, 0–1."""
+        shown = chunk_reports(
+            by_community(chunk_ids, self.scene.places.homes),
+            self.chunks,
+            titles=self.scene.titles,
+            tokens=tokens,
+            choose=self._excerpt,
+        )
+        relevant: dict[str, float] = {}
+        for point in self._read(shown).points:
+            self.points.append(point)
+            for place in point.evidences:
+                best = max(relevant.get(place.chunk_id, 0.0), point.score / 100)
+                relevant[place.chunk_id] = best
+        return relevant
+
+    def _read(self, shown: Sequence[Report]) -> Mapped:
+        batches = map_batches(
+            shown,
+            budget_tokens=self.scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+            count=self.scene.count,
+        )
+        self.calls += len(batches)
+        try:
+            mapped = map_reports(self.scene.question, batches, ask_many=self.ask_many)
+        except ModelError as error:
+            if self.calls == self.failed + len(batches):
+                raise
+            self.failed += len(batches)
+            self.failures.append(str(error))
+            return Mapped()
+        self.usage = self.usage + mapped.usage
+        self.failed += mapped.failed
+        self.unusable += mapped.unusable
+        self.failures.extend(mapped.failures)
+        return mapped
+
+    def _excerpt(self, sentences: Sequence[Finding]) -> list[Finding]:
+        """Return the best sentences of a chunk in order, within the budget."""
+        weight = self.scene.parts.idf(self.scene.within)
+        wanted = {
+            term: max(weight(term), 0.0)
+            for term in content_terms(self.scene.question, tokens=tokens)
+        }
+        total = sum(wanted.values()) or 1.0
+
+        def value(finding: Finding) -> float:
+            held = sum(wanted.get(term, 0.0) for term in set(tokens(finding.text)))
+            return 2 * held / total + informativeness(finding.text)
+
+        left = self.scene.plan.test_tokens
+        kept: set[int] = set()
+        order = sorted(range(len(sentences)), key=lambda n: (-value(sentences[n]), n))
+        for number in order:
+            size = self.scene.count(sentences[number].text) + 4  # its number and the line's end
+            if size <= left or not kept:
+                kept.add(number)
+                left -= size
+        return [sentences[number] for number in sorted(kept)]

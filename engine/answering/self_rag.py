@@ -1,0 +1,358 @@
+"""Self-RAG decisions: retrieve or not, good enough or not, and query rewriting.
+
+After Self-RAG (Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
+Self-Reflection", ICLR 2024), with a model's words or plain rules in place of trained tokens.
+Without a model only what is clear is spared the search: greetings, sums, and questions about the
+conversation. Pure: whoever asks a model, asks with these prompts and hands the replies back.
+
+Self-RAG rounds: skip retrieval, or retry with a rewritten query.
+
+Knows how rounds follow each other and which one is best; what a round does comes by argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from typing import TYPE_CHECKING
+
+from ..errors import ModelError
+from ..prompts import Language, language_of, stage_prompt
+from ..retrieval.passages import Tracer
+from ..retrieval.query_expansion import ExpandedQuery, Expander, Expansion
+from ..storage.schema import DocumentFilter
+from ..types import Passage, TraceStep
+from ..verification.entities_and_numbers import extract_quantities
+from ..verification.llm_judge import JudgeLLM, read_object
+from .corrective import feedback_expansion
+from .packing import Draft, PackedContext, label
+
+if TYPE_CHECKING:
+    from ..storage.graph_api import Prompt
+
+ENOUGH = 0.7
+"""Evidence or supported share from which no further round is tried."""
+
+MAX_REPLY_CHARACTERS = 200
+MAX_QUERY_CHARACTERS = 300
+_MAX_SUM_CHARACTERS = 120
+_SHOWN_PASSAGES, _SHOWN_CHARACTERS = 5, 400
+
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?(?: you)?(?: very much)?"
+    r"|thank you so much|bye|goodbye|how are you"
+    r"|你好|您好|早上好|下午好|晚上好|谢谢你?|多谢|再见|嗨|你好吗)"
+    r"(?: there| all| everyone|啊|呀)?",
+    re.IGNORECASE,
+)
+_ABOUT_TALK = re.compile(
+    r"what (?:did|have) (?:i|you|we) (?:just )?(?:say|said|ask|asked|tell|told)(?: you| me)?"
+    r"(?: (?:before|first|last|earlier))?"
+    r"|what was my (?:last|first|previous) (?:question|message)"
+    r"|(?:我|你|我们)(?:刚才|刚刚|之前|上次)(?:说|问)(?:过|了)?(?:什么|啥)",
+    re.IGNORECASE,
+)
+_SUM = re.compile(
+    r"(?:what(?:'s| is)|how much is|calculate|compute|计算(?:一下)?)?\s*"
+    r"(?P<sum>[-+(]*\d[\d\s.,+\-*/×÷()xX]*[+\-*/×÷xX][\d\s.,+\-*/×÷()xX]*\d\)*)\s*"
+    r"(?:=|等于(?:多少|几)?|是多少|得多少)?\s*[?？]?",
+    re.IGNORECASE,
+)
+_PLAIN_SUM = re.compile(r"[+*×÷]|\s[-/]\s")
+"""Pattern that turns numbers and signs into arithmetic without other cues."""
+_REPLIES: dict[str, dict[Language, str]] = {
+    "greeting": {
+        "en": "Hello. Ask a question about the documents in this library.",
+        "zh": "你好。请就资料库中的文档提问。",
+    },
+    "talk": {
+        "en": "Answers here come from the documents alone: what was said before only helps to"
+        " understand a question.",
+        "zh": "这里的回答只依据文档，之前的对话只用来理解问题。",
+    },
+}
+
+_SAYS = re.compile(r"[\[【<《]|(?<=[a-z,] )(?!I\b)[A-Z]\w+")
+
+_DECISION = {
+    "type": "object",
+    "properties": {"retrieve": {"type": "boolean"}, "reply": {"type": "string"}},
+    "required": ["retrieve"],
+    "additionalProperties": False,
+}
+_QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+def answer_without_retrieval(question: str) -> Draft | None:
+    """Answer without retrieval where that is certain; None otherwise."""
+    language = language_of(question)
+    said = question.strip().strip("!！.。?？~～ ")
+    if _GREETING.fullmatch(said):
+        return Draft(text=_REPLIES["greeting"][language], detail="a greeting: nothing to look up")
+    if _ABOUT_TALK.fullmatch(said):
+        return Draft(text=_REPLIES["talk"][language], detail="about the conversation")
+    found = _SUM.fullmatch(question.strip())
+    if found and question.strip() == found["sum"].strip() and not _PLAIN_SUM.search(question):
+        return None  # 1901-1907, 24/7
+    result = arithmetic(found["sum"]) if found else None
+    if found and result is not None:
+        said = f"{found['sum'].strip()} = {result}"
+        return Draft(text=said, detail="arithmetic: nothing to look up")
+    return None
+
+
+def decide_prompt(question: str) -> Prompt:
+    """Asks whether the question has to be looked up."""
+    return stage_prompt(
+        "decide",
+        language=language_of(question),
+        context="",
+        question=question,
+        max_output_tokens=120,
+        schema=_DECISION,
+    )
+
+
+def read_decision(reply: str) -> Draft | None:
+    """Parse a model's direct answer; None if retrieval is needed.
+
+    A reply with a figure, a name or a mark, or that is long, says something: that is looked up.
+    """
+    found = read_object(reply)
+    said = found.get("reply")
+    if found.get("retrieve") is not False or not isinstance(said, str) or not said.strip():
+        return None
+    text = " ".join(said.split())
+    if len(text) > MAX_REPLY_CHARACTERS or extract_quantities(text).count or _SAYS.search(text):
+        return None
+    return Draft(text=text, detail="a model finds nothing in it to look up")
+
+
+def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[str]) -> Prompt:
+    """Build the rewrite prompt from past queries and passage openings."""
+    shown = [
+        f"{label(passage, n)}\n{passage.text[:_SHOWN_CHARACTERS]}"
+        for n, passage in enumerate(passages[:_SHOWN_PASSAGES], start=1)
+    ]
+    return stage_prompt(
+        "rewrite",
+        language=language_of(question),
+        context="\n\n".join((*shown, "Tried: " + " | ".join(tried))),
+        question=question,
+        max_output_tokens=120,
+        schema=_QUERY,
+    )
+
+
+def read_query(reply: str, known: Sequence[str]) -> str:
+    """Parse a query on one line; empty if missing or already tried."""
+    said = read_object(reply).get("query")
+    text = " ".join(said.split())[:MAX_QUERY_CHARACTERS] if isinstance(said, str) else ""
+    return "" if text.casefold() in {each.casefold() for each in known} else text
+
+
+def answer_score(draft: Draft) -> float:
+    """Score an answer, 0–1, to compare rounds; 0 for an abstention.
+
+    The share of its claims that are supported, or, of an extracted one, its evidence.
+    """
+    if draft.abstained:
+        return 0.0
+    known = (draft.grounding, draft.evidence)
+    return next((value for value in known if value is not None), 1.0)
+
+
+# --- sums -------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|[-+*/()])")
+_DEEPEST = 20
+
+
+def arithmetic(text: str) -> str | None:
+    """Evaluate plain arithmetic with + - * / and brackets; None for anything else.
+
+    Numbers are decimal and bounded, and nothing but the four operations is known.
+    """
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    plain = plain.replace("×", "*").replace("÷", "/").replace("x", "*").replace("X", "*")
+    if len(plain) > _MAX_SUM_CHARACTERS:
+        return None
+    tokens = _TOKEN.findall(plain)
+    if "".join(tokens) != re.sub(r"\s+", "", plain):
+        return None
+    with localcontext() as context:
+        context.prec = 30
+        try:
+            value, rest = _total(tokens, 0)
+            if rest or not value.is_finite():
+                return None
+            rounded = round(value, 10)
+            return format(rounded.normalize() + 0, "f")
+        except (InvalidOperation, DivisionByZero, IndexError, ValueError):
+            return None
+
+
+def _total(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    value, tokens = _product(tokens, depth)
+    while tokens and tokens[0] in "+-":
+        operation, (other, rest) = tokens[0], _product(tokens[1:], depth)
+        value, tokens = (value + other if operation == "+" else value - other), rest
+    return value, tokens
+
+
+def _product(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    value, tokens = _factor(tokens, depth)
+    while tokens and tokens[0] in "*/":
+        operation, (other, rest) = tokens[0], _factor(tokens[1:], depth)
+        value, tokens = (value * other if operation == "*" else value / other), rest
+    return value, tokens
+
+
+def _factor(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+    if depth > _DEEPEST:
+        raise ValueError("too deep")
+    if tokens[0] == "-":
+        value, rest = _factor(tokens[1:], depth + 1)
+        return -value, rest
+    if tokens[0] == "(":
+        value, rest = _total(tokens[1:], depth + 1)
+        if rest[0] != ")":
+            raise ValueError("not closed")
+        return value, rest[1:]
+    return Decimal(tokens[0]), tokens[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRound:
+    """One round: what it answered from, and what it answered."""
+
+    packed: PackedContext
+    draft: Draft
+    trace: tuple[TraceStep, ...] = ()
+
+
+Try = Callable[[Expander | None], AnswerRound]
+"""One round with an expander of its own; None searches as the settings say."""
+
+
+class SelfRag:
+    """Decides, judges and tries again, for one library.
+
+    Args:
+        max_rounds: how many further rounds there may be.
+        idf: gives the weights of tokens among the documents that may be seen.
+        consult: asks a model; None goes by rules.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_rounds: int,
+        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
+        consult: JudgeLLM | None = None,
+    ) -> None:
+        self._max_rounds = max_rounds
+        self._idf = idf
+        self._consult = consult
+
+    def spared(self, question: str, steps: Tracer) -> Draft | None:
+        """Return a direct answer; None if retrieval is needed."""
+        draft = answer_without_retrieval(question)
+        problem = ""
+        if draft is None and self._consult is not None:
+            try:
+                draft = read_decision(self._consult("decide", decide_prompt(question)))
+            except ModelError as error:
+                problem = f" (by rules alone: {error})"
+        said = draft.detail if draft is not None else f"to be looked up{problem}"
+        steps.record("decide", said, "", question, failed=float(bool(problem)))
+        return draft
+
+    def best(
+        self,
+        question: str,
+        attempt: Try,
+        steps: Tracer,
+        *,
+        within: DocumentFilter | None,
+    ) -> tuple[AnswerRound, str]:
+        """Return the best round, and why no further one could be made.
+
+        The first one's errors come through; after it there is an answer to fall back to.
+        """
+        best = last = attempt(None)
+        steps.skip()
+        known = [question]
+        for number in range(1, self._max_rounds + 1):
+            if answer_score(best.draft) >= ENOUGH:
+                break
+            again = self._better(question, last, known, steps, within)
+            if again is None:
+                break
+            try:
+                last = attempt(again)
+            except ModelError as error:
+                note = f"round {number + 1} not made: {error}"
+                steps.record("reflect", note, failed=1)
+                return best, note
+            steps.skip()
+            better = answer_score(last.draft) > answer_score(best.draft)
+            steps.record(
+                "reflect",
+                f"round {number + 1} is {'better' if better else 'no better'}",
+                before=answer_score(best.draft),
+                after=answer_score(last.draft),
+            )
+            best = last if better else best
+        return best, ""
+
+    def _better(
+        self,
+        question: str,
+        last: AnswerRound,
+        known: list[str],
+        steps: Tracer,
+        within: DocumentFilter | None,
+    ) -> Expander | None:
+        """Another way to search; None where there is none that was not tried."""
+        if self._consult is not None:
+            query, problem = self._rewritten(question, last, known)
+            if query:
+                known.append(query)
+                steps.record("rewrite", "another query", query, question)
+                return _beside(query)
+            steps.record("rewrite", f"no other query: {problem}", "", question, failed=1)
+        if _FEEDBACK in known:
+            return None
+        known.append(_FEEDBACK)
+        return feedback_expansion(self._idf(within))
+
+    def _rewritten(self, question: str, last: AnswerRound, known: Sequence[str]) -> tuple[str, str]:
+        if self._consult is None:
+            return "", "no model"
+        try:
+            reply = self._consult("rewrite", rewrite_prompt(question, last.packed.passages, known))
+        except ModelError as error:
+            return "", str(error)
+        return read_query(reply, known), "nothing new in the reply"
+
+
+_FEEDBACK = "\x00feedback"
+
+
+def _beside(query: str) -> Expander:
+    """Combine a rewritten query with the question at a low weight."""
+
+    def searches(question: str, _: object) -> ExpandedQuery:
+        itself = Expansion(keyword=question, dense=question, weight=0.3, kind="question")
+        other = Expansion(keyword=query, dense=query, weight=1.0, kind="decompose")
+        return ExpandedQuery(expansions=(itself, other), asked=1)
+
+    return searches

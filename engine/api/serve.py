@@ -1,0 +1,238 @@
+"""`loregraph serve`: bind an address and run the server.
+
+Knows ports and interfaces; what is answered, the application does.
+
+`loregraph mcp`: the MCP server on standard input and output, or on a port.
+
+Over HTTP everything passes what the REST server's requests do: host, origin, token and rate, limits
+on how much comes and how slowly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import uvicorn
+from mcp.server.stdio import stdio_server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..cli.session import INTERRUPTED
+from ..config import ServeSettings, Settings
+from ..errors import SettingsError
+from ..mcp_server import ServerOptions, mcp_server
+from ..tools.schemas import ALL_RIGHTS
+from .app import create_app
+from .auth import AuthMiddleware, RateLimit, TokenStore, is_loopback, tokens_file
+from .limits import RequestLimits
+from .mcp import LONGEST_BODY_BYTES, PATH, McpPart, Owned
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_MOST_CONNECTIONS = 1_000
+_LONGEST_HEADERS_BYTES = 32_768
+_GRACE_SECONDS = 3
+
+
+def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) -> None:
+    """Serve a library until interrupted; `started` is told the address.
+
+    Raises:
+        SettingsError: no token where one is needed, or an address that cannot be had.
+        LibraryError: the library cannot be opened.
+    """
+    check_tokens(library, settings)
+    listener = listen(settings.serve)
+    where = address(listener, settings.serve)
+    try:
+        app = create_app(library, settings)
+        run(app, settings.serve, listener, started=lambda: started(where))
+    finally:
+        listener.close()
+    if app.state.service.is_busy:
+        # A thread cannot be stopped, and what it writes is committed whole or not at all.
+        logging.shutdown()
+        os._exit(0)
+
+
+def run(
+    app: object, settings: ServeSettings, listener: socket.socket, *, started: Callable[[], None]
+) -> None:
+    """Run an application on a socket until interrupted.
+
+    `started` is called once it answers.
+    """
+    server = _Server(_config(app, settings), started=started)
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+def check_tokens(library: Path, settings: Settings) -> None:
+    """Refuse to serve other machines without tokens.
+
+    Raises:
+        SettingsError: it would listen beyond loopback, and there is no token.
+    """
+    host = settings.serve.host
+    if not is_loopback(host) and not TokenStore(tokens_file(settings, library)).rows():
+        raise SettingsError(
+            f"listening on {host!r} lets others in, and there is no token: make one with "
+            f"`loregraph token create NAME --read '*' --library {library}`, or listen on 127.0.0.1"
+        )
+
+
+def listen(settings: ServeSettings) -> socket.socket:
+    """Bind a listening socket.
+
+    Raises:
+        SettingsError: the port is taken, or the address is none of this machine's.
+    """
+    host, port = settings.host.strip("[]"), settings.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)  # so that nobody is told the address before somebody answers there
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            what = f"port {port} on {host} is taken: stop what listens there, or choose --port"
+        else:
+            what = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        raise SettingsError(what) from error
+    return listener
+
+
+def address(listener: socket.socket, settings: ServeSettings) -> str:
+    """Return the page's address for a browser on this machine."""
+    scheme = "https" if settings.tls_certificate else "http"
+    host = settings.host.strip("[]")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{listener.getsockname()[1]}"
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready; an interrupt ends it without a traceback."""
+
+    def __init__(self, config: uvicorn.Config, *, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._tell()
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 where a connection that sends no whole request for so long is closed."""
+
+    headers_timeout_seconds = 30.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody is there: wait so long for a request, no longer."""
+        super().connection_made(transport)
+        self._first = self.loop.call_later(self.headers_timeout_seconds, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They have gone."""
+        self._first.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def _config(app: object, settings: ServeSettings) -> uvicorn.Config:
+    protocol = type(
+        "Protocol", (PatientProtocol,), {"headers_timeout_seconds": settings.stall_timeout_seconds}
+    )
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]  # FastAPI's application is one
+        http=protocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        proxy_headers=False,  # forwarded headers are whatever a client says
+        server_header=False,
+        access_log=False,
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=1024,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        h11_max_incomplete_event_size=_LONGEST_HEADERS_BYTES,
+        ssl_certfile=settings.tls_certificate or None,
+        ssl_keyfile=settings.tls_key or None,
+    )
+
+
+_LONGEST_WORK_SECONDS = 3_600.0
+"""Maximum seconds of ingestion tools; read-only tools have their own limit."""
+
+
+def serve_stdio(offer: ServerOptions) -> None:
+    """Serve one client over stdio until it closes its input."""
+    server = mcp_server(replace(offer, rights_of=lambda _request: ALL_RIGHTS))
+
+    async def session() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    # A thread that waits for input cannot be woken, so Ctrl-C would wait for the next line. What is
+    # being written is committed whole or not at all.
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
+    try:
+        anyio.run(session)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def serve_http(
+    offer: ServerOptions, settings: Settings, library: Path, *, started: Callable[[str], None]
+) -> None:
+    """Serve over HTTP until interrupted; `started` is told the address.
+
+    Raises:
+        SettingsError: no token where one is needed, or an address that cannot be had.
+    """
+    check_tokens(library, settings)
+    listener = listen(settings.serve)
+    where = address(listener, settings.serve) + PATH
+    try:
+        app = http_app(offer, settings, library)
+        run(app, settings.serve, listener, started=lambda: started(where))
+    finally:
+        listener.close()
+
+
+def http_app(offer: ServerOptions, settings: Settings, library: Path) -> ASGIApp:
+    """Build the MCP server as an ASGI application behind the gate."""
+    serve = settings.serve
+    flow = RequestLimits(
+        Owned(McpPart(offer).app),
+        max_body_bytes=LONGEST_BODY_BYTES,
+        max_upload_bytes=LONGEST_BODY_BYTES,
+        stall_timeout_seconds=serve.stall_timeout_seconds,
+        answer_timeout_seconds=_LONGEST_WORK_SECONDS,
+    )
+    return AuthMiddleware(
+        flow,
+        settings=serve,
+        tokens=TokenStore(tokens_file(settings, library)),
+        rate=RateLimit(serve.requests_per_minute, clock=time.monotonic),
+    )

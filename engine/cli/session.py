@@ -1,0 +1,272 @@
+"""One command's work on a library: opened, shown, and left in order.
+
+Exit codes stand in `cli`.
+
+The options that several commands share, and what they say.
+
+Command groups whose help shows whole first paragraphs.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import LibraryNotFound, SourceError
+from ..types import MetaValue
+
+if TYPE_CHECKING:
+    from ..config import Settings
+    from ..engine import KnowledgeEngine
+    from ..types import IngestReport, SourceFailure
+
+DEFAULT_LIBRARY = Path("library")
+MODES = ("auto", "local", "global", "both")
+EFFORTS = ("low", "medium", "high")
+LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
+ProfileOption = Annotated[
+    Path | None,
+    typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Of folders only what matches, as in .gitignore."),
+]
+TableOption = Annotated[list[str] | None, typer.Option(help="Of databases only these tables.")]
+ExcludeOption = Annotated[list[str] | None, typer.Option(help="Pass over what matches.")]
+TagOption = Annotated[list[str] | None, typer.Option(help="A tag for these documents.")]
+MetaOption = Annotated[
+    list[str] | None, typer.Option(help="Metadata for these documents, such as date=2024-05-01.")
+]
+NamespaceOption = Annotated[str, typer.Option(help="Keeps documents apart from others.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Remove documents whose file can no longer be read.")
+]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Agree to remove more than a fifth of the documents.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Write what came of every file, as JSON.")
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only documents that fit: tags=red, date>=2024-01-01, title~plan, type!=pdf."
+    ),
+]
+WithinOption = Annotated[
+    str | None, typer.Option("--namespace", help="Only documents of this namespace.")
+]
+
+
+def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, MetaValue] | None:
+    """Parse `--tag` and `--meta`; None without either."""
+    if tags is None and pairs is None:
+        return None
+    metadata: dict[str, MetaValue] = {}
+    for pair in pairs or ():
+        key, separator, value = pair.partition("=")
+        if not separator or not key.strip():
+            raise SourceError(f"--meta {pair!r}: write key=value")
+        metadata[key.strip()] = value.strip()
+    if tags:
+        metadata["tags"] = tuple(sorted(set(tags)))
+    return metadata
+
+
+def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
+    """Return a pattern that excludes the report's own file."""
+    if report is None:
+        return []
+    place = report.resolve()
+    folders = sorted({Path(source).resolve() for source in sources})
+    inside = [place.relative_to(each) for each in folders if place.is_relative_to(each)]
+    return ["/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", each.as_posix()) for each in inside]
+
+
+def mode_of(given: str) -> str:
+    """Validate the mode option."""
+    if given not in MODES:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
+    return given
+
+
+def effort_of(given: str | None) -> str | None:
+    """Validate the effort option; None leaves it to the settings."""
+    if given is not None and given not in EFFORTS:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
+    return given
+
+
+class _WholeHelp(TyperGroup):
+    """Help formatter that wraps a command's line instead of truncating it."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for command in self.commands.values():
+            told = command.short_help or (command.help or "").partition("\n\n")[0]
+            command.short_help = " ".join(told.split())
+
+
+def command_group(name: str | None = None) -> typer.Typer:
+    """Create a plain-text group; rich boxes double the start-up time."""
+    return typer.Typer(
+        name=name,
+        cls=_WholeHelp,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+SOME_FAILED = 3
+INTERRUPTED = 130
+
+
+def finish(
+    report: IngestReport, *, as_json: bool, file: Path | None = None, planned: bool = False
+) -> None:
+    """Print the outcome; the exit code tells whether all, some or nothing succeeded.
+
+    Empty sources beside others have gone well: there is nothing in them to be found.
+    """
+    show(report, as_json=as_json, file=file, planned=planned)
+    done = report.added or report.changed or report.unchanged or report.removed
+    exit_code(report.failed, done=bool(done))
+    if report.partial or report.pending or report.postponed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def exit_code(failures: Sequence[SourceFailure], *, done: bool) -> None:
+    """Exit non-zero if sources failed: all of them, or some besides `done`."""
+    if failures and not done:
+        raise typer.Exit(1)
+    if not all(failure.is_empty for failure in failures):
+        raise typer.Exit(SOME_FAILED)
+
+
+def show(report: IngestReport, *, as_json: bool, file: Path | None, planned: bool = False) -> None:
+    """Show what was done, and write it of every source where a file is named."""
+    from .rendering import report_by_source, show_report
+
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(report_by_source(report), encoding="utf8")
+    show_report(report, as_json=as_json, planned=planned)
+
+
+def settings_of(profile: Path | None) -> Settings:
+    """Load the settings of a profile or the defaults, with environment overrides."""
+    from ..config import Settings
+
+    return Settings.load(profile)
+
+
+def opened(
+    library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
+) -> KnowledgeEngine:
+    """Open an engine; without model calls no key is needed."""
+    settings = settings_of(profile)  # before the slow imports: a typo in a profile shows at once
+    gc.disable()  # nothing of what is imported is garbage: looking for it is a tenth of the start
+    try:
+        from ..engine import KnowledgeEngine
+
+        return KnowledgeEngine.open(
+            library, settings=settings, create=create, asks_models=asks_models
+        )
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@contextmanager
+def library_or_none(library: Path, *, planned: bool) -> Iterator[Path]:
+    """Open the library; a plan uses an empty one and writes nothing."""
+    if not planned or library.exists():
+        yield library
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "library"
+
+
+@contextmanager
+def reading(
+    library: Path, profile: Path | None, *, asks_models: bool = True
+) -> Iterator[KnowledgeEngine]:
+    """Open an engine to query; refuses an empty library with a reason."""
+    with opened(library, profile, asks_models=asks_models) as engine:
+        if not engine.stats()["documents"]:
+            raise LibraryNotFound(
+                f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
+            )
+        yield engine
+
+
+@contextmanager
+def writing(
+    library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
+) -> Iterator[tuple[KnowledgeEngine, Callable[[str, int, int], None]]]:
+    """Open an engine to write, with progress bars.
+
+    A library that is made for it and in which nothing is stored goes again.
+    """
+    from .rendering import progress_bars, show_error
+
+    is_new = create and not library.exists()
+    try:
+        with (
+            opened(library, profile, create=create, asks_models=asks_models) as engine,
+            tracebacks_hidden(),
+            progress_bars() as progress,
+        ):
+            yield engine, progress
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not is_interruption(error):
+            raise
+        show_error("interrupted; what was stored is kept: the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        if is_new and library.exists():
+            from ..storage.library import delete_if_empty
+
+            delete_if_empty(library)
+
+
+@contextmanager
+def tracebacks_hidden() -> Iterator[None]:
+    """Keep log records with a traceback from a terminal: the report says what they are about.
+
+    Where standard error goes to a file or a pipe they stay.
+    """
+    from .rendering import stderr_is_tty
+
+    if not stderr_is_tty():
+        yield
+        return
+    handler, logger = logging.StreamHandler(), logging.getLogger("loregraph")
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.exc_info is None)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Check for Ctrl-C, also as "release unlocked lock" from an interrupted Python lock."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

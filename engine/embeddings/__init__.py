@@ -1,0 +1,1 @@
+"""Embedding models: bundled, hashed or behind an endpoint."""

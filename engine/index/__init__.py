@@ -1,1 +1,0 @@
-"""The library and the indexes derived from it."""

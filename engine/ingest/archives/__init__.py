@@ -1,1 +1,0 @@
-"""Archives, opened within limits."""

@@ -1,0 +1,1 @@
+"""Readers: bytes of one format to Markdown."""

@@ -1,0 +1,292 @@
+"""HTML elements as Markdown: headings, paragraphs, lists, tables, code.
+
+Everything is kept but what the caller names and what is no text (scripts, controls). Marks of
+emphasis and targets of links are not written, so that the text can be quoted as it reads. Pure;
+
+Tables of a web page as Markdown. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_MOST_COLUMNS = 200
+_MOST_ROWS_SPANNED = 500
+_LAYOUT_CELL = 2_000
+
+
+def is_data(table: HtmlElement) -> bool:
+    """Check for a data table.
+
+    No nested table or heading, several cells in a row, no page-long cell.
+    """
+    if table.get("role") in ("presentation", "none"):
+        return False
+    if table.find(".//table") is not None or table.find(".//h1") is not None:
+        return False
+    rows = [_cells_of(row) for row in table.iter("tr")]
+    if any(_is_long(cell) for row in rows for cell in row):
+        return False
+    return any(len(row) > 1 for row in rows)
+
+
+def _is_long(cell: HtmlElement) -> bool:
+    if len(cell.text_content()) <= _LAYOUT_CELL:
+        return False
+    return len(one_line_text(cell)) > _LAYOUT_CELL  # without styles and white space
+
+
+def pipe_table(table: HtmlElement) -> str:
+    """Convert a table with its first row as header and its caption before it.
+
+    Spanning cells stand once.
+    """
+    rows = [row for row in _grid(table) if any(row)]
+    if not rows:
+        return ""
+    width = max(map(len, rows))
+    filled = [[*row, *[""] * (width - len(row))] for row in rows]
+    used = [column for column in range(width) if any(row[column] for row in filled)]
+    lines = [f"| {' | '.join(row[column] for column in used)} |" for row in filled]
+    caption = table.find("caption")
+    title = one_line_text(caption) if caption is not None else ""
+    return "\n".join(
+        [*([title, ""] if title else []), lines[0], "|" + " --- |" * len(used), *lines[1:]]
+    )
+
+
+def _grid(table: HtmlElement) -> Iterator[list[str]]:
+    reserved: dict[int, int] = {}
+    for row in table.iter("tr"):
+        cells: list[str] = []
+        still = {column: left - 1 for column, left in reserved.items() if left > 1}
+        for cell in _cells_of(row):
+            while reserved.get(len(cells), 0) > 0 and len(cells) < _MOST_COLUMNS:
+                cells.append("")
+            columns, rows = (
+                _span(cell, "colspan", _MOST_COLUMNS),
+                _span(cell, "rowspan", _MOST_ROWS_SPANNED),
+            )
+            columns = max(1, min(columns, _MOST_COLUMNS - len(cells)))
+            still.update({len(cells) + offset: rows - 1 for offset in range(columns) if rows > 1})
+            cells += [one_line_text(cell).replace("|", "\\|"), *[""] * (columns - 1)]
+        reserved = still
+        yield cells
+
+
+def _cells_of(row: HtmlElement) -> list[HtmlElement]:
+    return [cell for cell in row if cell.tag in ("td", "th")]
+
+
+def _span(cell: HtmlElement, name: str, most: int) -> int:
+    value = cell.get(name, "1").strip()
+    return min(int(value), most) if value.isdecimal() and len(value) < 6 and int(value) else 1
+
+
+_UNREAD = frozenset({"script", "style", "noscript", "template", "svg"})
+_INLINE = re.compile(
+    "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|mark|q|rp|rt|ruby|s"
+    "|samp|small|span|strike|strong|sub|sup|time|tt|u|var|wbr"
+).fullmatch
+
+
+def one_line_text(element: HtmlElement) -> str:
+    """Return an element's text on one line; blocks stay separated."""
+    parts: list[str] = []
+    stack: list[HtmlElement | str] = [element]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        tag = item.tag if isinstance(item.tag, str) else "script"
+        edge = "" if item is element or _INLINE(tag) else " "
+        if item is not element:
+            stack.append(edge + (item.tail or ""))
+        if tag not in _UNREAD:
+            parts.append(edge + (item.text or ""))
+            stack += reversed(item)
+    return " ".join("".join(parts).split())
+
+
+_NO_TEXT = re.compile(
+    "script|style|noscript|template|svg|math|iframe|object|embed|canvas|head|title|nav|select"
+    "|button|textarea|dialog|audio|video|map|datalist"
+).fullmatch
+_BLOCK = re.compile(
+    "address|article|aside|blockquote|body|caption|center|d[dlt]|details|div|fieldset|figcaption|figure"
+    "|footer|form|header|hr|html|legend|li|main|menu|[ou]l|p|section|summary|table|t[rhd]"
+).fullmatch
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_AROUND_BREAK = re.compile(r" *\n[ \n]*")
+_LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
+_MOST_INDENTS = 12
+_MOST_QUOTES = 3
+_OWN_BULLET = re.compile(r"[•●▪◦·]\s+")
+
+_Event = Literal["open", "close", "text"]
+
+
+def as_markdown(element: HtmlElement, *, skip: AbstractSet[HtmlElement] = frozenset()) -> str:
+    """Convert an element (a page's body) to Markdown, without those in `skip`."""
+    body = element.find("body")
+    writer = _Writer()
+    # Depth first without recursion: pages can nest deeper than Python's stack.
+    stack: list[tuple[_Event, HtmlElement | str]] = [("open", element if body is None else body)]
+    while stack:
+        event, item = stack.pop()
+        if isinstance(item, str):
+            writer.inline(item)
+        elif event == "close":
+            writer.close(item)
+        elif item not in skip and not _NO_TEXT(_tag(item)) and not writer.whole(item):
+            writer.open(item)
+            inner: list[tuple[_Event, HtmlElement | str]] = [("text", item.text or "")]
+            for child in item:
+                inner += [("open", child), ("text", child.tail or "")]
+            stack += reversed([*inner, ("close", item)])
+    return writer.text()
+
+
+def _tag(element: HtmlElement) -> str:
+    """Return an element's tag; empty for comments."""
+    return element.tag if isinstance(element.tag, str) else "script"
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Markdown writer: blocks with list numbers (0: none) and the present nesting."""
+
+    blocks: list[tuple[str, int]] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    lists: list[int] = field(default_factory=list)
+    indents: list[str] = field(default_factory=list)
+    marker: str = ""
+    quotes: int = 0
+    count: int = 0
+
+    def inline(self, text: str) -> None:
+        """Text as it stands in the source; white space means nothing."""
+        if text:
+            self.inside.append(_SPACES.sub(" ", text))
+
+    def whole(self, element: HtmlElement) -> bool:
+        """Write an element in one go, if it is one of those; else its children are walked."""
+        tag = element.tag
+        if tag == "br":
+            self.inside.append("\n")
+        elif tag in _HEADINGS:
+            title = one_line_text(element)
+            self.heading(f"{'#' * _HEADINGS[tag]} {title}" if title else "")
+        elif tag == "pre":
+            code = element.text_content().strip("\n").rstrip()
+            self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
+        elif tag == "table" and is_data(element):
+            self.block(pipe_table(element))
+        else:
+            return False
+        return True
+
+    def open(self, element: HtmlElement) -> None:
+        """Go into an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu"):
+            self.count += not self.lists
+            start = element.get("start", "1")
+            numbered = tag == "ol" and start.isdecimal() and len(start) < 10
+            self.lists.append(int(start) if numbered else 1)
+        elif tag in ("li", "dt", "dd"):
+            self.open_item(element)
+        elif tag == "blockquote":
+            self.quotes += 1
+
+    def open_item(self, element: HtmlElement) -> None:
+        """Set the mark of a list's item; a definition stands one step inside its term."""
+        ordered = element.getparent() is not None and element.getparent().tag == "ol"
+        self.marker = "- "
+        if ordered and self.lists:
+            self.marker = f"{self.lists[-1]}. "
+            self.lists[-1] += 1
+        step = "  " if element.tag == "dd" else ""
+        self.indents.append(step + " " * len(self.marker))
+
+    def close(self, element: HtmlElement) -> None:
+        """Come out of an element."""
+        tag = element.tag
+        if not _BLOCK(tag):
+            return
+        self.flush()
+        if tag in ("ul", "ol", "dl", "menu") and self.lists:
+            self.lists.pop()
+        elif tag in ("li", "dt", "dd") and self.indents:
+            self.indents.pop()
+            self.marker = ""
+        elif tag == "blockquote":
+            self.quotes -= 1
+
+    def flush(self) -> None:
+        """End the paragraph."""
+        text = _AROUND_BREAK.sub("\n", re.sub(" +", " ", "".join(self.inside))).strip()
+        self.inside.clear()
+        if text:
+            self.block(text)
+
+    def heading(self, text: str) -> None:
+        """Write a heading; a list item holding one is page structure."""
+        if text and self.indents:
+            self.flush()
+            self.marker = ""
+            self.indents = [""] * len(self.indents)
+        self.block(text)
+
+    def block(self, text: str) -> None:
+        """Write a block after its item's mark or inline."""
+        self.flush_before(text)
+        if not text:
+            return
+        item = any(self.indents)
+        if item:
+            indent = "".join(self.indents[-_MOST_INDENTS:])
+            first = indent[: len(indent) - len(self.marker)] + self.marker
+            body = _OWN_BULLET.sub("", text, count=1) if self.marker else text
+            text = first + body.replace("\n", f"\n{indent}")
+            self.marker = ""
+        if self.quotes > 0:
+            mark = "> " * min(self.quotes, _MOST_QUOTES)
+            text = "\n".join(f"{mark}{line}" for line in text.split("\n"))
+        close = item and "```" not in text and not text.lstrip().startswith("|")
+        self.blocks.append((text, self.count if close else 0))
+
+    def flush_before(self, text: str) -> None:
+        """Text that stands loose before a block is a block of its own."""
+        if self.inside and "".join(self.inside).strip() and text != "".join(self.inside).strip():
+            self.flush()
+
+    def text(self) -> str:
+        """All blocks: a list's items below each other, others with a blank line between."""
+        self.flush()
+        parts: list[str] = []
+        before = 0
+        for block, close in self.blocks:
+            gap = "\n" if close and close == before else "\n\n"
+            parts += [gap, block]
+            before = close
+        return "".join(parts[1:])
+
+
+def _language(element: HtmlElement) -> str:
+    code = element.find("code")
+    classes = " ".join(each.get("class", "") for each in (element, code) if each is not None)
+    found = _LANGUAGE.search(classes)
+    return found.group(1).lower() if found else ""

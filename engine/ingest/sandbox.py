@@ -1,0 +1,540 @@
+"""Reading in processes of their own, so that no file can take the run down.
+
+A parser that hangs, crashes, or asks for all memory ends its process and costs its own file only.
+Each process is a fresh interpreter (never a fork of this one, which has threads), started when it
+is first needed, kept for many jobs, and replaced after it was ended. They are told to go when the
+pool is closed, and go of themselves when this process dies, however it dies.
+
+What a process does is in `process`, how one is held in `handle`, how both talk in
+`frames`.
+
+Handle of one reader process: pipes, deadline and exit status.
+
+Knows the process (`process`) by its command line and its frames alone, and nothing of which
+jobs there are or what to do when one fails.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import LifoQueue
+from types import TracebackType
+from typing import IO, Self, TypeVar
+
+from ..errors import EngineError, SourceError
+from .discovery import check_size
+from .document import ReadOptions, broken_reason, is_memory_error
+from .load import Part
+from .worker import (
+    BrokenFrame,
+    Json,
+    frame_limit,
+    options_as_json,
+    packed,
+    part_from_json,
+    read_frame,
+    write_frame,
+)
+
+ENTRY = f"{__package__}.worker"
+"""The module whose `main` the process runs."""
+_START_SECONDS = 60.0
+_GOODBYE_SECONDS = 2.0
+_TAIL_BYTES = 8_000
+_LAST_LINE_LIMIT = 200
+_FAULT = "Fatal Python error"
+_ABORTS = frozenset({"SIGABRT", "SIGILL", "SIGTRAP"})
+_PDF_LIBRARY = "pypdfium2"
+"""PDFium ends its process, without a word, where it is given no memory."""
+_FEW_THREADS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",  # its buffers a thread eat the memory limit on big machines
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerLimits:
+    """Limits of a reader process, sent once."""
+
+    options: ReadOptions
+    max_bytes: int
+    timeout_seconds: float
+    memory_bytes: int
+
+    def as_json(self) -> Json:
+        """Return the first frame of the process."""
+        return {
+            "options": options_as_json(self.options),
+            "max_bytes": self.max_bytes,
+            "timeout_seconds": self.timeout_seconds,
+            "memory_bytes": self.memory_bytes,
+        }
+
+
+class ProcessDied(Exception):
+    """Raised when a process died without a reply."""
+
+
+class TookTooLong(ProcessDied):
+    """It was ended because it took too long: once more would take as long again."""
+
+
+class WorkerHandle:
+    """A running process. One thread asks; any thread may kill.
+
+    Raises:
+        EngineError: the operating system starts none.
+    """
+
+    def __init__(self, terms: WorkerLimits) -> None:
+        self.jobs = 0
+        self._terms = terms
+        self._timed_out = False
+        self._tail = bytearray()
+        try:
+            self._process = _started()
+        except OSError as error:
+            raise EngineError(f"no reading process could be started: {error}") from error
+        self._requests, self._replies = _open(self._process.stdin), _open(self._process.stdout)
+        errors = _open(self._process.stderr)
+        self._listener = threading.Thread(target=self._listen, args=(errors,), daemon=True)
+        self._listener.start()
+
+    def greet(self) -> None:
+        """Send the limits and wait until the process is ready.
+
+        Raises:
+            ProcessDied: it ended, or was not ready in time.
+        """
+        reply = self._exchange(self._terms.as_json(), data=b"", seconds=_START_SECONDS)
+        if reply["kind"] != "ready":
+            raise ProcessDied("it does not answer as it should")
+
+    def ask(self, name: str, *, path: Path | None, data: bytes) -> Json:
+        """Run one job; the reply's `kind` is a reading or a failure.
+
+        Raises:
+            ProcessDied: there is none.
+        """
+        self.jobs += 1
+        self._tail.clear()
+        message: Json = {"name": name, "path": None if path is None else str(path)}
+        return self._exchange(message, data=data, seconds=self._terms.timeout_seconds)
+
+    def is_alive(self) -> bool:
+        """Check whether it can take a job."""
+        return not self._timed_out and self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill the process and its children without waiting."""
+        if self._process.returncode is None:
+            _kill_group(self._process)
+
+    def end(self) -> None:
+        """End the process and release its resources."""
+        _kill_group(self._process)  # it may be gone and have left others behind
+        self._process.wait()
+        self._listener.join(_GOODBYE_SECONDS)
+        for pipe in (self._requests, self._replies):
+            with suppress(OSError):  # what was not yet flushed has nowhere to go
+                pipe.close()
+
+    def stderr_tail(self) -> str:
+        """Return the end of its last error output."""
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def _exchange(self, message: Json, *, data: bytes, seconds: float) -> Json:
+        clock = threading.Timer(seconds, self._time_out)
+        clock.daemon = True
+        clock.start()
+        try:
+            write_frame(self._requests, packed(message, limit=sys.maxsize), data=data)
+            frame = read_frame(self._replies, limit=frame_limit(self._terms.options))
+        except (OSError, BrokenFrame) as error:
+            raise self._cause() from error
+        finally:
+            clock.cancel()
+            clock.join()  # it may be at its work: the next job must not meet it
+        if frame is None:
+            raise self._cause()
+        if "kind" not in frame.message:
+            raise ProcessDied("broke its reader, which answers nonsense")
+        return frame.message
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        self.kill()
+
+    def _listen(self, errors: IO[bytes]) -> None:
+        """Drain the error pipe, keeping its end."""
+        with errors:
+            while piece := os.read(errors.fileno(), 65_536):
+                self._tail += piece
+                del self._tail[:-_TAIL_BYTES]
+
+    def _cause(self) -> ProcessDied:
+        """Why there was no reply."""
+        try:
+            code = self._process.wait(_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return ProcessDied("broke its reader, which fell silent: convert it to another format")
+        self._listener.join(_GOODBYE_SECONDS)
+        if self._timed_out or _signal_of(code) == "SIGALRM":
+            return TookTooLong(
+                f"took longer than {self._terms.timeout_seconds:g} s to read: "
+                "split it, or raise ingest.read_timeout_seconds"
+            )
+        return ProcessDied(_cause_of_end(code, words=self.stderr_tail(), terms=self._terms))
+
+
+def needs_memory(terms: WorkerLimits) -> str:
+    """Return the reason for exceeding the memory limit."""
+    return (
+        f"needs more than {terms.memory_bytes:,} bytes of memory to be read: "
+        "split it, or raise ingest.read_memory_bytes"
+    )
+
+
+def _cause_of_end(code: int, *, words: str, terms: WorkerLimits) -> str:
+    if is_memory_error(words):
+        return needs_memory(terms)
+    name = _signal_of(code)
+    if name == "SIGKILL":
+        return (
+            "was given up: the system killed its reader, most likely for want of memory; "
+            "split it, or let fewer files be read at a time (ingest.read_workers)"
+        )
+    first_frame = words.partition(_FAULT)[2].partition("\n  File ")[2].partition("\n")[0]
+    if name in _ABORTS and _PDF_LIBRARY in first_frame:
+        return (
+            "made the PDF library give up, as it does where "
+            f"{terms.memory_bytes:,} bytes of memory are not enough: split it, "
+            "or raise ingest.read_memory_bytes"
+        )
+    how = name or f"exit code {code}"
+    said = words.partition(_FAULT)[0].strip().rpartition("\n")[2][:_LAST_LINE_LIMIT]
+    detail = f"{how}, {said}" if said else how
+    return f"crashed its reader ({detail}): it is damaged or hostile; convert it, or leave it out"
+
+
+def _signal_of(code: int) -> str:
+    """Return the name of the terminating signal (POSIX), else empty."""
+    if code >= 0:
+        return ""
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start an interpreter with the same import path.
+
+    Isolated (`-I`): neither the environment nor the folder it is in may put another module in the
+    way. In a session of its own: what ends this run from the terminal is not meant for it.
+
+    Raises:
+        EngineError: this is a frozen program, or an embedded interpreter that has no program.
+        OSError: the operating system starts none.
+    """
+    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself
+        raise EngineError("no reading process can be started: there is no Python interpreter")
+    folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - "" is this folder
+    program = (
+        f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {ENTRY} import main; main()"
+    )
+    command = [sys.executable, "-I", "-X", "utf8", "-X", "faulthandler", "-c", program]
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
+        [*command, json.dumps(folders)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**_FEW_THREADS, **os.environ},
+        start_new_session=True,
+        creationflags=_CREATION_FLAGS,
+    )
+
+
+def _open(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise EngineError("a reading process was started without its pipes")
+    return pipe
+
+
+if sys.platform == "win32":
+    _CREATION_FLAGS = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+
+    def _kill_group(process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+
+else:
+    _CREATION_FLAGS = 0
+
+    def _kill_group(process: subprocess.Popen[bytes]) -> None:
+        with suppress(ProcessLookupError, PermissionError):  # gone already (macOS: forbidden)
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+Key = TypeVar("Key")
+
+_log = logging.getLogger("loregraph.ingest")
+
+_JOBS_A_PROCESS = 500
+_LOOK_AHEAD = 2
+_STOPPED = "was not read: the reading was stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Read job: a path or bytes. The suffix of `name` is the format."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.data is None):
+            raise ValueError(f"a job has either a path or data: {self.name!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Content of a source like `parts.read_parts`, without members' bytes.
+
+    `sha256` is of the very bytes that were read.
+    """
+
+    sha256: str
+    parts: tuple[Part, ...]
+
+
+class ReaderPool:
+    """Reads sources in a few processes, each job under a limit of time and memory.
+
+    A pool is used by one thread, in a `with` block; that starts nothing until the first job.
+
+    Args:
+        options: limits on what one source may unfold to.
+        max_bytes: the largest source that is read.
+        workers: how many processes read at a time.
+        timeout_seconds: the longest that one source may take, by the clock on the wall.
+        memory_bytes: the most private memory that a process may take (Linux; elsewhere no limit).
+    """
+
+    def __init__(
+        self,
+        *,
+        options: ReadOptions,
+        max_bytes: int,
+        workers: int = 2,
+        timeout_seconds: float = 120.0,
+        memory_bytes: int = 2 << 30,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"a pool needs a worker at least: {workers!r}")
+        terms = WorkerLimits(
+            options=options,
+            max_bytes=max_bytes,
+            timeout_seconds=timeout_seconds,
+            memory_bytes=memory_bytes,
+        )
+        self._look_ahead = _LOOK_AHEAD * workers
+        self._workers = [_Worker(terms) for _ in range(workers)]
+        self._idle: LifoQueue[_Worker] = LifoQueue()  # the last used first: few jobs, few processes
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="loregraph-read")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all processes, running jobs included; idempotent."""
+        for worker in self._workers:
+            worker.stop()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for worker in self._workers:
+            worker.release()
+
+    def read(self, jobs: Iterable[tuple[Key, Job]]) -> Iterator[tuple[Key, Reading | SourceError]]:
+        """Yield each job's reading or error, in job order.
+
+        Jobs are pulled as they are needed, at most two a worker ahead of what was taken, so that
+        reading runs beside whatever is done with the results.
+
+        Raises:
+            EngineError: no reading process could be started.
+        """
+        pending: deque[tuple[Key, Future[Reading | SourceError]]] = deque()
+        try:
+            for key, job in jobs:
+                pending.append((key, self._threads.submit(self._run, _anchored(job))))
+                if len(pending) >= self._look_ahead:
+                    first, future = pending.popleft()
+                    yield first, future.result()
+            while pending:
+                first, future = pending.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+    def _run(self, job: Job) -> Reading | SourceError:
+        worker = self._idle.get()
+        try:
+            return worker.read(job)
+        except SourceError as error:
+            return error
+        finally:
+            self._idle.put(worker)
+
+
+def _anchored(job: Job) -> Job:
+    """Return an absolute path; the process keeps its own folder."""
+    return job if job.path is None else Job(name=job.name, path=job.path.absolute())
+
+
+class _Worker:
+    """Worker slot: one process after another. One thread reads; any may stop it."""
+
+    def __init__(self, terms: WorkerLimits) -> None:
+        self._terms = terms
+        self._process: WorkerHandle | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Stop the process and its waiter; no other is started."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            process.kill()
+
+    def release(self) -> None:
+        """Lets go of the process; nobody may be reading any more."""
+        if self._process is not None:
+            self._end(self._process)
+
+    def read(self, job: Job) -> Reading:
+        """One job; where a used process fails it by dying, once more in a fresh one.
+
+        For what kills a process may be what an earlier file left behind in its memory.
+
+        Raises:
+            SourceError: why there is no reading.
+        """
+        if job.data is not None:
+            check_size(len(job.data), max_bytes=self._terms.max_bytes)
+        process = self._ready()
+        was_used = process.jobs > 0
+        try:
+            return self._read_in(process, job)
+        except ProcessDied as error:
+            if not was_used or isinstance(error, TookTooLong):
+                raise SourceError(str(error)) from error
+        try:
+            return self._read_in(self._ready(), job)
+        except ProcessDied as error:
+            raise SourceError(str(error)) from error
+
+    def _read_in(self, process: WorkerHandle, job: Job) -> Reading:
+        try:
+            reply = process.ask(job.name, path=job.path, data=job.data or b"")
+        except ProcessDied as error:
+            self._end(process)
+            if self._closed:
+                raise SourceError(_STOPPED) from error
+            _log.info("a reading process died: %r %s\n%s", job.name, error, process.stderr_tail())
+            raise
+        if reply["kind"] == "memory" or process.jobs >= _JOBS_A_PROCESS:
+            self._end(process)
+        return self._judged(reply, job=job)
+
+    def _judged(self, reply: Json, *, job: Job) -> Reading:
+        match reply["kind"]:
+            case "reading":
+                reading = _reading(reply)
+                for note in _listed(reply.get("notes")):
+                    _log.info("in %r: %s", job.name, note)
+                return reading
+            case "memory":
+                raise ProcessDied(needs_memory(self._terms))
+            case "broken":
+                _log.info("a reader broke on %r\n%s", job.name, reply["trace"])
+                raise SourceError(broken_reason(str(reply["reason"])))
+            case _:
+                raise SourceError(str(reply["reason"]))
+
+    def _ready(self) -> WorkerHandle:
+        """Return a live process, started if needed.
+
+        Starting happens outside the lock, so that closing never waits for it.
+        """
+        if self._process is not None and self._process.is_alive():
+            return self._process
+        if self._process is not None:
+            self._end(self._process)
+        if self._closed:
+            raise SourceError(_STOPPED)
+        process = WorkerHandle(self._terms)
+        with self._lock:
+            self._process = process
+            closed = self._closed
+        try:
+            if closed:
+                raise SourceError(_STOPPED)
+            process.greet()
+        except ProcessDied as error:
+            self._end(process)
+            if self._closed:
+                raise SourceError(_STOPPED) from error
+            said = process.stderr_tail().rpartition("\n")[2]
+            raise EngineError(
+                f"no reading process could be started with {sys.executable!r} ({said}): "
+                "check the installation"
+            ) from error
+        return process
+
+    def _end(self, process: WorkerHandle) -> None:
+        process.end()
+        with self._lock:
+            self._process = None
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _reading(reply: Json) -> Reading:
+    try:
+        parts = reply["parts"]
+        if not isinstance(parts, list):
+            raise BrokenFrame("no parts")
+        return Reading(
+            sha256=str(reply["sha256"]), parts=tuple(part_from_json(part) for part in parts)
+        )
+    except (BrokenFrame, KeyError) as error:
+        raise SourceError(f"broke its reader, which answered nonsense ({error})") from error

@@ -1,1 +1,0 @@
-"""Texts and markup languages, source code and subtitles."""

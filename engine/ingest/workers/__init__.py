@@ -1,1 +1,0 @@
-"""Processes in which files are read."""

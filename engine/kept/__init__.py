@@ -1,1 +1,0 @@
-"""Answers given before: kept in memory or in Redis while the library is as it was."""

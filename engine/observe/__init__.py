@@ -1,1 +1,0 @@
-"""Observability: LlamaIndex instrumentation and OpenTelemetry."""

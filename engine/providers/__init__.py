@@ -1,0 +1,1 @@
+"""Settings to model objects; the only place that branches on a provider."""

@@ -1,0 +1,1 @@
+"""Passages for a question."""

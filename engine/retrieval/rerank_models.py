@@ -1,0 +1,510 @@
+"""A language model as reranker: it reads numbered passages and answers an order.
+
+Listwise, in windows that slide from the end of the list to its front where it is long (Sun et al.,
+"Is ChatGPT Good at Search?", EMNLP 2023, section 3). Answers are read tolerantly, trusted in
+nothing, and asked for once more if they cannot be used.
+
+Reranker factory: the only place that branches on the kind.
+
+Building is cheap and silent: nothing is loaded, and nothing is sent before the first question.
+
+Rerank endpoint over HTTP: `POST …/rerank` as of Jina, Cohere, Voyage, vLLM.
+
+Only what they have in common is sent; replies are read in each of their forms and checked. The
+client comes by argument and does the retries.
+
+Adapter of LlamaIndex node postprocessors as rerankers.
+
+FlagEmbedding, Cohere, Jina, Voyage.
+
+Passages go in as nodes of nothing but text, and come back in the postprocessor's order. Knows
+nothing of which one it is: what it may raise beyond the usual comes by argument.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from ..errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
+from ..llm.retry import translated
+from ..prompts import detect_language, retrieval_prompt
+from ..types import Passage
+from .rerank import Reranker, in_order_of, rerank_text, with_rerank_score
+
+if TYPE_CHECKING:
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import NodeWithScore
+    from openai import OpenAI
+
+RerankKind = Literal["none", "flag", "endpoint", "llm"]
+DEFAULT_FLAG_MODEL = "BAAI/bge-reranker-v2-m3"
+"""Default cross-encoder.
+
+English and Chinese, 568 M parameters, 2.3 GB, fetched on first use.
+"""
+
+
+def build_reranker(
+    kind: RerankKind,
+    *,
+    model: str = "",
+    base_url: str = "",
+    api_key_variable: str = "RERANK_API_KEY",
+    candidates: int = 20,
+    timeout_seconds: float = 30.0,
+    retries: int = 1,
+    half_precision: bool = False,
+    complete: Callable[[str], str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Reranker | None:
+    """Build the configured reranker; None if there is none.
+
+    Args:
+        kind: `flag`, a cross-encoder on this machine (extra `rerank`); `endpoint`, a server with
+            `POST …/rerank`; `llm`, the language model that answers.
+        model: a model's name, or for `flag` also a folder.
+        base_url: of the endpoint, with or without `/rerank` at its end.
+        api_key_variable: the environment variable that holds the endpoint's key.
+        candidates: how many passages are judged at most.
+        timeout_seconds: how long one request to the endpoint may take.
+        retries: how often a request to the endpoint is sent again.
+        half_precision: for `flag` on a GPU; a processor computes in full precision anyway.
+        complete: a prompt to the language model's answer.
+        environment: where the key is looked up; None means this process's.
+
+    Raises:
+        SettingsError: a setting that the kind needs is missing or unusable; the message names it.
+        MissingExtra: `flag` without the extra `rerank`.
+        ModelUnavailable: the endpoint needs a key and its variable holds none.
+    """
+    match kind:
+        case "none":
+            return None
+        case "flag":
+            return _flag(model or DEFAULT_FLAG_MODEL, candidates, half_precision=half_precision)
+        case "endpoint":
+            return _endpoint(
+                os.environ if environment is None else environment,
+                model=model,
+                base_url=base_url,
+                api_key_variable=api_key_variable,
+                timeout_seconds=timeout_seconds,
+                retries=retries,
+            )
+        case "llm":
+            if complete is None:
+                raise SettingsError("rerank.kind: 'llm' needs a language model: set llm.kind")
+
+            return LanguageReranker(complete)
+
+
+def _flag(model: str, candidates: int, *, half_precision: bool) -> Reranker:
+
+    missing = [name for name in ("FlagEmbedding", "torch") if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"reranking by a cross-encoder needs {' and '.join(missing)}:"
+            " pip install 'loregraph[rerank]'"
+        )
+
+    def load() -> BaseNodePostprocessor:
+        from llama_index.postprocessor.flag_embedding_reranker import (
+            FlagEmbeddingReranker,
+        )
+
+        with _without_progress_bars():
+            reranker: BaseNodePostprocessor = FlagEmbeddingReranker(
+                model=model, top_n=max(candidates, 1), use_fp16=half_precision
+            )
+        return reranker
+
+    return PostprocessorReranker(load, name=f"reranker {model!r}")
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """Suppress progress bars while weights are loaded."""
+    from transformers.utils import (  # type: ignore[import-not-found, unused-ignore]  # extra
+        logging as bars,
+    )
+
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            bars.enable_progress_bar()
+
+
+def _endpoint(
+    environment: Mapping[str, str],
+    *,
+    model: str,
+    base_url: str,
+    api_key_variable: str,
+    timeout_seconds: float,
+    retries: int,
+) -> Reranker:
+    from openai import DefaultHttpxClient, OpenAI
+
+    from ..providers.factory import read_endpoint
+
+    endpoint = read_endpoint(
+        "rerank",
+        environment,
+        base_url=base_url.strip().rstrip("/").removesuffix("/rerank"),
+        model=model,
+        api_key_variable=api_key_variable,
+        timeout_seconds=timeout_seconds,
+        retries=retries,
+    )
+    client = OpenAI(
+        api_key=endpoint.key,
+        base_url=endpoint.base_url,
+        timeout=endpoint.timeout_seconds,
+        max_retries=endpoint.retries,
+        http_client=DefaultHttpxClient(trust_env=not endpoint.loopback),
+    )
+    return EndpointReranker(client, model=endpoint.model, base_url=endpoint.base_url)
+
+
+_LISTS = ("results", "data")
+_SCORES = ("relevance_score", "score")
+
+
+class EndpointReranker:
+    """Passages by the score that a server gives each with the question.
+
+    Args:
+        client: holds the address, the key, the time limit and the retries.
+        model: the model that is asked for.
+        base_url: for messages.
+    """
+
+    def __init__(self, client: OpenAI, *, model: str, base_url: str) -> None:
+        self._client = client
+        self._model = model
+        self._name = f"reranker {model!r} at {base_url}"
+
+    def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
+        """Rerank by score; passages the server omits follow in order.
+
+        Raises:
+            ModelUnavailable: no connection, no answer in time, or refused, after all retries.
+            ModelOutputError: not a reply of the protocol.
+        """
+        if not passages:
+            return []
+        import httpx
+
+        body = {
+            "model": self._model,
+            "query": question,
+            "documents": [rerank_text(passage) for passage in passages],
+        }
+        with translated(self._name):
+            reply = self._client.post("/rerank", cast_to=httpx.Response, body=body).json()
+        try:
+            scores = read_scores(reply, count=len(passages))
+        except ValueError as error:
+            raise ModelOutputError(f"{self._name} sent an unusable reply: {error}") from error
+        return in_order_of(passages, scores)
+
+
+def read_scores(reply: object, *, count: int) -> list[float | None]:
+    """Return scores of `count` documents, None where the reply omits one.
+
+    A reply is a list of `{index, relevance_score or score}`, or an object that holds one under
+    `results` or `data`.
+
+    Raises:
+        ValueError: anything else, an index out of range or twice, a score that is no number.
+    """
+    rows = reply
+    if isinstance(reply, dict):
+        rows = next((reply[key] for key in _LISTS if key in reply), None)
+    if not isinstance(rows, list):
+        raise ValueError(f"no list of results under {' or '.join(_LISTS)}")
+    if count and not rows:
+        raise ValueError("the list of results is empty")
+    scores: list[float | None] = [None] * count
+    for row in rows:
+        index = row.get("index") if isinstance(row, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+            raise ValueError(f"{index!r} is no index of {count} documents")
+        if scores[index] is not None:
+            raise ValueError(f"document {index} stands in it twice")
+        scores[index] = _score_of(row)
+    return scores
+
+
+def _score_of(row: dict[str, object]) -> float:
+    score = next((row[key] for key in _SCORES if key in row), None)
+    if not isinstance(score, int | float) or isinstance(score, bool) or not math.isfinite(score):
+        raise ValueError(f"{score!r} is no score")
+    return float(score)
+
+
+_Result = TypeVar("_Result")
+_QUOTED_CHARACTERS = 300
+USUAL_FAILURES: tuple[type[Exception], ...] = (
+    AssertionError,  # FlagEmbedding and others check what came back by `assert`
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    OSError,  # files, connections, and what `requests` and model hubs raise
+    RuntimeError,  # torch
+    TypeError,
+    ValueError,
+)
+
+
+class PostprocessorReranker:
+    """Passages in the order of a LlamaIndex postprocessor. Safe to share by threads.
+
+    Args:
+        build: makes the postprocessor when it is first needed; it must keep all nodes that it
+            is given (`top_n` at least the number of candidates), or those that it drops stay
+            behind. If it fails, later calls fail at once with the same message.
+        name: how messages call it.
+        failures: what else than `USUAL_FAILURES` and errors of `openai` and `httpx` the vendor's
+            client raises.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], BaseNodePostprocessor],
+        *,
+        name: str,
+        failures: Sequence[type[Exception]] = (),
+    ) -> None:
+        self._build = build
+        self._name = name
+        self._failures = (*USUAL_FAILURES, *failures)
+        self._building = threading.Lock()
+        self._turn = threading.Lock()  # tokenisers and torch models take one thread at a time
+        self._built: BaseNodePostprocessor | ModelUnavailable | None = None
+
+    def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
+        """Rerank by the postprocessor; dropped passages follow in their order.
+
+        Raises:
+            ModelUnavailable: it cannot be loaded or reached, or failed.
+            ModelOutputError: it gave back nodes that it was not given, or one twice.
+        """
+        from llama_index.core.schema import NodeWithScore, TextNode
+
+        nodes = [
+            NodeWithScore(
+                node=TextNode(id_=str(place), text=rerank_text(each)),
+                score=each.score,
+            )
+            for place, each in enumerate(passages)
+        ]
+        if not nodes:
+            return []
+        with self._building:
+            postprocessor = self._ready()
+        with self._turn:
+            found = self._guarded(
+                lambda: postprocessor.postprocess_nodes(nodes, query_str=question)
+            )
+        return _in_their_order(found, passages, name=self._name)
+
+    def _ready(self) -> BaseNodePostprocessor:
+        if self._built is None:
+            try:
+                self._built = self._guarded(self._build)
+            except ModelUnavailable as error:
+                self._built = error
+        if isinstance(self._built, ModelUnavailable):
+            raise ModelUnavailable(str(self._built)) from self._built
+        return self._built
+
+    def _guarded(self, call: Callable[[], _Result]) -> _Result:
+        with translated(self._name):
+            try:
+                return call()
+            except self._failures as error:
+                reason = " ".join(str(error).split())[:_QUOTED_CHARACTERS]
+                raise ModelUnavailable(
+                    f"{self._name} failed: {type(error).__name__}: {reason}"
+                ) from error
+
+
+def _in_their_order(
+    found: Sequence[NodeWithScore], passages: Sequence[Passage], *, name: str
+) -> list[Passage]:
+    places = [int(each.node.node_id) for each in found if each.node.node_id.isdecimal()]
+    known = len(set(places)) == len(found) and all(place < len(passages) for place in places)
+    if not known:
+        raise ModelOutputError(f"{name} gave back nodes that it was not given, or one twice")
+    judged = [
+        with_rerank_score(passages[place], float(each.score or 0.0))
+        for place, each in zip(places, found, strict=True)
+    ]
+    return judged + [each for place, each in enumerate(passages) if place not in set(places)]
+
+
+_JSON = re.compile(r"\{[^{}]*\}|\[[^\[\]{}]*\]")
+_CHAIN = re.compile(r"\[\d{1,4}\](?:\s*(?:>|,|、|≥)\s*\[\d{1,4}\])+")
+_ONLY_NUMBERS = re.compile(r"[\[(]?\d+[\])]?(?:\s*[,，、;>\s]\s*[\[(]?\d+[\])]?)*\s*[。.]?")
+_NUMBER = re.compile(r"\[?(\d{1,4})\]?")
+_SHOWN_CHARACTERS = 20_000
+_PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+
+
+class LanguageReranker:
+    """Listwise reranker by a language model; stateless, thread-safe.
+
+    Args:
+        complete: a prompt to the model's answer; raises `ModelError` where it cannot.
+        window: how many passages one prompt shows. Longer lists take a call for each half window.
+        passage_words: how many words (or Chinese characters) of a passage are shown.
+    """
+
+    def __init__(
+        self, complete: Callable[[str], str], *, window: int = 20, passage_words: int = 300
+    ) -> None:
+        if window < 2:
+            raise ValueError(f"window must be 2 or more, not {window}")
+        self._complete = complete
+        self._window = window
+        self._passage_words = passage_words
+
+    def rerank(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
+        """Rerank by the model's order; omitted passages follow in theirs.
+
+        `scores["rerank"]` falls evenly from 1 by rank, and is 0 where the model saw no help. In a
+        list longer than one window, help is what any of its windows said last of a passage.
+
+        Raises:
+            ModelError: `complete` failed, or two answers in a row cannot be used.
+        """
+        order = list(range(len(passages)))
+        helpful: set[int] = set()
+        for first, after in window_bounds(len(order), self._window):
+            shown = order[first:after]
+            chosen = self._chosen(question, [passages[place] for place in shown])
+            best = [shown[number] for number in chosen]
+            others = [place for place in shown if place not in set(best)]
+            helpful = (helpful - set(shown)) | set(best)
+            order[first:after] = best + others
+        order.sort(key=lambda place: place not in helpful)
+        return [
+            with_rerank_score(passages[place], 1 - rank / len(order) if place in helpful else 0.0)
+            for rank, place in enumerate(order)
+        ]
+
+    def _chosen(self, question: str, passages: Sequence[Passage]) -> list[int]:
+        """Return the chosen positions from 0, best first, with one corrective retry."""
+        reason = ""
+        for _ in range(2):
+            numbers = read_order(self._complete(self._request(question, passages, reason)))
+            reason = ranking_error(numbers, len(passages))
+            if numbers is not None and not reason:
+                return [number - 1 for number in dict.fromkeys(numbers)]
+        raise ModelOutputError(f"the language model gave no order of the passages: {reason}")
+
+    def _request(self, question: str, passages: Sequence[Passage], reason: str) -> str:
+        language = detect_language(question)
+        lines = "\n".join(
+            f"[{number}] {_on_one_line(passage, self._passage_words)}"
+            for number, passage in enumerate(passages, start=1)
+        )
+        asked = " ".join(question.split())
+        problem = (
+            retrieval_prompt("rerank_problem", language=language, reason=reason) if reason else ""
+        )
+        return retrieval_prompt(
+            "rerank",
+            language=language,
+            count=str(len(passages)),
+            example="2, 1",
+            problem=f"\n{problem}\n" if problem else "",
+            fenced=f"{lines}\n{asked}",
+            passages=lines,
+            question=asked,
+        )
+
+
+def window_bounds(count: int, window: int) -> list[tuple[int, int]]:
+    """Return half-overlapping windows `[first, after)` of a list, last first."""
+    if count < 2:
+        return []
+    step = window // 2
+    bounds = [(max(count - window, 0), count)]
+    while bounds[-1][0] > 0:
+        first = max(bounds[-1][0] - step, 0)
+        bounds.append((first, min(first + window, count)))
+    return bounds
+
+
+def read_order(answer: str) -> list[int] | None:
+    """Parse the numbers of an answer in order; None for an unknown form.
+
+    Known are JSON (a list, or an object with one list), `[2] > [1]`, and a last line of numbers
+    alone. Of several the last counts: models repeat the question's example first.
+    """
+    for candidate in reversed(_JSON.findall(answer)):
+        numbers = _from_json(candidate)
+        if numbers is not None and (len(numbers) > 1 or _stands_alone(candidate, answer)):
+            return numbers
+    chains = _CHAIN.findall(answer)
+    if chains:
+        return [int(number) for number in _NUMBER.findall(chains[-1])]
+    lines = [line.strip() for line in answer.splitlines() if line.strip()]
+    if lines and _ONLY_NUMBERS.fullmatch(lines[-1]):
+        return [int(number) for number in _NUMBER.findall(lines[-1])]
+    return None
+
+
+def ranking_error(numbers: Sequence[int] | None, count: int) -> str:
+    """Return why an order of `count` passages is unusable, for the model; empty if fine.
+
+    Numbers twice or left out are no objection.
+    """
+    if numbers is None:
+        return 'no JSON of the form {"order": [...]} was found'
+    strange = sorted({number for number in numbers if not 1 <= number <= count})
+    if strange:
+        return f"there is no passage {strange[0]}, the numbers go from 1 to {count}"
+    return ""
+
+
+def _stands_alone(candidate: str, said: str) -> bool:
+    """Check whether a short list is the answer; `[3]` inside a sentence is a mention."""
+    return candidate.startswith("{") or candidate in map(str.strip, said.splitlines())
+
+
+def _from_json(candidate: str) -> list[int] | None:
+    try:
+        value = json.loads(candidate)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict):
+        lists = [each for each in value.values() if isinstance(each, list)]
+        value = lists[0] if len(lists) == 1 else None
+    if not isinstance(value, list):
+        return None
+    found = [_NUMBER.fullmatch(str(each).strip()) for each in value]
+    return [int(match[1]) for match in found if match] if all(found) else None
+
+
+def _on_one_line(passage: Passage, words: int) -> str:
+    """Flatten a passage so that it cannot imitate another numbered one."""
+    line = " ".join(rerank_text(passage, limit_characters=_SHOWN_CHARACTERS).split())
+    for count, match in enumerate(_PIECE.finditer(line), start=1):
+        if count > words:
+            return f"{line[: match.start()].rstrip()} …"
+    return line

@@ -1,0 +1,520 @@
+"""Local hybrid retrieval: fused BM25 and vector scores, then a graph walk.
+
+The recipe of hybrid retrieval here: lexical and dense scores rescaled and added, the dense ones
+weighted by how much of question and passage the encoder can read at all, then a short random walk
+from the best over the graph. Further lists may be handed in, and older documents may count less.
+Knows how to read the indexes, nothing of how answers are written.
+
+One search's lists of scores, and the ranking that they make together.
+
+Knows the indexes that give scores; what a row is, and which may be seen, is told by `Shown`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from ..config import RetrieveSettings
+from ..errors import QuestionError
+from ..events import Listener, null_listener
+from ..observability import retrieval
+from ..storage.bm25_index import KeywordRetriever
+from ..storage.external_index import Dense
+from ..storage.graph_api import (
+    Chunk,
+    NamedPlace,
+    QuestionNames,
+    WalkSnapshot,
+    node_of_chunk,
+    read_chunks,
+)
+from ..storage.library import Library
+from ..storage.schema import DocumentFilter
+from ..storage.tokenization import tokens
+from ..types import Passage, TraceStep
+from .fusion import (
+    ExtraRetriever,
+    Ranking,
+    RelevanceFeatures,
+    Scores,
+    Walk,
+    WalkOutcome,
+    coverage,
+    further_scores,
+    question_tokens,
+    rank_passages,
+    relevance,
+)
+from .passages import (
+    FilteredView,
+    FilteredViewCache,
+    ReadSpan,
+    Tracer,
+    expand_to_parents,
+    preview_top_passages,
+)
+from .query_expansion import Expander, Expansion, rank_expanded
+from .rerank import ORDER_KEPT, PassageReranker
+
+DENSE_DEPTH = 400
+"""Number of nearest chunks with a dense score; rescaling uses the first hundred."""
+
+
+class ScoreLists:
+    """Keyword, vectors, and further ones.
+
+    Args:
+        keyword: the BM25 side.
+        dense: the vector side, or None.
+        readable: how much of a text the embedding model can read, 0–1.
+        settings: which lists take part, and how they are fused.
+        extra: further lists as `(name, retriever, weight)`.
+    """
+
+    def __init__(
+        self,
+        *,
+        keyword: KeywordRetriever,
+        dense: Dense | None,
+        readable: Callable[[str], float],
+        settings: RetrieveSettings,
+        extra: Sequence[tuple[str, BaseRetriever, float]],
+    ) -> None:
+        self._keyword = keyword
+        self._dense = dense
+        self._readable = readable
+        self._settings = settings
+        self._further = [ExtraRetriever(*each) for each in extra]
+        self._weights = {
+            "keyword": settings.keyword_weight,
+            "dense": settings.dense_weight,
+            **{name: weight for name, _, weight in extra},
+        }
+
+    def ranked(
+        self,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        *,
+        shown: FilteredView,
+        steps: Tracer,
+        walk: Walk | None,
+        names: QuestionNames | None,
+    ) -> Ranking:
+        """Rank one search: by `text` unless empty, and by `vector` if given.
+
+        `names` are those of `text`, where things shall be searched by all their names. Where there
+        is no walk the step `fuse` is told here; else the walk ends it.
+        """
+        keyword = self._by_words(text, names, shown, steps)
+        dense = self._by_vector(vector, shown, steps)
+        further = self._by_others(text, shown, steps)
+        nothing = None if dense is not None or further else np.zeros(len(shown.view.chunk_ids))
+        ranking = rank_passages(
+            keyword[0] if keyword else nothing,
+            keyword[1] if keyword else None,
+            dense=dense,
+            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
+            further=further,
+            walk=walk,
+            fusion=self._settings.fusion,
+            weights=self._weights,
+            decay=shown.decay,
+        )
+        if walk is None:
+            gave = shown.leading(ranking.scores)
+            steps.record("fuse", f"{self._settings.fusion} fusion", gave, text)
+        return ranking
+
+    def _by_words(
+        self, text: str, names: QuestionNames | None, shown: FilteredView, steps: Tracer
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Score text and title of each row by BM25; None without a text query."""
+        if not self._settings.keyword or not text:
+            steps.record("keyword", "off")
+            return None
+        fields = self._keyword.field_scores(text, names, counted=shown.counted)
+        body, title = shown.of(fields["body"]), shown.of(fields["title"])
+        steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
+        return body, title
+
+    def _by_vector(
+        self, vector: NDArray[np.float32] | None, shown: FilteredView, steps: Tracer
+    ) -> NDArray[np.float64] | None:
+        if self._dense is None or vector is None:
+            steps.record("dense", "off")
+            return None
+        cosines = self._dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
+        if cosines is None:
+            steps.record("dense", "no vectors")
+        else:
+            steps.record("dense", "cosine", shown.leading(cosines))
+        return cosines
+
+    def _by_others(
+        self, text: str, shown: FilteredView, steps: Tracer
+    ) -> Mapping[str, NDArray[np.float64]]:
+        if not self._further or not text:
+            return {}
+        found = further_scores(self._further, text, row_of=shown.row_of)
+        leaders = (f"{name}: {shown.leading(scores)}" for name, scores in found.items())
+        steps.record("further lists", ", ".join(found), " | ".join(leaders))
+        return found
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """Search result: passages best first, and a step for each stage."""
+
+    passages: list[Passage]
+    trace: list[TraceStep] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question as the lists see it."""
+
+    text: str
+    vector: NDArray[np.float32] | None
+    names: QuestionNames
+
+
+class LocalRetriever(BaseRetriever):
+    """LlamaIndex retriever over one library.
+
+    Args:
+        library: what is searched.
+        keyword: its BM25 side.
+        dense: its vector side, or None.
+        embed_model: embeds the question; None where there is no vector side.
+        readable: how much of a text the embedding model can read, 0–1.
+        settings: which lists take part, and how they are fused.
+        within: the documents that any search of this retriever may see; None means all.
+        extra: further lists as `(name, retriever, weight)`: any LlamaIndex retriever whose nodes
+            have the ids of chunks. Weights count in the weighted fusions.
+        expander: makes several searches of a question; None leaves it one.
+        judge: judges the first passages once more; None leaves their order.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        keyword: KeywordRetriever,
+        dense: Dense | None,
+        embed_model: BaseEmbedding | None,
+        readable: Callable[[str], float],
+        settings: RetrieveSettings,
+        within: DocumentFilter | None = None,
+        extra: Sequence[tuple[str, BaseRetriever, float]] = (),
+        expander: Expander | None = None,
+        judge: PassageReranker | None = None,
+    ) -> None:
+        self._library = library
+        self._keyword = keyword
+        self._dense = dense if settings.dense else None
+        self._embed_model = embed_model
+        self._readable = readable
+        self._settings = settings
+        self._within = within
+        self._extra = tuple(extra)
+        self._lists = ScoreLists(
+            keyword=keyword, dense=self._dense, readable=readable, settings=settings, extra=extra
+        )
+        self._expander = expander
+        self._judge = judge
+        self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
+        super().__init__(callback_manager=CallbackManager([]))
+
+    def only(self, within: DocumentFilter | None) -> LocalRetriever:
+        """Return the same retriever restricted to some documents."""
+        return LocalRetriever(
+            self._library,
+            keyword=self._keyword,
+            dense=self._dense,
+            embed_model=self._embed_model,
+            readable=self._readable,
+            settings=self._settings,
+            within=within,
+            extra=self._extra,
+            expander=self._expander,
+            judge=self._judge,
+        )
+
+    def search(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        within: DocumentFilter | None = None,
+        expander: Expander | None = None,
+        on_event: Listener = null_listener,
+    ) -> SearchResult:
+        """Search passages, best first, each with its list scores and walk path.
+
+        With `within`, every list and the walk see only the documents that it admits.
+        `on_event` hears
+        of each stage as it ends. `expander` makes the searches of this one instead of the
+        retriever's own.
+
+        Raises:
+            QuestionError: a `top_k` below 1.
+        """
+        with retrieval(question) as found:
+            search = self._search(
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                within=within,
+                expander=expander,
+                on_event=on_event,
+            )
+            found(search.passages)
+        return search
+
+    def _search(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        within: DocumentFilter | None = None,
+        expander: Expander | None = None,
+        on_event: Listener = null_listener,
+    ) -> SearchResult:
+        wanted = self._settings.top_k if top_k is None else top_k
+        if wanted < 1:
+            raise QuestionError(f"top_k must be 1 or more, not {wanted}")
+        within, steps = within or self._within, Tracer(on_event)
+        searches = self._searches(question, within, steps, expander or self._expander)
+        pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
+        passages = self._found(question, searches, within=within, limit=pool, steps=steps)
+        if self._judge is not None:
+            told: list[str] = []
+            passages = self._judge.judged(passages, question, top_k=wanted, on_event=told.append)
+            failed = sum(line.startswith(ORDER_KEPT) for line in told)
+            steps.record("rerank", "; ".join(told), preview_top_passages(passages), failed=failed)
+        return SearchResult(
+            [each for each in passages if each.relevance >= min_relevance], steps.steps
+        )
+
+    def _searches(
+        self,
+        question: str,
+        within: DocumentFilter | None,
+        steps: Tracer,
+        expander: Expander | None,
+    ) -> Sequence[Expansion]:
+        """Expand the question into searches, itself first."""
+        itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
+        if expander is None:
+            return (itself,)
+
+        def first(text: str, count: int) -> list[str]:
+            one = Expansion(keyword=text, dense=text, weight=1.0, kind="question")
+            found = self._found(text, (one,), within=within, limit=count, steps=Tracer())
+            return [f"{passage.title}\n{passage.text}" for passage in found]
+
+        made = expander(question, first)
+        steps.record(
+            "expand",
+            "; ".join((f"{len(made.expansions)} searches", *made.failed)),
+            "; ".join(each.keyword or each.dense for each in made.expansions[1:]),
+            question,
+            calls=made.asked,
+            failed=len(made.failed),
+        )
+        return made.expansions
+
+    def _found(
+        self,
+        question: str,
+        searches: Sequence[Expansion],
+        *,
+        within: DocumentFilter | None,
+        limit: int,
+        steps: Tracer,
+    ) -> list[Passage]:
+        vectors = [self._embed(each.dense) if each.dense else None for each in searches]
+        vector = vectors[0]
+        said = f"{vector.size} dimensions" if vector is not None else "no embedding"
+        steps.record("embed", said, "", "; ".join(each.dense for each in searches if each.dense))
+        with self._library.read() as connection:  # one view of the library for all lists
+            shown = self._views.current(connection, within)
+            names = shown.view.names_in(connection, question)
+            asked = _Asked(text=question, vector=vector, names=names)
+            known = sorted(shown.view.display.get(label, label) for label in names.labels)
+            chunks = len(shown.view.chunk_ids)
+            steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
+            ranking = self._rank(asked, searches, vectors, shown, steps)
+            found = self._read(connection, shown.view, ranking, limit=limit)
+            passages = self._passages(asked, shown, ranking, found)
+        best = max((passage.relevance for passage in passages), default=0.0)
+        gave = preview_top_passages(passages)
+        steps.record("read", f"{len(passages)} passages", gave, relevance=best)
+        return passages
+
+    def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Return cosines of chunks to a question by id; empty if unreadable by the encoder."""
+        query = self._embed(question)
+        if query is None or self._dense is None:
+            return {}
+        return self._dense.cosines(query, chunk_ids)
+
+    def find_entities(
+        self, text: str, within: DocumentFilter | None = None
+    ) -> tuple[NamedPlace, ...]:
+        """Find entity names of visible documents in a text, in order."""
+        with self._library.read() as connection:
+            view = self._views.current(connection, within or self._within).view
+            return view.find_entities(connection, text)
+
+    def idf(self, within: DocumentFilter | None = None) -> Callable[[str], float]:
+        """Return idf of tokens within the question's namespaces; see `KeywordRetriever.idf`."""
+        with self._library.read() as connection:
+            counted = self._views.current(connection, within or self._within).counted
+        return self._keyword.idf(counted)
+
+    def documents(self, within: DocumentFilter) -> frozenset[str]:
+        """Return ids of non-empty documents that a filter admits."""
+        with self._library.read() as connection:
+            return frozenset(self._views.current(connection, within).view.documents)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = self._search(query_bundle.query_str).passages
+        with self._library.read() as connection:
+            held = read_chunks(connection, [passage.chunk_id for passage in found])
+        return [
+            NodeWithScore(node=node_of_chunk(held[p.chunk_id]), score=p.score)
+            for p in found
+            if p.chunk_id in held
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        # Embedding may wait for a server: the event loop must go on.
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+    def _embed(self, question: str) -> NDArray[np.float32] | None:
+        if self._embed_model is None or self._dense is None or not self._readable(question):
+            return None
+        return np.asarray(self._embed_model.get_query_embedding(question), dtype=np.float32)
+
+    def _rank(
+        self,
+        asked: _Asked,
+        searches: Sequence[Expansion],
+        vectors: Sequence[NDArray[np.float32] | None],
+        shown: FilteredView,
+        steps: Tracer,
+    ) -> Ranking:
+        before = ("fuse", f"{self._settings.fusion} fusion")
+        if len(searches) > 1:
+            before = ("merge", f"{len(searches)} searches")
+
+        def walk(scores: Scores) -> WalkOutcome:
+            steps.record(*before, shown.leading(scores))
+            return shown.view.rank(scores, asked.names.labels)
+
+        walks = self._settings.walk
+        names = {asked.text: asked.names} if walks else {}  # the graph's part, too
+        rank = partial(self._lists.ranked, shown=shown, steps=steps)
+        if len(searches) == 1:
+            one = names.get(asked.text)
+            ranking = rank(asked.text, vectors[0], names=one, walk=walk if walks else None)
+        else:
+            found = [
+                (each, rank(each.keyword, vector, names=names.get(each.keyword), walk=None))
+                for each, vector in zip(searches, vectors, strict=True)
+            ]
+            pool = self._settings.pool
+            ranking = rank_expanded(found, walk=walk if walks else None, pool=pool)
+        if walks:
+            seeds = "; ".join(dict.fromkeys(map(shown.name, ranking.seeds.tolist())))
+            steps.record("walk", "titles and names", shown.leading(ranking.scores), seeds)
+        return ranking
+
+    def _read(
+        self, connection: Connection, view: WalkSnapshot, ranking: Ranking, *, limit: int
+    ) -> list[ReadSpan]:
+        def chunks(rows: Sequence[int]) -> dict[int, Chunk]:
+            held = read_chunks(connection, [view.chunk_ids[row] for row in rows])
+            return {row: held[view.chunk_ids[row]] for row in rows if view.chunk_ids[row] in held}
+
+        count = int(np.count_nonzero(ranking.scores > 0))
+        return expand_to_parents(
+            ranking.order[:count].tolist(), limit=limit, chunks=chunks, text=self._library.text_at
+        )
+
+    def _passages(
+        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
+    ) -> list[Passage]:
+        judged = self._relevances(asked, shown, ranking, found)
+        seeds = ranking.seeds.tolist()
+        return [
+            Passage(
+                text=reading.text,
+                score=float(ranking.scores[reading.row]),
+                relevance=relevance_,
+                document_id=reading.chunk.document_id,
+                chunk_id=reading.chunk.id,
+                title=reading.chunk.title,
+                start=reading.start,
+                end=reading.end,
+                page=reading.chunk.page,
+                headings=reading.chunk.headings,
+                path=shown.view.path(reading.row, seeds) if seeds else (),
+                scores={name: float(values[reading.row]) for name, values in ranking.lists.items()},
+            )
+            for reading, relevance_ in zip(found, judged, strict=True)
+        ]
+
+    def _relevances(
+        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
+    ) -> list[float]:
+        """Return the calibrated relevance of each read span over the list (see `relevance`)."""
+        if not found:
+            return []
+        covered = coverage(
+            question_tokens(asked.text),
+            [tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}") for each in found],
+            document_frequency=self._keyword.document_frequency(shown.counted),
+            passage_count=self._keyword.passage_count(shown.counted),
+        )
+        cosines: dict[str, float] = {}
+        if self._dense is not None and asked.vector is not None:
+            cosines = self._dense.cosines(asked.vector, [each.chunk.id for each in found])
+        best = float(ranking.scores.max()) or 1.0
+        readable = self._readable(asked.text) * shown.of(self._keyword.readable)
+        view = shown.view
+        return list(
+            relevance(
+                [
+                    RelevanceFeatures(
+                        covered=float(covered[place]),
+                        share=float(ranking.scores[each.row]) / best,
+                        cosine=cosines.get(each.chunk.id),
+                        readable=float(readable[each.row]),
+                        names=_share(asked.names, {view.titles[each.row], *view.labels[each.row]}),
+                    )
+                    for place, each in enumerate(found)
+                ]
+            )
+        )
+
+
+def _share(asked: QuestionNames, present: set[str]) -> float | None:
+    """Return the share of the question's names a passage has; None without names."""
+    count = len(asked.labels) + len(asked.unknown)
+    return len(asked.labels & present) / count if count else None

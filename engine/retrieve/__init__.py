@@ -1,1 +1,0 @@
-"""Question to ranked passages."""

@@ -1,0 +1,1 @@
+"""The way that a question takes."""

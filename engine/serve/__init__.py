@@ -1,1 +1,0 @@
-"""Interfaces for people and programs."""

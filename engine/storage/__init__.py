@@ -1,0 +1,1 @@
+"""The library on disk: documents, vectors, keywords and the graph."""

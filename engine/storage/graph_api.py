@@ -1,0 +1,371 @@
+"""Only import of `graph`: its API for the engine, with errors mapped.
+
+`graph` is a name anybody could have: a user's own `graph.py` beside a script would be taken
+silently, so the door checks that what it found is the package it was installed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import graph as _graph
+
+from ..errors import EngineError, GraphStageError, UnknownName
+
+if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init__.py":
+    raise ImportError(
+        f"loregraph found another module named 'graph' at {_graph.__file__!r}: "
+        "rename it, or run from another folder"
+    )
+
+from graph.communities.descriptions import (
+    Described,
+    Summaries,
+    packed_things,
+    pending_descriptions,
+    save_summaries,
+    summarise_descriptions,
+    summary_prompt,
+)
+from graph.communities.leiden import CommunityTree
+from graph.communities.llm_reports import (
+    ReportMaterial,
+    ReportQueue,
+    WrittenReport,
+    material,
+    put_written,
+    read_written,
+    report_prompt,
+    reports_stamp,
+    unwritten_among,
+)
+from graph.errors import GraphError, NameUnknown
+from graph.explore.communities import SeenCommunities, community_detail, read_seen_communities
+from graph.explore.explorer import Explorer
+from graph.explore.results import (
+    CommunityDetail,
+    CommunityList,
+    CommunityName,
+    EntityDetail,
+    EntityList,
+    EntityPath,
+    EntityView,
+    NameReason,
+    Neighbour,
+    Neighbourhood,
+    RelationView,
+    SeenCommunity,
+    SeenFinding,
+    SourceQuote,
+)
+from graph.explore.visible_graph import VisibleGraph, read_seen
+from graph.export.html import to_html
+from graph.export.image import picture, to_png, to_svg
+from graph.export.subgraph import (
+    Quote,
+    Subgraph,
+    neighbourhood_subgraph,
+    part_of_answer,
+    part_of_community,
+    seen_export,
+    to_graphml,
+    to_json,
+)
+from graph.extraction.llamaindex import ExtractionTransform
+from graph.extraction.llm.extractor import PackResult, extract_pack
+from graph.extraction.llm.json_repair import find_json
+from graph.extraction.llm.parsing import CUT_OFF
+from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, packs, prompt_of
+from graph.extraction.protocol import Extractor, joined, shifted
+from graph.extraction.rule_based import LanguageExtractor
+from graph.isolation import Fault, narrowed, product_version
+from graph.isolation import isolated as _isolated
+from graph.llamaindex.index import KnowledgeGraphIndex
+from graph.llamaindex.store import (
+    HAND_MADE,
+    SqlGraphStore,
+    chunk_of_node,
+    document_splitter,
+    node_of_chunk,
+)
+from graph.llm import Ask, Prompt
+from graph.model import (
+    OCCURS_WITH,
+    Chunk,
+    Community,
+    Description,
+    Evidence,
+    Extraction,
+    Finding,
+    GraphExport,
+    Mention,
+    Report,
+)
+from graph.pipeline import Derived, DeriveOptions, gc_paused, is_fresh
+from graph.resolution.llm_judge import (
+    PairQuestion,
+    PairVerdicts,
+    batch_questions,
+    judge,
+    judge_prompt,
+)
+from graph.resolution.resolver import delete_curation, put_curation
+from graph.resolution.review import (
+    NamedEntity,
+    OverrideEffect,
+    OverrideState,
+    find_entities,
+    plan_decision,
+    plan_undo,
+    save_verdicts,
+    standing_decisions,
+    uncertain_pairs,
+)
+from graph.search.global_search import (
+    Point,
+    Selection,
+    chunk_match,
+    community_of_chunks,
+    content_terms,
+    informativeness,
+    map_points,
+    reduce_points,
+    report_match,
+    report_text,
+    select_reports,
+    token_similarity,
+)
+from graph.search.global_strategies import (
+    SelectionLimits,
+    TestBudget,
+    by_community,
+    chunk_reports,
+    follow_up_terms,
+    relevant_chunks,
+    select_dynamic,
+)
+from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
+from graph.storage.database import Database
+from graph.storage.facts import (
+    DERIVE,
+    EXTRACT,
+    FAILED,
+    LINK,
+    UnreadChunk,
+    batches,
+    delete_chunks,
+    derived_stamp,
+    extractions_by_text,
+    forget_faults,
+    generation,
+    put_chunks,
+    put_extractions,
+    put_faults,
+    put_pending,
+    raise_generation,
+    read_extractions,
+    read_state,
+    text_sha,
+    unread_chunks,
+    write_state,
+)
+from graph.storage.packed_arrays import load_view, save_view, view_stamp
+from graph.storage.queries import (
+    derived_reports,
+    read_chunks,
+    read_communities,
+    read_export,
+    read_reports,
+)
+from graph.storage.schema import chunks as chunk_table
+from graph.storage.schema import faults, metadata
+from graph.text.cjk import is_chinese, simplified
+from graph.text.names import capitalised_names
+from graph.text.sentences import sentence_spans
+
+__all__ = [
+    "CUT_OFF",
+    "DERIVE",
+    "EXTRACT",
+    "FAILED",
+    "HAND_MADE",
+    "LINK",
+    "OCCURS_WITH",
+    "Ask",
+    "Chunk",
+    "Community",
+    "CommunityDetail",
+    "CommunityList",
+    "CommunityName",
+    "CommunityTree",
+    "Correction",
+    "Database",
+    "DeriveOptions",
+    "Derived",
+    "Described",
+    "Description",
+    "EntityDetail",
+    "EntityList",
+    "EntityPath",
+    "EntityView",
+    "Evidence",
+    "Explorer",
+    "Extraction",
+    "ExtractionSchema",
+    "ExtractionTransform",
+    "Extractor",
+    "Fault",
+    "Finding",
+    "GraphError",
+    "GraphExport",
+    "KnowledgeGraphIndex",
+    "LanguageExtractor",
+    "Mention",
+    "NameReason",
+    "NamedEntity",
+    "NamedPlace",
+    "Neighbour",
+    "Neighbourhood",
+    "OverrideEffect",
+    "OverrideState",
+    "Pack",
+    "PackResult",
+    "PairQuestion",
+    "PairVerdicts",
+    "Point",
+    "Prompt",
+    "QuestionNames",
+    "Quote",
+    "RelationView",
+    "Report",
+    "ReportMaterial",
+    "ReportQueue",
+    "SeenCommunities",
+    "SeenCommunity",
+    "SeenFinding",
+    "Selection",
+    "SelectionLimits",
+    "SourceQuote",
+    "SqlGraphStore",
+    "Subgraph",
+    "Summaries",
+    "TestBudget",
+    "UnreadChunk",
+    "VisibleGraph",
+    "WalkSnapshot",
+    "WrittenReport",
+    "batch_questions",
+    "batches",
+    "by_community",
+    "capitalised_names",
+    "chunk_match",
+    "chunk_of_node",
+    "chunk_reports",
+    "chunk_table",
+    "community_detail",
+    "community_of_chunks",
+    "content_terms",
+    "delete_chunks",
+    "delete_curation",
+    "derived_reports",
+    "derived_stamp",
+    "document_splitter",
+    "extract_pack",
+    "extractions_by_text",
+    "faults",
+    "find_entities",
+    "find_json",
+    "follow_up_terms",
+    "forget_faults",
+    "gc_paused",
+    "generation",
+    "graph_errors",
+    "informativeness",
+    "is_chinese",
+    "is_fresh",
+    "isolated",
+    "joined",
+    "judge",
+    "judge_prompt",
+    "load_view",
+    "map_points",
+    "material",
+    "metadata",
+    "narrowed",
+    "neighbourhood_subgraph",
+    "node_of_chunk",
+    "packed_things",
+    "packs",
+    "part_of_answer",
+    "part_of_community",
+    "pending_descriptions",
+    "picture",
+    "plan_decision",
+    "plan_undo",
+    "product_version",
+    "prompt_of",
+    "put_chunks",
+    "put_curation",
+    "put_extractions",
+    "put_faults",
+    "put_pending",
+    "put_written",
+    "raise_generation",
+    "read_chunks",
+    "read_communities",
+    "read_export",
+    "read_extractions",
+    "read_reports",
+    "read_seen",
+    "read_seen_communities",
+    "read_state",
+    "read_view",
+    "read_written",
+    "reduce_points",
+    "relevant_chunks",
+    "report_match",
+    "report_prompt",
+    "report_text",
+    "reports_stamp",
+    "save_summaries",
+    "save_verdicts",
+    "save_view",
+    "seen_export",
+    "select_dynamic",
+    "select_reports",
+    "sentence_spans",
+    "shifted",
+    "simplified",
+    "standing_decisions",
+    "summarise_descriptions",
+    "summary_prompt",
+    "text_sha",
+    "to_graphml",
+    "to_html",
+    "to_json",
+    "to_png",
+    "to_svg",
+    "token_similarity",
+    "uncertain_pairs",
+    "unread_chunks",
+    "unwritten_among",
+    "view_stamp",
+    "write_state",
+]
+
+isolated = partial(_isolated, passing=(EngineError,))
+"""As in `graph`: errors of the engine's own tree are raised on purpose, too."""
+
+
+@contextmanager
+def graph_errors() -> Iterator[None]:
+    """Errors of the graph package come out as `GraphStageError`, message unchanged."""
+    try:
+        yield
+    except NameUnknown as error:
+        raise UnknownName(str(error)) from error
+    except GraphError as error:
+        raise GraphStageError(str(error)) from error

@@ -1,0 +1,695 @@
+"""The library: one database that holds the truth, and the lock of its one writer.
+
+Documents, chunks, vectors, keyword tokens and the graph's tables stand in one SQLite file, so that
+a document comes, changes and goes in one transaction. Everything in `derived/` can be thrown away.
+
+Messages for libraries that cannot be opened, read or written.
+
+Knows the messages of SQLite; opens nothing.
+
+Library folder and database file: created, recognised, refused, opened.
+
+On a disk that can be written, or only be read. Knows files and SQLite's addresses, nothing of what
+the database holds.
+
+Deletion of a library that was created for a run which stored nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from ..errors import EngineError, LibraryBusy, LibraryError, LibraryNotFound, LibraryUnusable
+from ..ingest.change_detection import stat_signature
+from ..types import MetaValue, SourceText
+from . import integrity
+from .graph_api import (
+    Database,
+    GraphError,
+    batches,
+    chunk_table,
+    delete_chunks,
+    generation,
+    metadata,
+    read_state,
+    write_state,
+)
+from .integrity import damage
+from .schema import (
+    SCHEMA,
+    documents,
+    keywords,
+    metadata_text,
+    metadata_values,
+    migrate,
+    schema_version,
+    stamp,
+    vectors,
+)
+
+_DAMAGE = ("not a database", "malformed", "decode to UTF-8", "unsupported file format")
+_ANOTHER_FOLDER = "give an empty or a new folder with --library"
+
+
+def library_not_found(path: Path) -> LibraryNotFound:
+    """No library at this path."""
+    return LibraryNotFound(f"no library at {str(path)!r}; `loregraph add <files>` makes one")
+
+
+def path_is_file(path: Path) -> LibraryUnusable:
+    """Return the error for a path that is a file."""
+    return LibraryUnusable(f"{str(path)!r} is a file; a library is a folder")
+
+
+def folder_not_empty(path: Path) -> LibraryUnusable:
+    """Return the error for a folder with other content."""
+    return LibraryUnusable(f"{str(path)!r} is a folder with other files in it; {_ANOTHER_FOLDER}")
+
+
+def cannot_create(path: Path, error: OSError) -> LibraryUnusable:
+    """Return the error for a folder that cannot be created."""
+    return LibraryUnusable(f"cannot make a library at {str(path)!r}: {error.strerror}")
+
+
+def not_listed(path: Path, error: OSError) -> LibraryUnusable:
+    """Return the error for a folder that cannot be listed."""
+    return LibraryUnusable(f"cannot read the folder {str(path)!r}: {error.strerror}")
+
+
+def not_locked(path: Path, error: OSError) -> LibraryUnusable:
+    """Return the error for a lock that fails without another writer."""
+    return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")
+
+
+def read_only(path: Path) -> LibraryUnusable:
+    """Return the error for writing to a read-only library."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
+        "where it can be written"
+    )
+
+
+def unfinished(path: Path) -> LibraryUnusable:
+    """Return the error for a read-only library that needs recovery."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} is read-only, and whoever wrote it last did not finish: "
+        "make its folder writable and ask it once, or copy it to where it can be written"
+    )
+
+
+def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
+    """Return the error for a library of a later version."""
+    return LibraryUnusable(
+        f"the library at {str(path)!r} has schema {held}, this loregraph reads {known}: "
+        "upgrade loregraph, or build a new library"
+    )
+
+
+def other_database(database: Path) -> LibraryUnusable:
+    """Return the error for a foreign database of this name."""
+    return LibraryUnusable(f"{str(database)!r} is a database of something else; {_ANOTHER_FOLDER}")
+
+
+def lost_database(database: Path) -> LibraryUnusable:
+    """Return the error for a library whose database lost its content."""
+    return LibraryUnusable(
+        f"{str(database)!r} is empty, though the library was in use: restore it from a copy, "
+        "or remove the folder and add the documents again"
+    )
+
+
+def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
+    """Another writer did not finish in time."""
+    return LibraryBusy(
+        f"another process is writing to {str(path)!r} (waited {waited_seconds:g} s); "
+        "try again when it is done"
+    )
+
+
+def damaged(database: Path, what: str) -> LibraryUnusable:
+    """The database holds what was never written to it."""
+    return LibraryUnusable(
+        f"{str(database)!r} is not a usable library, its database is damaged ({what}): "
+        "restore it from a copy, or build a new library"
+    )
+
+
+def is_damage(error: Exception) -> bool:
+    """Return whether the database says that its file is damaged."""
+    return any(sign in _said(error) for sign in _DAMAGE)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
+    """Return the engine's error for a database failure."""
+    path = database.parent
+    text = _said(error)
+    kept = "what was stored before is kept"
+    if "locked" in text or "busy" in text:
+        return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
+    if "unable to open" in text and not os.access(path, os.W_OK):
+        return unfinished(path) if database.exists() else read_only(path)
+    if "readonly" in text and not os.access(database, os.W_OK):
+        return read_only(path)
+    if "disk I/O error" in text:
+        return LibraryUnusable(
+            f"the disk of {str(path)!r} refuses ({text}): if it is full, make room and run the "
+            f"same command again; {kept}"
+        )
+    if "full" in text:
+        return LibraryUnusable(
+            f"the disk of {str(path)!r} is full: make room and run the same command again; {kept}"
+        )
+    if text.startswith(("duplicate column", "no such table", "no such column")):
+        return LibraryUnusable(
+            f"the tables of the library at {str(path)!r} are not those of the schema that it says "
+            f"it has ({text}): restore it from a copy, or build a new library"
+        )
+    if is_damage(error):
+        return damaged(database, text)
+    return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")
+
+
+def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
+    """See to it that a library is in the folder, or can be made there.
+
+    Raises:
+        LibraryNotFound: no library there, and `create` is false.
+        LibraryUnusable: a file, a folder of other things, one that cannot be made or read, or a
+            library whose database is lost.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise path_is_file(folder)
+    database = folder / database_name
+    # One look: between two another process can have begun a library here.
+    try:
+        held = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    except OSError as error:
+        raise not_listed(folder, error) from error
+    if database_name in held:
+        if not size_of(database) and "derived" in held:
+            raise lost_database(database)
+        return
+    if not create:
+        raise library_not_found(folder)
+    if held:
+        raise folder_not_empty(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_create(folder, error) from error
+
+
+def is_writable(database: Path) -> bool:
+    """Check whether the database file and its folder are writable."""
+    folder = database.parent
+    return os.access(folder, os.W_OK) and (not database.exists() or os.access(database, os.W_OK))
+
+
+def address(database: Path) -> URL:
+    """Return the database URL, read-only where nothing else is possible.
+
+    WAL mode needs files beside the database, even to read, unless it is told that nothing changes.
+    What a process that was killed left in such a file would then be missing: where there is one,
+    it is read with it or not at all.
+    """
+    file = str(database.resolve())
+    if is_writable(database):
+        return URL.create("sqlite", database=file)
+    how = {"uri": "true", "mode": "ro"}
+    if not os.access(database.parent, os.W_OK) and not size_of(Path(f"{file}-wal")):
+        how["immutable"] = "1"
+    return URL.create("sqlite", database=f"file:{quote(file)}", query=how)
+
+
+def size_of(file: Path) -> int:
+    """Bytes in a file; none where it is not there."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the database's side files go when another process closes it
+        return 0
+
+
+def size_within(folder: Path) -> int:
+    """Return the bytes of all files below a folder, ignoring vanished ones."""
+    walked = os.walk(folder)  # passes over folders that are gone
+    return sum(size_of(Path(place) / name) for place, _, names in walked for name in names)
+
+
+DATABASE_NAME = "library.db"
+VECTOR_CHANGES = "vectors"
+"""Key of the state table: how often vectors changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRow:
+    """What a listing shows of a document.
+
+    `source` is the file, address or table it was read from, `source_sha256` that one's hash, and
+    `given` the metadata that its owner gave it. `outdated` says why its source can no longer be
+    read: the document then keeps the text of its last readable state. None while it can be read.
+    """
+
+    id: str
+    title: str
+    type: str
+    path: str | None
+    namespace: str
+    source: str
+    source_sha256: str
+    sha256: str
+    recipe: str
+    given: Mapping[str, MetaValue]
+    outdated: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowVector:
+    """Vector of a chunk: its window number and the hash of the embedded text."""
+
+    chunk_id: str
+    window: int
+    input_sha: str
+    vector: NDArray[np.float32]
+
+
+class Library:
+    """Open library.
+
+    On a read-only disk queries work and writes are refused (`is_read_only`).
+
+    Args:
+        path: the library's folder.
+        create: make it if there is none.
+        lock_timeout_seconds: how long a writer waits for another one.
+
+    Raises:
+        LibraryNotFound: no library there, and `create` is false.
+        LibraryUnusable: the path is a file, not a library, damaged, or of a newer schema.
+    """
+
+    def __init__(
+        self, path: str | Path, *, create: bool = True, lock_timeout_seconds: float = 60.0
+    ) -> None:
+        self.path = Path(path)
+        prepare_folder(self.path, DATABASE_NAME, create=create)
+        self.is_read_only = not is_writable(self.path / DATABASE_NAME)
+        self.database = Database(address(self.path / DATABASE_NAME))
+        self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
+        self._has_written = False
+        try:
+            self._prepare_schema(create=create)
+            self._look_for_damage()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _prepare_schema(self, *, create: bool) -> None:
+        with self.read() as connection:
+            held = schema_version(connection)
+            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+        if held == SCHEMA:
+            return
+        if held > SCHEMA:
+            raise newer_schema(self.path, held=held, known=SCHEMA)
+        if held > 0:
+            with self.write() as connection:
+                migrate(connection)
+            return
+        if held or tables:
+            raise other_database(self.path / DATABASE_NAME)
+        if not create:
+            raise library_not_found(self.path)
+        with self.write() as connection:
+            metadata.create_all(connection)
+            if schema_version(connection) == 0:
+                stamp(connection)
+
+    def _look_for_damage(self) -> None:
+        """Refuse a damaged database.
+
+        Where the file looks as it did when it was sound, in no time.
+
+        Raises:
+            LibraryUnusable: it is damaged.
+        """
+        look = stat_signature(self._file)
+        if integrity.is_noted(self.path, look):
+            return
+        with self.read() as connection:
+            if found := next(damage(connection), ""):
+                raise damaged(self._file, found)
+        integrity.note(self.path, look)
+
+    @property
+    def _file(self) -> Path:
+        return self.path / DATABASE_NAME
+
+    # --- transactions -----------------------------------------------------------------------
+
+    @contextmanager
+    def writer(self, *, timeout_seconds: float | None = None) -> Iterator[None]:
+        """Hold the writer lock for a whole run; the system releases it if the process dies.
+
+        Waits for another writer as long as the library was opened for, or `timeout_seconds`.
+        """
+        seconds = self._lock.timeout if timeout_seconds is None else timeout_seconds
+        if self.is_read_only:
+            raise read_only(self.path)
+        try:
+            self._lock.acquire(timeout=seconds)
+        except Timeout as error:
+            raise busy(self.path, waited_seconds=seconds) from error
+        except OSError as error:
+            raise not_locked(self.path, error) from error
+        try:
+            if self._lock.lock_counter == 1:
+                self._look_for_damage()
+            yield
+            integrity.note(self.path, stat_signature(self._file))
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction, joined by everything inside it that writes."""
+        if self.is_read_only:
+            raise read_only(self.path)
+        self._has_written = True
+        with self._errors_mapped(), self.database.write() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a consistent read transaction."""
+        with self._errors_mapped(), self.database.read() as connection:
+            yield connection
+
+    @contextmanager
+    def _errors_mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            if is_damage(error):
+                self._forget_soundness()
+            raise refused(error, self._file) from error
+        except (EngineError, GraphError):
+            raise
+        except Exception as error:
+            # What was read may be no value that was ever written: then that is what went wrong.
+            if said := self._damage_behind():
+                self._forget_soundness()
+                raise damaged(self._file, said) from error
+            raise
+
+    def _forget_soundness(self) -> None:
+        self._has_written = False  # it is not noted as sound when it is closed, either
+        integrity.forget(self.path, stat_signature(self._file))
+
+    def _damage_behind(self) -> str:
+        try:
+            with self.database.read() as connection:
+                return next(damage(connection), "")
+        except (DBAPIError, sqlite3.Error) as error:
+            return " ".join(str(getattr(error, "orig", None) or error).split())
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+        if self._has_written:
+            integrity.note(self.path, stat_signature(self._file))
+            self._has_written = False
+
+    # --- documents --------------------------------------------------------------------------
+
+    def put_document(self, source: SourceText, *, recipe: str) -> None:
+        """Store a document's text and metadata; its chunks come through the indexes."""
+        with self.write() as connection:
+            connection.execute(delete(documents).where(documents.c.id == source.id))
+            connection.execute(
+                insert(documents).values(
+                    id=source.id,
+                    title=source.title,
+                    type=source.type,
+                    path=source.path,
+                    sha256=source.sha256,
+                    recipe=recipe,
+                    text=source.text,
+                    pages=json.dumps(source.pages),
+                    metadata=metadata_text(source.metadata),
+                    namespace=source.namespace,
+                    source=source.source or source.id,
+                    source_sha256=source.source_sha256 or source.sha256,
+                    given=metadata_text(source.given),
+                )
+            )
+
+    def update_fingerprints(self, source_sha256: Mapping[str, str]) -> None:
+        """Update source hashes by document id, where the content is unchanged."""
+        with self.write() as connection:
+            for document_id, sha256 in sorted(source_sha256.items()):
+                connection.execute(
+                    update(documents)
+                    .where(documents.c.id == document_id)
+                    .values(source_sha256=sha256)
+                )
+
+    def mark_outdated(self, reasons: Mapping[str, str | None]) -> None:
+        """Note, by document id, why its source can no longer be read; None where it can."""
+        with self.write() as connection:
+            for document_id, reason in sorted(reasons.items()):
+                connection.execute(
+                    update(documents).where(documents.c.id == document_id).values(outdated=reason)
+                )
+
+    def document_metadata(self, connection: Connection) -> dict[str, Mapping[str, object]]:
+        """Return filterable metadata by document id.
+
+        Those of the source, overridden by the user's, and `document_id`, `title`, `type`,
+        `namespace`.
+        """
+        columns = ("id", "title", "type", "namespace", "metadata", "given")
+        rows = connection.execute(select(*(documents.c[name] for name in columns)))
+        return {
+            row.id: {
+                **metadata_values(row.metadata),
+                **metadata_values(row.given),
+                "document_id": row.id,
+                "title": row.title,
+                "type": row.type,
+                "namespace": row.namespace,
+            }
+            for row in rows
+        }
+
+    def delete_document_row(self, document_id: str) -> None:
+        """Remove the document itself; its chunks go through the indexes."""
+        with self.write() as connection:
+            connection.execute(delete(documents).where(documents.c.id == document_id))
+
+    def documents(self) -> dict[str, DocumentRow]:
+        """Every document without its text, by id, sorted."""
+        columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
+        with self.read() as connection:
+            rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
+            known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
+        return {values["id"]: DocumentRow(**values) for values in known}
+
+    def holds(self, document_id: str) -> bool:
+        """Check whether a document of this id exists."""
+        query = select(documents.c.id).where(documents.c.id == document_id)
+        with self.read() as connection:
+            return connection.execute(query).first() is not None
+
+    def document_text(self, document_id: str) -> str:
+        """Return the stored text that offsets refer to.
+
+        Raises:
+            LibraryNotFound: no such document.
+        """
+        query = select(documents.c.text).where(documents.c.id == document_id)
+        with self.read() as connection:
+            text: str | None = connection.execute(query).scalar()
+        if text is None:
+            raise LibraryNotFound(f"no document {document_id!r} in {str(self.path)!r}")
+        return text
+
+    def page_starts(self, document_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Return page starts by document id; documents without pages are omitted."""
+        found: dict[str, tuple[int, ...]] = {}
+        with self.read() as connection:
+            for batch in batches(document_ids):
+                query = select(documents.c.id, documents.c.pages).where(documents.c.id.in_(batch))
+                for row in connection.execute(query):
+                    found[row.id] = tuple(json.loads(row.pages))
+        return {name: starts for name, starts in found.items() if starts}
+
+    def dates(self, document_ids: Iterable[str]) -> dict[str, str]:
+        """Return dates by document id, the user's before the source's.
+
+        Undated ones are omitted.
+        """
+        found: dict[str, str] = {}
+        columns = (documents.c.id, documents.c.metadata, documents.c.given)
+        with self.read() as connection:
+            for batch in batches(document_ids):
+                for row in connection.execute(select(*columns).where(documents.c.id.in_(batch))):
+                    known = {**metadata_values(row.metadata), **metadata_values(row.given)}
+                    date = known.get("date")
+                    if isinstance(date, str) and date.strip():
+                        found[row.id] = date
+        return found
+
+    def text_at(self, document_id: str, start: int, end: int) -> str:
+        """Return the document's characters `[start, end)`; empty if absent."""
+        query = select(func.substr(documents.c.text, start + 1, end - start))
+        with self.read() as connection:
+            return connection.execute(query.where(documents.c.id == document_id)).scalar() or ""
+
+    # --- vectors and keyword tokens ---------------------------------------------------------
+
+    def put_vectors(self, values: Sequence[WindowVector], *, model: str) -> None:
+        """Replace the vectors of these chunks; each is brought to unit length."""
+        with self.write() as connection:
+            _count_vector_change(connection)
+            for batch in batches(value.chunk_id for value in values):
+                connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
+            if values:
+                connection.execute(
+                    insert(vectors),
+                    [
+                        {
+                            "chunk_id": value.chunk_id,
+                            "window": value.window,
+                            "model": model,
+                            "input_sha": value.input_sha,
+                            "vector": unit_length(value.vector).tobytes(),
+                        }
+                        for value in values
+                    ],
+                )
+
+    def delete_vectors(self, chunk_ids: Iterable[str]) -> None:
+        """Remove the vectors of these chunks, and the chunks that no graph index has read."""
+        with self.write() as connection:
+            _count_vector_change(connection)
+            for batch in batches(chunk_ids):
+                connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
+                unread = select(chunk_table.c.id).where(
+                    chunk_table.c.id.in_(batch), chunk_table.c.extractor.is_(None)
+                )
+                delete_chunks(connection, connection.execute(unread).scalars().all())
+
+    def vector_models(self) -> frozenset[str]:
+        """Identities of the models whose vectors are stored."""
+        with self.read() as connection:
+            found = connection.execute(select(vectors.c.model).distinct())
+            return frozenset(found.scalars())
+
+    def vectors_by_input(
+        self, shas: Iterable[str], *, model: str
+    ) -> dict[str, NDArray[np.float32]]:
+        """Vectors already made by this model from the same text, by the text's hash."""
+        found: dict[str, NDArray[np.float32]] = {}
+        with self.read() as connection:
+            for batch in batches(shas):
+                query = select(vectors.c.input_sha, vectors.c.vector).where(
+                    vectors.c.model == model, vectors.c.input_sha.in_(batch)
+                )
+                for row in connection.execute(query.order_by(vectors.c.chunk_id)):
+                    found.setdefault(row.input_sha, np.frombuffer(row.vector, dtype="<f4"))
+        return found
+
+    def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
+        """Store the tokens of title and text, and the readable share, by chunk id."""
+        with self.write() as connection:
+            for batch in batches(values):
+                connection.execute(delete(keywords).where(keywords.c.chunk_id.in_(batch)))
+            if values:
+                connection.execute(
+                    insert(keywords),
+                    [
+                        {"chunk_id": chunk_id, "title": title, "body": body, "readable": readable}
+                        for chunk_id, (title, body, readable) in sorted(values.items())
+                    ],
+                )
+
+    def counts(self) -> dict[str, int]:
+        """Rows of every table, by its name."""
+        with self.read() as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in metadata.sorted_tables
+            }
+
+    def size_bytes(self) -> int:
+        """Return the size on disk, derived files included."""
+        return size_within(self.path)
+
+
+def vector_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with vectors and their chunks."""
+    return f"{generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
+
+
+def _count_vector_change(connection: Connection) -> None:
+    changes = int(read_state(connection, VECTOR_CHANGES) or 0)
+    write_state(connection, VECTOR_CHANGES, str(changes + 1))
+
+
+def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Normalise to length 1; unit and zero vectors stay as they are.
+
+    What was stored once comes out again bit for bit.
+    """
+    values = np.asarray(vector, dtype="<f4")
+    length = float(np.linalg.norm(values))
+    if length == 0 or abs(length - 1) < 1e-4:
+        return values
+    return (values / length).astype("<f4")
+
+
+_HELD = ("documents", "curations", "usage")
+"""Tables of user input and paid results; all others are derived."""
+
+
+def delete_if_empty(path: Path) -> None:
+    """Delete an empty library.
+
+    One with content or a writer stays, as do files that cannot be moved.
+
+    The folder is moved aside before it is deleted, under the writer's lock: whoever opened it
+    meanwhile finds no place to lock, and can store nothing that would be lost.
+    """
+    with suppress(LibraryError, OSError):
+        library = Library(path, create=False)
+        try:
+            with library.writer(timeout_seconds=0):
+                counts = library.counts()
+                if any(counts[name] for name in _HELD):
+                    return
+                library.close()
+                aside = tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent)
+                path.rename(Path(aside) / path.name)
+        finally:
+            library.close()
+        shutil.rmtree(aside)

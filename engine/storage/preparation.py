@@ -1,0 +1,234 @@
+"""Chunking, embedding and extraction of documents, each document isolated from the others.
+
+A text that a stage cannot take is stored without what that stage would have given: cut in a plainer
+way, without vectors, without names. Nothing here opens a transaction.
+
+Documents that are stored only in part: which stage could not take them, and why.
+
+They are found by their words, and are not tried again until their text, the settings or the
+product's version change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from llama_index.core.schema import BaseNode, TextNode
+from sqlalchemy import Connection, func, select
+
+from ..types import PartialDocument, SourceText
+from .graph_api import (
+    DERIVE,
+    EXTRACT,
+    LINK,
+    Extraction,
+    Extractor,
+    Fault,
+    KnowledgeGraphIndex,
+    batches,
+    chunk_table,
+    faults,
+    graph_errors,
+    isolated,
+    narrowed,
+    product_version,
+)
+from .library import Library
+from .vector_index import CHUNK_KEY, WindowedVectorIndex
+
+CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
+"""Stages that can be at fault, beside `EXTRACT` and those of the graph."""
+
+Chunker = Callable[[SourceText], list[TextNode]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document ready to be stored.
+
+    `windows` and `known` (what a language model read before) are by chunk id; `faults` are by
+    stage and chunk id.
+    """
+
+    source: SourceText
+    nodes: list[BaseNode]
+    windows: Mapping[str, list[BaseNode]] = field(default_factory=dict)
+    known: Mapping[str, Extraction] = field(default_factory=dict)
+    faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
+
+    def without_facts(self, fault: Fault) -> Prepared:
+        """The same, with no names: what was found in its chunks cannot be stored."""
+        return replace(self, known={}, faults={**self.faults, EXTRACT: self._all(fault)})
+
+    def bare(self, fault: Fault) -> Prepared:
+        """The same, with neither names nor vectors."""
+        plain = self.without_facts(fault)
+        return replace(plain, windows={}, faults={**plain.faults, EMBED: self._all(fault)})
+
+    def _all(self, fault: Fault) -> dict[str, Fault]:
+        return {node.node_id: fault for node in self.nodes}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a stage gave for a batch.
+
+    The result, how much was really done, and faults by chunk.
+    """
+
+    windows: dict[str, list[BaseNode]] = field(default_factory=dict)
+    nodes: list[BaseNode] = field(default_factory=list)
+    count: int = 0
+    faults: dict[str, Fault] = field(default_factory=dict)
+
+
+def chunked(source: SourceText, chunkers: Iterable[Chunker]) -> tuple[list[BaseNode], Fault | None]:
+    """Cut a document by the first chunker that can, and return the first one's fault if any.
+
+    No chunks and a fault: none of them can.
+    """
+    fault: Fault | None = None
+    for chunker in chunkers:
+        done = isolated(partial(_listed, chunker, source), stage=CHUNK)
+        if not isinstance(done, Fault):
+            return done, fault
+        fault = fault or done
+    return [], fault
+
+
+def _listed(chunker: Chunker, source: SourceText) -> list[BaseNode]:
+    return list(chunker(source))
+
+
+def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
+    """Embed chunks; those that the model cannot take have no windows and a fault.
+
+    Raises:
+        Exception: what the model raised, where it cannot take a plain word either: then it is the
+            model that fails, not a text.
+    """
+
+    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
+        return isolated(lambda: _embed(some, vectors), stage=EMBED)
+
+    windows: dict[str, list[BaseNode]] = defaultdict(list)
+    count, faults = 0, dict[str, Fault]()
+    for some, done in narrowed(nodes, work):
+        if isinstance(done, Fault):
+            if isinstance(isolated(vectors.try_out, stage=EMBED), Fault):
+                raise done.error or RuntimeError(done.reason)
+            faults[some[0].node_id] = done
+            continue
+        count += done[1]
+        for window in done[0]:
+            windows[window.metadata[CHUNK_KEY]].append(window)
+    return Done(windows=dict(windows), count=count, faults=faults)
+
+
+def _embed(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> tuple[list[BaseNode], int]:
+    windows = vectors.windows(nodes)
+    return windows, vectors.embed(windows)
+
+
+def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | Fault]:
+    """One extraction a text, or why it cannot be read, in the texts' order."""
+
+    def work(some: Sequence[str]) -> list[Extraction] | Fault:
+        return isolated(lambda: extractor.extract(some), stage=EXTRACT)
+
+    found: list[Extraction | Fault] = []
+    with graph_errors():
+        for _, done in narrowed(texts, work):
+            found += [done] if isinstance(done, Fault) else done
+    return found
+
+
+def extracted(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
+    """Read names and relations; chunks that cannot be read come as they are, with a fault."""
+
+    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
+        return isolated(lambda: graph.extract(some), stage=EXTRACT)
+
+    read, count, faults = list[BaseNode](), 0, dict[str, Fault]()
+    with graph_errors():
+        for some, done in narrowed(nodes, work):
+            if isinstance(done, Fault):
+                faults[some[0].node_id] = done
+                read += some
+            else:
+                read += done[0]
+                count += done[1]
+    return Done(nodes=read, count=count, faults=faults)
+
+
+_LACKS = {
+    CHUNK: "is cut in a plainer way than settings say",
+    EMBED: "has no vectors for {count}",
+    EXTRACT: "has no names for {count}",
+    KEYWORDS: "is indexed by plain words in {count}",
+    LINK: "is not linked to names in {count}",
+    DERIVE: "is left out of the graph",
+}
+"""By stage, what a document lacks."""
+
+MAX_REASONS = 3
+"""Maximum number of different reasons that are given for one document."""
+
+
+def partial_documents(
+    library: Library, only: Collection[str] | None = None
+) -> list[PartialDocument]:
+    """The partial documents of a library, or those among `only`, sorted by id."""
+    with library.read() as connection:
+        found = why_partial(connection, only)
+    return [PartialDocument(source=name, reason=found[name]) for name in sorted(found)]
+
+
+def partial_count(library: Library) -> int:
+    """How many documents are partial."""
+    query = select(func.count(chunk_table.c.document_id.distinct()))
+    with library.read() as connection:
+        joined = query.select_from(faults).join(chunk_table, chunk_table.c.id == faults.c.chunk_id)
+        return int(connection.execute(joined).scalar_one())
+
+
+def partial_by_other_version(library: Library) -> frozenset[str]:
+    """The documents that another version of the product could not take: this one tries again."""
+    query = select(chunk_table.c.document_id).join(faults, faults.c.chunk_id == chunk_table.c.id)
+    query = query.where(faults.c.version != product_version()).distinct()
+    with library.read() as connection:
+        return frozenset(connection.execute(query).scalars())
+
+
+def why_partial(connection: Connection, only: Collection[str] | None) -> dict[str, str]:
+    """What all documents or those among `only` lack and why, by id; whole ones are left out."""
+    columns = (chunk_table.c.document_id, faults.c.stage, faults.c.reason)
+    query = select(*columns, func.count().label("count"))
+    query = query.join(chunk_table, chunk_table.c.id == faults.c.chunk_id).group_by(*columns)
+    queries = [query]
+    if only is not None:
+        queries = [query.where(chunk_table.c.document_id.in_(batch)) for batch in batches(only)]
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for one in queries:
+        for document_id, stage, reason, count in connection.execute(one):
+            found[document_id][stage][reason] = count
+    return {name: _told(by_stage) for name, by_stage in found.items()}
+
+
+def _told(by_stage: Mapping[str, Mapping[str, int]]) -> str:
+    """One line: what is lacking by stage, in their order, and the different reasons."""
+    parts = []
+    for stage in (*_LACKS, *sorted(by_stage.keys() - _LACKS.keys())):
+        counts = by_stage.get(stage)
+        if not counts:
+            continue
+        count = sum(counts.values())
+        chunks = "1 chunk" if count == 1 else f"{count} chunks"
+        lacks = _LACKS.get(stage, f"is without {stage}").format(count=chunks)
+        reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
+        more = ["…"] if len(reasons) > MAX_REASONS else []
+        parts.append(f"{lacks}: {', '.join([*reasons[:MAX_REASONS], *more])}")
+    return "; ".join(parts)

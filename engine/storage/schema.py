@@ -1,0 +1,408 @@
+"""Document filters: LlamaIndex metadata filters and namespaces, applied exactly.
+
+Applied before ranking, so that what is left out cannot push anything out of a list. Knows what a
+document's metadata are, nothing of how chunks are scored.
+
+Schema migrations: SQL by starting version.
+
+What was added stands empty until the documents are added again; nothing is lost.
+
+Tables of the library besides the graph's: documents, vectors and keyword tokens.
+
+`vectors` and `keywords` belong to a chunk and go with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
+
+from ..errors import QuestionError
+from ..ingest.document import sanitise_text
+from ..types import MetaValue
+from .graph_api import metadata
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+SCHEMA = 6
+_STEPS: dict[int, tuple[str, ...]] = {
+    1: (
+        "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE chunks ADD COLUMN read_start INTEGER",
+        "ALTER TABLE chunks ADD COLUMN read_end INTEGER",
+        "ALTER TABLE documents ADD COLUMN namespace VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN source_sha256 VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN given TEXT NOT NULL DEFAULT '{}'",
+        "UPDATE documents SET source = id, source_sha256 = sha256",
+        "CREATE INDEX ix_documents_source ON documents (source)",
+    ),
+    2: (  # what a chunk introduces is found by other rules
+        "UPDATE chunks SET linked = 0",
+        "UPDATE state SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'",
+    ),
+    3: (  # what language models say; tables that no later step changes are made by `migrate`
+        "ALTER TABLE statements ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE statements ADD COLUMN strength FLOAT NOT NULL DEFAULT 1",
+        "ALTER TABLE statements ADD COLUMN inferred BOOLEAN NOT NULL DEFAULT 0",
+        "ALTER TABLE entities ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE relations ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE usage (day VARCHAR NOT NULL, stage VARCHAR NOT NULL, model VARCHAR NOT NULL, "
+        "calls INTEGER NOT NULL, failed INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, "
+        "completion_tokens INTEGER NOT NULL, cost FLOAT NOT NULL, PRIMARY KEY (day, stage, model))",
+    ),
+    4: ("ALTER TABLE usage ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",),
+    # The tables of faults and of what models could not answer are made by `migrate`.
+    5: ("ALTER TABLE documents ADD COLUMN outdated TEXT",),
+}
+
+
+def schema_version(connection: Connection) -> int:
+    """Return the schema version of the database; 0 if new."""
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def stamp(connection: Connection) -> None:
+    """Say that the database has today's schema."""
+    connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA:d}")
+
+
+def migrate(connection: Connection) -> None:
+    """Migrate to the present schema, step by step, in the caller's transaction."""
+    for version in range(schema_version(connection), SCHEMA):
+        for statement in _STEPS[version]:
+            connection.exec_driver_sql(statement)
+    metadata.create_all(connection)
+    stamp(connection)
+
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("type", String, nullable=False),
+    Column("path", Text),
+    Column("namespace", String, nullable=False, server_default=""),
+    # What it was read from (a file, an archive, an address, a table), and that one's hash.
+    Column("source", Text, nullable=False, server_default="", index=True),
+    Column("source_sha256", String, nullable=False, server_default=""),
+    Column("sha256", String, nullable=False),
+    Column("recipe", String, nullable=False),  # how it was cut, embedded and extracted
+    Column("text", Text, nullable=False),
+    Column("pages", Text, nullable=False),  # JSON list of start offsets
+    Column("metadata", Text, nullable=False),  # JSON: what the source says of itself
+    Column("given", Text, nullable=False, server_default="{}"),  # JSON: what its owner says of it
+    Column("outdated", Text),  # why its source can no longer be read; null while it can
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("window", Integer, primary_key=True),
+    Column("model", String, nullable=False),
+    Column("input_sha", String, nullable=False),
+    Column("vector", LargeBinary, nullable=False),  # float32, unit length
+    Index("vectors_by_input", "input_sha", "model"),
+)
+"""Vectors; a chunk longer than the encoder's window has several, and the best counts."""
+
+keywords = Table(
+    "keywords",
+    metadata,
+    Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("title", Text, nullable=False),  # tokens with spaces between
+    Column("body", Text, nullable=False),  # the title's tokens among them
+    Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
+)
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("day", String, primary_key=True),  # ISO 8601, UTC
+    Column("stage", String, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("calls", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),  # calls that gave nothing that could be used
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    # Of the prompts' tokens, what the provider had kept from calls before.
+    Column("cached_tokens", Integer, nullable=False, server_default="0"),
+)
+"""LLM usage by day, stage and model."""
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("key", String, primary_key=True),  # hash of model, parameters and prompt
+    Column("generation", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("prompt_tokens", Integer, nullable=False),
+    Column("completion_tokens", Integer, nullable=False),
+)
+"""Cached LLM replies to questions; deleted when documents change."""
+
+unanswered = Table(
+    "unanswered",
+    metadata,
+    Column("stage", String, primary_key=True),
+    Column("asker", String, primary_key=True),  # the model and all that decides its answers
+    Column("key", String, primary_key=True),  # hash of what was asked about
+    Column("reason", Text, nullable=False),
+)
+"""What models gave no usable answer about, and are not asked again.
+
+`unanswered.py` says which.
+"""
+
+
+def metadata_text(values: Mapping[str, MetaValue]) -> str:
+    """Return a document's metadata as stored: JSON, sorted by key."""
+    return json.dumps(dict(sorted(values.items())), ensure_ascii=False)
+
+
+def metadata_values(text: str) -> dict[str, MetaValue]:
+    """Metadata as they were before `metadata_text`."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in json.loads(text).items()
+    }
+
+
+if TYPE_CHECKING:
+    Filters = MetadataFilters | Mapping[str, "Value"] | Iterable[str] | None
+
+Namespaces = str | Collection[str] | None
+"""One namespace, any of several, or all."""
+Value = str | int | float | bool | Sequence[str]
+_OPERATORS = {"==": "==", "=": "==", "!=": "!=", ">=": ">=", "<=": "<=", ">": ">", "<": "<"}
+_ORDERING = frozenset({">", ">=", "<", "<="})
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d:\d\d.*)?)?)?")
+_CONDITION = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|=|>|<|~)\s*(.*?)\s*", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Judges documents by their metadata; two with one `key` judge alike.
+
+    `key` is a text that holds everything the judgement depends on.
+    """
+
+    key: str
+    namespaces: frozenset[str] | None = None
+    filters: MetadataFilters | None = None
+
+    @property
+    def home(self) -> DocumentFilter | None:
+        """Return the namespace condition alone; None if all are visible."""
+        if self.namespaces is None or self.filters is None:
+            return self if self.namespaces is not None else None
+        return DocumentFilter(key=_key(self.namespaces, None), namespaces=self.namespaces)
+
+    def admits(self, metadata: Mapping[str, object]) -> bool:
+        """Check whether a document with these metadata is visible."""
+        if self.namespaces is not None and metadata.get("namespace") not in self.namespaces:
+            return False
+        return self.filters is None or matches(self.filters, metadata)
+
+
+def document_filter(filters: Filters, *, namespace: Namespaces = None) -> DocumentFilter | None:
+    """Build a filter from a caller's conditions; None for everything.
+
+    Takes LlamaIndex's `MetadataFilters`; a mapping, whose conditions must all hold (a list of
+    values: any of them); or texts such as `date>=2024-01-01` (see `condition`).
+
+    Raises:
+        QuestionError: a text that is no condition, an operator that is not offered, or what is no
+            date where `date` is compared with it.
+    """
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    if filters is not None and not isinstance(filters, MetadataFilters):
+        if isinstance(filters, Mapping):
+            parts = [_equal(key, value) for key, value in sorted(filters.items())]
+        else:
+            texts = [filters] if isinstance(filters, str) else filters
+            parts = [condition(sanitise_text(text)) for text in sorted(texts)]
+        filters = MetadataFilters(filters=list(parts)) if parts else None
+    if filters is None and namespace is None:
+        return None
+    if filters is not None:
+        _check_dates(filters)
+    within = frozenset([namespace] if isinstance(namespace, str) else namespace or ())
+    spaces = None if namespace is None else within
+    return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
+
+
+def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:
+    shown = "all" if spaces is None else repr(sorted(spaces))
+    return f"{shown} {filters.model_dump_json() if filters is not None else ''}"
+
+
+def condition(text: str) -> MetadataFilter:
+    """Parse `key=value`, `!=`, `>`, `>=`, `<`, `<=` or `key~substring` into a LlamaIndex filter.
+
+    Raises:
+        QuestionError: it is none of these.
+    """
+    from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
+
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise QuestionError(
+            f"{text!r} is not a condition: write key=value, key!=value, key>=value or key~text"
+        )
+    key, operator, value = found.groups()
+    if operator == "~":
+        chosen = FilterOperator.TEXT_MATCH_INSENSITIVE
+    else:
+        chosen = FilterOperator(_OPERATORS[operator])
+    return MetadataFilter(key=key, value=value, operator=chosen)
+
+
+def _check_dates(filters: MetadataFilters) -> None:
+    """Dates are compared as text: what is none would be before or after all of them."""
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    for part in filters.filters:
+        if isinstance(part, MetadataFilters):
+            _check_dates(part)
+            continue
+        compared = part.key == "date" and part.operator.value in _ORDERING
+        if compared and not _DATE.fullmatch(str(part.value)):
+            raise QuestionError(
+                f"{str(part.value)!r} is no date to compare `date` with: "
+                "write 2024, 2024-05 or 2024-05-01"
+            )
+
+
+def _equal(key: str, value: Value) -> MetadataFilter:
+    from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
+
+    if isinstance(value, bool):
+        return MetadataFilter(key=key, value=_text_of(value))
+    if isinstance(value, (str, int, float)):
+        return MetadataFilter(key=key, value=value)
+    return MetadataFilter(key=key, value=list(map(_text_of, value)), operator=FilterOperator.ANY)
+
+
+def matches(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
+    """Check metadata against filters, nested ones included.
+
+    A value that is a list (tags) equals what it holds. Numbers are compared as numbers also where
+    one side is text; everything else as text, so ISO dates compare as dates. A key that is not
+    there satisfies only "is not", "not in" and "is empty".
+
+    Raises:
+        QuestionError: an operator that is not offered.
+    """
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    results = (
+        matches(part, metadata) if isinstance(part, MetadataFilters) else _holds(part, metadata)
+        for part in filters.filters
+    )
+    match filters.condition:
+        case "or":
+            return any(results)
+        case "not":
+            return not any(results)
+        case _:
+            return all(results)
+
+
+def _holds(wanted: MetadataFilter, metadata: Mapping[str, object]) -> bool:
+    held = metadata.get(wanted.key)
+    operator = str(wanted.operator.value)
+    if operator == "is_empty":
+        return held is None or held in ("", ())
+    judge = _JUDGES.get(operator)
+    if judge is None:
+        raise QuestionError(f"filter operator {operator!r} is not offered")
+    if held is None:
+        return operator in ("!=", "nin")
+    return judge(_values(held), _values(wanted.value))
+
+
+def _values(value: object) -> list[object]:
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+
+
+def _same(a: object, b: object) -> bool:
+    left, right = _comparable(a, b)
+    return left == right
+
+
+def _text_of(value: object) -> str:
+    """Return a value as text; booleans as in JSON."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _comparable(a: object, b: object) -> tuple[float, float] | tuple[str, str]:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return _text_of(a), _text_of(b)
+    try:
+        return float(a), float(b)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return _text_of(a), _text_of(b)
+
+
+def _any_same(held: Sequence[object], wanted: Sequence[object]) -> bool:
+    return any(_same(a, b) for a in held for b in wanted)
+
+
+def _ordered(
+    compare: Callable[[float | str, float | str], bool],
+) -> Callable[[Sequence[object], Sequence[object]], bool]:
+    def judge(held: Sequence[object], wanted: Sequence[object]) -> bool:
+        return any(compare(*_comparable(a, b)) for a in held for b in wanted)
+
+    return judge
+
+
+def _contains(held: Sequence[object], wanted: Sequence[object]) -> bool:
+    return all(any(_same(a, b) for a in held) for b in wanted)
+
+
+def _text(held: Sequence[object], wanted: Sequence[object]) -> bool:
+    return any(str(b) in str(a) for a in held for b in wanted)
+
+
+def _text_any_case(held: Sequence[object], wanted: Sequence[object]) -> bool:
+    return any(str(b).casefold() in str(a).casefold() for a in held for b in wanted)
+
+
+_JUDGES: Mapping[str, Callable[[Sequence[object], Sequence[object]], bool]] = {
+    "==": _any_same,
+    "!=": lambda held, wanted: not _any_same(held, wanted),
+    "in": _any_same,
+    "nin": lambda held, wanted: not _any_same(held, wanted),
+    "any": _any_same,
+    "all": _contains,
+    "contains": _contains,
+    "text_match": _text,
+    "text_match_insensitive": _text_any_case,
+    ">": _ordered(lambda a, b: a > b),  # type: ignore[operator]
+    ">=": _ordered(lambda a, b: a >= b),  # type: ignore[operator]
+    "<": _ordered(lambda a, b: a < b),  # type: ignore[operator]
+    "<=": _ordered(lambda a, b: a <= b),  # type: ignore[operator]
+}

@@ -1,0 +1,496 @@
+"""Tool arguments, which reject unknown fields, and plain results.
+
+The descriptions are read by models: they say what to give and what comes back.
+
+Access control of tools: namespaces, and sources that may be added.
+
+One call of a tool, and what came of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import NotAllowed
+from ..events import Progress, no_progress
+from ..ingest.discovery import find_sources
+from ..storage.graph_api import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
+from ..types import Citation, IngestReport, MetaValue, check_namespace
+
+LONGEST_TEXT = 1_000_000
+LONGEST_WINDOW = 20_000
+MOST_PASSAGES = 50
+MOST_METADATA = 50
+MOST_TURNS = 100
+_Condition = Annotated[str, Field(max_length=1_000)]
+_Plain = Annotated[str, Field(max_length=10_000)] | int | float | bool
+Metadata = dict[
+    Annotated[str, Field(min_length=1, max_length=100)],
+    _Plain | Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=100)],
+]
+
+Filters = Annotated[
+    list[_Condition],
+    Field(
+        default_factory=list,
+        max_length=20,
+        description=(
+            "Conditions on documents' metadata, all of which must hold: `key=value`, `key!=value`, "
+            "`key>=value`, `key~part`; keys are also document_id, title and type. "
+            'For example ["tags=red", "date>=2024-01-01"].'
+        ),
+    ),
+]
+NAMESPACE = Field(
+    None,
+    max_length=64,
+    description="Only documents of this namespace; leave it out for all that may be seen.",
+)
+HOME = Field(
+    None, max_length=64, description="The namespace it goes to; leave it out for the usual one."
+)
+
+
+class Arguments(BaseModel):
+    """Base of tool arguments; unknown fields are rejected."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchArguments(Arguments):
+    """Arguments of `search`."""
+
+    question: str = Field(
+        min_length=1, max_length=4_000, description="What is looked for, in words."
+    )
+    top_k: int = Field(8, ge=1, le=MOST_PASSAGES, description="How many passages at most.")
+    min_relevance: float = Field(
+        0.0, ge=0, le=1, description="Leave out passages that are less relevant than this (0–1)."
+    )
+    filters: Filters
+
+
+class MessageResult(Arguments):
+    """An earlier question of the same conversation, and what was answered."""
+
+    question: str = Field(min_length=1, max_length=4_000)
+    answer: str = Field("", max_length=40_000)
+
+
+class AskArguments(Arguments):
+    """Arguments of `ask`."""
+
+    question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
+    history: list[MessageResult] = Field(
+        default_factory=list,
+        max_length=MOST_TURNS,
+        description=(
+            "What was asked and answered before in this conversation, oldest first: it makes a "
+            "question such as “and when was he born?” understood, and is no source."
+        ),
+    )
+    mode: Literal["auto", "local", "global", "both"] = Field(
+        "auto",
+        description=(
+            "local: from passages, for facts; global: from reports about the whole collection, for "
+            "themes and overviews; both; auto lets the library decide."
+        ),
+    )
+    effort: Literal["low", "medium", "high"] | None = Field(
+        None,
+        description=(
+            "How much an answer about the whole collection may read and cost; leave it out for "
+            "the library's own setting. Answers from passages take no notice of it."
+        ),
+    )
+    filters: Filters
+
+
+class ExploreArguments(Arguments):
+    """Arguments of `explore_entity`."""
+
+    name: str = Field(
+        min_length=1, max_length=500, description="The thing's name, any of its names, or its id."
+    )
+    related_to: str = Field(
+        "",
+        max_length=500,
+        description="Another thing: also show the ways that lead from the first to this one.",
+    )
+    limit: int = Field(12, ge=1, le=100, description="How many relations at most.")
+    filters: Filters
+
+
+class TopicsArguments(Arguments):
+    """Arguments of `explore_topics`."""
+
+    topic_id: str = Field(
+        "", max_length=100, description="A topic's id: show its report. Without it, list topics."
+    )
+    level: int | None = Field(
+        0, ge=0, le=100, description="List those of this level: 0 is the widest; null is all."
+    )
+    limit: int = Field(20, ge=1, le=200, description="How many topics, or things in one, at most.")
+    filters: Filters
+
+
+class ListArguments(Arguments):
+    """Arguments of `list_documents`."""
+
+    query: str = Field("", max_length=200, description="Part of an id or a title.")
+    limit: int = Field(50, ge=1, le=200, description="How many at most.")
+    after: str = Field(
+        "", max_length=2_000, description="Go on behind this id: the `next` of the list before."
+    )
+    filters: Filters
+
+
+class ReadArguments(Arguments):
+    """Arguments of `read_document`."""
+
+    document_id: str = Field(min_length=1, max_length=2_000, description="The document's id.")
+    start: int = Field(0, ge=0, description="The first character to read.")
+    length: int = Field(
+        8_000, ge=1, le=LONGEST_WINDOW, description="How many characters to read at most."
+    )
+
+
+class StatsArguments(Arguments):
+    """Arguments of `stats`: none."""
+
+
+class AddTextArguments(Arguments):
+    """Arguments of `add_text`."""
+
+    text: str = Field(min_length=1, max_length=LONGEST_TEXT, description="The text itself.")
+    title: str = Field("", max_length=1_000, description="What it is called.")
+    document_id: str = Field(
+        "",
+        max_length=500,
+        description="An id; the same one later replaces the text. Without one it is made from it.",
+    )
+    metadata: Metadata = Field(
+        default_factory=dict,
+        max_length=MOST_METADATA,
+        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
+    )
+
+
+class AddDocumentArguments(Arguments):
+    """Arguments of `add_document`."""
+
+    source: str = Field(
+        min_length=1,
+        max_length=4_000,
+        description="The path of a file or folder in an allowed folder, or an http(s) address.",
+    )
+    metadata: Metadata = Field(
+        default_factory=dict,
+        max_length=MOST_METADATA,
+        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
+    )
+
+
+class RemoveArguments(Arguments):
+    """Arguments of `remove`."""
+
+    document_id: str = Field(
+        min_length=1,
+        max_length=2_000,
+        description="The id of a document, or of an archive or address whose documents all go.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageResult:
+    """A passage: the document's characters from `start` to `end`. `relevance` is 0–1."""
+
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    page: int | None
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassages:
+    """Passages, best first."""
+
+    passages: tuple[PassageResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerResult:
+    """Answer; `[1]` is the citation of that number. `abstained`: insufficient evidence.
+
+    `understood` is the question as it was answered, where `history` made another of it.
+    """
+
+    answer: str
+    understood: str
+    abstained: bool
+    mode: str
+    why_this_mode: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploredEntity:
+    """Entity with sentences and relations, and paths to another if requested."""
+
+    entity: EntityDetail
+    paths: tuple[EntityPath, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topic that was asked for, or else a list of topics out of `total`."""
+
+    topic: CommunityDetail | None
+    topics: tuple[SeenCommunity, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDocument:
+    """A document without its text."""
+
+    id: str
+    title: str
+    type: str
+    namespace: str
+    characters: int
+    metadata: Mapping[str, MetaValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDocuments:
+    """Documents by id; `next` is what to go on behind, null where these are the last."""
+
+    documents: tuple[ListedDocument, ...]
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadText:
+    """The characters `[start, end)` of a document that has `total`."""
+
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsResult:
+    """Counts of everything visible."""
+
+    figures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What was done, by document id; `failed` says of sources that were not taken why, `partial`
+    of documents what they lack."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    pending_chunks: int = 0
+
+
+_WEB = re.compile(r"https?://\S+", re.IGNORECASE)
+_OTHER_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_ADDRESS = re.compile(r"https?://[^\s'\"),;]+", re.IGNORECASE)
+_SPECIAL = re.compile(r"([\\*?\[\] !#])")
+_LONGEST_SOURCE = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Readable and writable namespaces; None is all, the empty set is none."""
+
+    reads: frozenset[str] | None = None
+    writes: frozenset[str] | None = None
+
+    def within(self, namespace: str | None) -> str | frozenset[str] | None:
+        """Return the visible namespaces of a call for this one (None: all permitted).
+
+        Raises:
+            NotAllowed: that one may not be seen.
+        """
+        if namespace is None:
+            return self.reads
+        check_namespace(namespace)
+        if self.reads is not None and namespace not in self.reads:
+            raise NotAllowed(f"namespace {namespace!r} may not be read here")
+        return namespace
+
+    def home(self, namespace: str | None) -> str:
+        """Return the namespace for new documents: the given one, or the only one permitted.
+
+        Raises:
+            NotAllowed: that one may not be written to, or one must be said.
+        """
+        if namespace is None:
+            if self.writes is None or "" in self.writes:
+                return ""
+            if len(self.writes) != 1:
+                known = ", ".join(sorted(self.writes)) or "none"
+                raise NotAllowed(f"say which namespace it goes to (may be written to: {known})")
+            return next(iter(self.writes))
+        check_namespace(namespace)
+        if not self.may_write(namespace):
+            raise NotAllowed(f"namespace {namespace!r} may not be written to here")
+        return namespace
+
+    def can_access(self, namespace: str) -> bool:
+        """Check whether documents of a namespace are readable."""
+        return self.reads is None or namespace in self.reads
+
+    def may_write(self, namespace: str) -> bool:
+        """Check whether documents of a namespace are writable."""
+        return self.writes is None or namespace in self.writes
+
+    def only(self, namespace: str) -> Access:
+        """Return the access restricted to this namespace."""
+        return Access(
+            reads=frozenset({namespace} if self.can_access(namespace) else ()),
+            writes=frozenset({namespace} if self.may_write(namespace) else ()),
+        )
+
+    def read_only(self) -> Access:
+        """Return the access without writing."""
+        return Access(reads=self.reads, writes=frozenset())
+
+
+ALL_RIGHTS = Access()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """Permitted source: an address, or an allowed folder with patterns.
+
+    Naming the folder, not the file, keeps two files of one name apart: ids begin at the folder.
+    """
+
+    source: str
+    include: tuple[str, ...] = ()
+
+
+def without_addresses(report: IngestReport) -> IngestReport:
+    """Return a report that names no server address, for callers confined to namespaces."""
+
+    def hide(text: str) -> str:
+        return _ADDRESS.sub("(address not shown)", text)
+
+    return replace(
+        report,
+        notes=tuple(map(hide, report.notes)),
+        postponed={},  # counts of the whole library
+        pending=tuple(replace(each, reason=hide(each.reason)) for each in report.pending),
+    )
+
+
+def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:
+    """Validate a source: a web address, or a path really inside an allowed folder.
+
+    A relative path is looked for in the allowed folders. Links are followed before it is judged
+    where something lies, also those inside a folder. Which web addresses are fetched, the rules of
+    `ingest` say.
+
+    Raises:
+        NotAllowed: anything else; what lies elsewhere is not told from what is not there.
+    """
+    source = source.strip()
+    if _WEB.fullmatch(source):
+        return Admitted(source=source)
+    if _OTHER_ADDRESS.match(source):
+        raise NotAllowed("only files in allowed folders, and http(s) addresses, can be added")
+    if not folders:
+        raise NotAllowed("no folder is allowed to add files from: start with `--allow FOLDER`")
+    real = [folder.resolve() for folder in folders]
+    found = next((path for path in _places(source, real) if _lies_in(path, real)), None)
+    if found is None:
+        names = ", ".join(repr(str(folder)) for folder in folders)
+        raise NotAllowed(f"{source!r} is not in the allowed folders ({names})")
+    if found.is_dir():
+        _check_links(found, real)
+    root = next(root for root in real if found.is_relative_to(root))
+    if found == root:
+        return Admitted(source=str(root))
+    return Admitted(source=str(root), include=(_pattern(found.relative_to(root)),))
+
+
+def _pattern(path: Path) -> str:
+    """Return a `.gitignore` pattern for exactly this path."""
+    return "/" + _SPECIAL.sub(r"\\\1", path.as_posix())
+
+
+def _places(source: str, roots: Sequence[Path]) -> list[Path]:
+    """Return existing targets a path may mean, links resolved."""
+    if not source or "\0" in source or len(source) > _LONGEST_SOURCE:
+        return []
+    found = []
+    for base in (Path(), *roots, *(root.parent for root in roots)):
+        try:
+            found.append((base / source).resolve(strict=True))
+        except (OSError, RuntimeError):  # it is not there, or links lead in a circle
+            continue
+    return found
+
+
+def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _check_links(folder: Path, roots: Sequence[Path]) -> None:
+    """Raise `NotAllowed` if a link in a folder leads outside the allowed ones."""
+    for file in find_sources([folder]).sources:
+        if not _lies_in(file.path.resolve(), roots):
+            raise NotAllowed(f"a link in {str(folder)!r} leads out of the allowed folders")
+
+
+LONGEST_ANSWER = 60_000
+"""Maximum characters of readable text per call; values are complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Tool call: access, requested namespace, and allowed folders."""
+
+    rights: Access = ALL_RIGHTS
+    namespace: str | None = None
+    folders: Sequence[Path] = ()
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Tool result: readable lines, and the same as a value (a frozen dataclass)."""
+
+    text: str
+    value: object
+
+    @classmethod
+    def of(cls, lines: Sequence[str], value: object) -> Result:
+        """Build a result; lines beyond `LONGEST_ANSWER` are dropped with a note."""
+        text = "\n".join(lines)
+        if len(text) > LONGEST_ANSWER:
+            text = f"{text[:LONGEST_ANSWER]}…\n(cut here: ask for less, or go on from there)"
+        return cls(text, value)

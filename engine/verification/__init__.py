@@ -1,0 +1,1 @@
+"""Claims of an answer against what its sources say."""

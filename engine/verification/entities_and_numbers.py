@@ -1,0 +1,449 @@
+"""Normalised numbers, dates and codes of a text, for comparison across wordings.
+
+"1,200", "twelve hundred", "1.2 thousand" and "一千二百" are one number; "3 March 1907",
+"March 3, 1907", "1907-03-03" and "1907年3月3日" are one date. Linear in the text.
+
+Name support and negation checks between a claim and its evidence.
+
+A name may be shortened in the sentence ("Brine") where the passage gives it whole ("Ada Brine"),
+and stand for its initials. What finds names in a text comes by argument.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+
+from ..storage.graph_api import simplified
+
+MAX_CHARACTERS = 20_000
+"""Maximum characters of a text that are examined."""
+
+_UNIT_WORDS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+"""
+_TEN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_MONTH_WORDS = """
+january february march april may june july august september october november december
+"""
+_UNITS = {word: value for value, word in enumerate(_UNIT_WORDS.split())}
+_TENS = {word: 10 * value for value, word in enumerate(_TEN_WORDS.split(), 2)}
+_MONTHS = _MONTH_WORDS.split()
+_ORDINALS = {
+    "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+    "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15,
+    "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19, "twentieth": 20,
+}  # fmt: skip
+_SCALES = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+_SHORT_SCALES = {"k": 1_000, "bn": 10**9, "mn": 10**6}
+_HAN_SCALES = {"十": 10, "百": 100, "千": 1_000, "万": 10**4, "亿": 10**8}
+_HAN_DIGITS = {"零": 0, "〇": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5,
+               "六": 6, "七": 7, "八": 8, "九": 9}  # fmt: skip
+_MONTH_NUMBER = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
+_MONTH_NUMBER["sept"] = 9
+
+_MONTH = rf"(?:{'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+_DATED_MONTH = re.compile(
+    rf"\b(?P<after>{_MONTH})(?=,?\s+\d)|(?<=\d)(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<before>{_MONTH})"
+    rf"|\b(?:in|since|until|by|from|of|to|late|early|mid|last|next)[\s-]+(?P<worded>{_MONTH})",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
+_HAN_MONTH = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
+_CODE = re.compile(
+    r"(?<![\w-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
+    r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
+    r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
+    r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(
+    r"(?<![\d.])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?"
+    r"(?:\s?(hundred|thousand|million|billion|trillion)\b|(k|bn|mn)\b|\s?([十百千万亿]+))?"
+    r"(?P<decade>s\b)?",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"(?<!\d)(\d{4})[–—-](\d{2})(?!\d)")
+_WORDS = re.compile(
+    rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen'])})"
+    rf"(?:[\s-]+(?:and\s+)?(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS])}))*\b",
+    re.IGNORECASE,
+)
+_HAN_NUMBER = re.compile(r"第?[零〇一二两三四五六七八九十百千万亿]+")
+_HAN_COUNTED = re.compile(
+    r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公]"
+)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|over|under|more than|less than"
+    r"|fewer than|up to|circa|c\.|ca\.|close to)|[约近余超~≈]|大约|将近|接近|超过|不到|左右)\s*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantities:
+    """Quantities of a text: dates and numbers, each value once.
+
+    `numbers` are plain decimals such as `1200` or `0.5`; `months` 1–12; `codes` are letters and
+    digits only, folded. `about` are those of `numbers` that the text gives as approximate.
+    """
+
+    numbers: frozenset[str] = frozenset()
+    months: frozenset[int] = frozenset()
+    codes: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
+
+    @property
+    def count(self) -> int:
+        """Number of quantities."""
+        return len(self.numbers) + len(self.months) + len(self.codes)
+
+
+def extract_quantities(text: str) -> Quantities:
+    """Extract the quantities of a text, in any order; empty without any."""
+    text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
+    numbers: set[str] = set()
+    about: set[str] = set()
+    months: set[int] = set()
+    codes: set[str] = set()
+    text = _ISO.sub(lambda match: _dated(match, numbers, months), text)
+    text = _CODE.sub(lambda match: _coded(match, codes), text)
+    for match in _RANGE.finditer(text):
+        numbers.add(match[1][:2] + match[2])
+    text = _DATED_MONTH.sub(lambda match: _month(match, months), text)
+    text = _HAN_MONTH.sub(lambda match: _han_month(match, months), text)
+    for pattern, value in ((_DIGITS, _digits), (_WORDS, _worded), (_HAN_NUMBER, _han)):
+        for match in pattern.finditer(text):
+            found = value(match, text)
+            if found is not None:
+                numbers.add(found)
+                if _ABOUT.search(text[max(0, match.start() - 16) : match.start()]):
+                    about.add(found)
+    return Quantities(
+        numbers=frozenset(numbers),
+        months=frozenset(months),
+        codes=frozenset(codes),
+        about=frozenset(about),
+    )
+
+
+def missing_quantities(claim: Quantities, evidence: Quantities) -> frozenset[str]:
+    """Return quantities of the claim that the evidence lacks, as text for the trace.
+
+    A number given as approximate may be a tenth off.
+    """
+    known = evidence.numbers
+    numbers = {
+        number
+        for number in claim.numbers - known
+        if not (number in claim.about and any(_near(number, other) for other in known))
+    }
+    months = {_MONTHS[month - 1].capitalize() for month in claim.months - evidence.months}
+    codes = {
+        code
+        for code in claim.codes - evidence.codes
+        if not any(code in whole for whole in evidence.codes if len(code) >= 3)
+    }
+    return frozenset(numbers | months | codes)
+
+
+def _near(number: str, other: str) -> bool:
+    one, two = Decimal(number), Decimal(other)
+    return abs(one - two) <= abs(one) / 10
+
+
+def _dated(match: re.Match[str], numbers: set[str], months: set[int]) -> str:
+    numbers.update((match[1], str(int(match[3]))))
+    months.add(int(match[2]))
+    return " "
+
+
+def _coded(match: re.Match[str], codes: set[str]) -> str:
+    codes.add(re.sub(r"[^a-z0-9]", "", match.group().casefold()))
+    return " "
+
+
+def _month(match: re.Match[str], months: set[int]) -> str:
+    name = match["after"] or match["before"] or match["worded"]
+    months.add(_MONTH_NUMBER[name.rstrip(".").casefold()])
+    return " "
+
+
+def _han_month(match: re.Match[str], months: set[int]) -> str:
+    months.add(int(match[1]) if match[1].isascii() else int(_han_value(match[1]) or 1))
+    return " "
+
+
+def _digits(match: re.Match[str], _: str) -> str | None:
+    value = _decimal(match[1].replace(",", "") + (match[2] or ""))
+    if value is None:
+        return None
+    scale = 1
+    if match[3]:
+        scale = _SCALES[match[3].lower()]
+    elif match[4]:
+        scale = _SHORT_SCALES[match[4].lower()]
+    elif match[5]:
+        for character in match[5]:
+            scale *= _HAN_SCALES[character]
+    return _plain(value * scale)
+
+
+def _worded(match: re.Match[str], _: str) -> str | None:
+    words = [w for w in re.split(r"[\s-]+", match.group().lower()) if w != "and"]
+    if words in (["one"], ["zero"], ["hundred"], ["thousand"], ["million"], ["billion"]):
+        return None  # "one of them", "a hundred": said too often without counting
+    if words == ["dozen"]:
+        return "12"
+    total = current = 0
+    for word in words:
+        if word in _SCALES:
+            current = max(current, 1) * _SCALES[word]
+            if _SCALES[word] >= 1_000:
+                total, current = total + current, 0
+        else:
+            current += _UNITS.get(word, _TENS.get(word, _ORDINALS.get(word, 0)))
+    return str(total + current)
+
+
+def _han(match: re.Match[str], text: str) -> str | None:
+    said = match.group().removeprefix("第")
+    counted = match.group() != said or _HAN_COUNTED.match(text, match.end())
+    before = text[match.start() - 1 : match.start()]
+    if before.isdigit():
+        return None  # the scale of digits in front of it
+    if len(said) == 1 and (said == "一" or said in _HAN_SCALES.keys() - {"十"} or not counted):
+        return None
+    value = _han_value(said)
+    return None if value is None or (value == 1 and len(said) == 1) else str(value)
+
+
+def _han_value(said: str) -> int | None:
+    """一千二百 and 一九七四 as numbers; None for what is none, such as 千万 alone."""
+    if all(character in _HAN_DIGITS for character in said):
+        return int("".join(str(_HAN_DIGITS[character]) for character in said))
+    total = section = digit = 0
+    if all(c in "百千万亿" for c in said):
+        return None
+    for character in said:
+        if character in _HAN_DIGITS:
+            digit = _HAN_DIGITS[character]
+        elif character in "万亿":
+            total = (total + section + digit or 1) * _HAN_SCALES[character]
+            section = digit = 0
+        else:
+            section += (digit or 1) * _HAN_SCALES[character]
+            digit = 0
+    return total + section + digit
+
+
+def _decimal(digits: str) -> Decimal | None:
+    try:
+        return Decimal(digits) if len(digits) <= 30 else None
+    except InvalidOperation:
+        return None
+
+
+def _plain(value: Decimal) -> str:
+    text = format(value.normalize(), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+Names = Callable[[str], Sequence[str]]
+"""The names that stand in a text, as they are written."""
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"[^\W_\u3400-\u9fff]+")
+_LATIN = r"[^\W_\u3400-\u9fff]"
+_LESSER_WORDS = """
+the of and de la von van der den del di da al bin ibn st mr mrs ms dr prof sir lord lady king
+queen prince princess president captain general saint mount lake river
+"""
+_LESSER = frozenset(_LESSER_WORDS.split())
+"""Words of names that a text may leave out."""
+_DEMONYM = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|s|n)$")
+_SHORTEST_ROOT = 4
+_POSSESSIVE = re.compile(r"['’]s\b")
+_CLINGING = "的了是在有为被由与和于以及曾成任将把也都就还又并且等后前中共有"
+_LONG_HAN, _MOST = 6, 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Context of the cited sentences: whole passages and the question."""
+
+    passages: str = ""
+    question: str = ""
+
+
+def missing_names(
+    names: Sequence[str], evidence: str, beside: Beside, *, claim: str = ""
+) -> tuple[str, ...]:
+    """Those of the claim's names that its evidence does not hold, in their order.
+
+    Args:
+        names: as written in the claim.
+        evidence: the cited sentences, and the titles and headings above them.
+        beside: where a name may stand in full, or, if the question has it, at all.
+        claim: a single word at its start may be no name: it counts where `beside` has it as one.
+    """
+    near = _folded(evidence)
+    whole, asked = _folded(beside.passages), _folded(beside.question)
+    missing = []
+    for name in dict.fromkeys(names):
+        if _only_opens(name, claim, f"{beside.passages} {beside.question}"):
+            continue
+        if not _stands(name, evidence, near, whole, asked):
+            missing.append(name)
+    return tuple(missing)
+
+
+def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded) -> bool:
+    key = fold(name)
+    if key in near.text if _HAN.search(key) else near.has_run(key):
+        return True
+    if _HAN.search(key):
+        return (key in asked.text and key in whole.text) or _han_in_part(key, near.text)
+    words = [fold(word) for word in _WORD.findall(_POSSESSIVE.sub("", name)) if not word.islower()]
+    words = [word for word in words if word not in _LESSER]
+    if not words or all(near.has(word) for word in words):
+        return True
+    in_full = whole.has_run(key)
+    if in_full and (asked.has_run(key) or any(near.has(word) for word in words)):
+        return True
+    return _by_initials(name, evidence, near)
+
+
+def _han_in_part(key: str, text: str) -> bool:
+    """Match part of a Chinese name; a tagger may attach a verb or join several words."""
+    if len(key) > _LONG_HAN:
+        pairs = [key[n : n + 2] for n in range(len(key) - 1)]
+        return sum(pair in text for pair in pairs) >= _MOST * len(pairs)
+    bare = key.strip(_CLINGING)
+    return len(bare) >= 2 and bare in text
+
+
+def _by_initials(name: str, evidence: str, near: _Folded) -> bool:
+    if re.fullmatch(r"(?:[A-Z]\.?){2,6}", name):
+        letters = r"\w*\W+(?:of |the |and )?".join(name.replace(".", ""))
+        return re.search(rf"\b{letters}\w*", evidence) is not None
+    initials = "".join(word[0] for word in re.findall(r"\b[A-Z]\w*", name))
+    return len(initials) >= 2 and near.has(initials.casefold())
+
+
+def _only_opens(name: str, claim: str, elsewhere: str) -> bool:
+    """Check whether a capital only opens the sentence; others may confirm it is a name."""
+    if " " in name or _HAN.search(name) or not claim.lstrip("*-•#> \"'“").startswith(name):
+        return False
+    if not name[1:].islower():
+        return False
+    return re.search(rf"(?<=[a-z,;] ){re.escape(name)}\b", elsewhere) is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    text: str
+    words: frozenset[str]
+    roots: frozenset[str]
+
+    def has_run(self, key: str) -> bool:
+        """Check whether these words stand in a row."""
+        return re.search(rf"(?<!{_LATIN}){re.escape(key)}(?!{_LATIN})", self.text) is not None
+
+    def has(self, word: str) -> bool:
+        """Check whether the word, or one of the same root, is present: America for American."""
+        if word in self.words:
+            return True
+        root = _DEMONYM.sub("", word)
+        return len(root) >= _SHORTEST_ROOT and (
+            root in self.roots or (root != word and any(w.startswith(root) for w in self.words))
+        )
+
+
+@lru_cache(maxsize=64)
+def _folded(text: str) -> _Folded:
+    key = fold(text)
+    words = frozenset(_WORD.findall(key))
+    roots = (_DEMONYM.sub("", word) for word in words)
+    return _Folded(key, words, frozenset(r for r in roots if len(r) >= _SHORTEST_ROOT))
+
+
+@lru_cache(maxsize=1_024)
+def fold(text: str) -> str:
+    """Normalise: lower case, no accents or possessives, simplified characters, one line."""
+    wide = unicodedata.normalize("NFKD", text)
+    plain = "".join(c for c in wide if not unicodedata.combining(c)).casefold()
+    plain = _POSSESSIVE.sub("", plain)
+    return simplified(" ".join(plain.split()))
+
+
+_NO = re.compile(
+    r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b"
+    r"|不(?![仅但断少久同])|没|未(?![来])|无(?![线论])|非(?![洲常])",
+    re.IGNORECASE,
+)
+_OPPOSITES = tuple(
+    (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE))
+    for one, other in (
+        (r"\bincreas\w*|\bris(?:es?|ing)\b|\brose\b|\bgrew\b|\bhigher\b|增加|上升|增长|提高|更高",
+         r"\bdecreas\w*|\bfall(?:s|ing)?\b|\bfell\b|\bshrank\b|\breduc\w*|\blower\b|减少|下降|降低|更低"),
+        (r"\bbefore\b|\bearlier\b|以前|之前|早于", r"\bafter\b|\blater\b|以后|之后|晚于"),
+        (r"\bmore\b|\bgreater\b|\blarger\b|多于|大于", r"\bless\b|\bfewer\b|\bsmaller\b|少于|小于"),
+        (r"\bfirst\b|\boldest\b|\bearliest\b|最早|最先|第一",
+         r"\blast\b|\bnewest\b|\blatest\b|最晚|最后"),
+        (r"\blargest\b|\bhighest\b|\bbiggest\b|\bmost\b|最大|最高|最多",
+         r"\bsmallest\b|\blowest\b|\bleast\b|最小|最低|最少"),
+        (r"\bnorth\w*|北", r"\bsouth\w*|南"),
+        (r"\beast\w*|东", r"\bwest\w*|西"),
+        (r"\bopen(?:s|ed)?\b|\bbeg[ai]n\w*|\bstart\w*|开放|开业|开始|启用",
+         r"\bclos(?:e|es|ed)\b|\bend(?:s|ed)\b|关闭|停业|结束|停用"),
+        (r"\baccept\w*|\bapprov\w*|\bpass(?:es|ed)\b|批准|通过|接受",
+         r"\breject\w*|\brefus\w*|否决|驳回|拒绝"),
+        (r"\bborn\b|出生|生于", r"\bdied\b|\bdeath\b|去世|逝世|死于"),
+        (r"\bwon\b|\bdefeated\b|获胜|击败", r"\blost\b|败于|失利"),
+    )
+)  # fmt: skip
+_CLAUSE = re.compile(
+    r"[,;:，；：、。.!?！？()（）—–]|\b(?:and|but|although|though|while|whereas)\b|并且?|但是?|而(?=[^且])|虽然"
+)
+
+
+def contradicts(claim: str, sentence: str, *, shared: Callable[[str], int]) -> bool:
+    """Check whether one text asserts what the other denies, by their words.
+
+    Looked at is the clause of the sentence that shares most with the claim (`shared` counts): one
+    of both with a negation and the other without, or a word in the one and its opposite in the
+    other.
+    """
+    clauses = [clause for clause in _CLAUSE.split(sentence) if clause and clause.strip()]
+    if not clauses:
+        return False
+    best = max(clauses, key=lambda clause: (shared(clause), bool(_NO.search(clause))))
+    if len(_NO.findall(claim)) % 2 != len(_NO.findall(best)) % 2 and (
+        len(_NO.findall(claim)) % 2 != len(_NO.findall(sentence)) % 2
+    ):
+        return True
+    return any(
+        (
+            one.search(claim)
+            and other.search(best)
+            and not (other.search(claim) or one.search(sentence))
+        )
+        or (
+            other.search(claim)
+            and one.search(best)
+            and not (one.search(claim) or other.search(sentence))
+        )
+        for one, other in _OPPOSITES
+    )

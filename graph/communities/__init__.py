@@ -1,0 +1,1 @@
+"""Communities of entities, their hierarchy and their reports."""

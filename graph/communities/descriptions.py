@@ -1,0 +1,316 @@
+"""Merging of descriptions from several chunks.
+
+A pure function of the set of descriptions: the order in which chunks came changes nothing.
+
+Summaries of long descriptions by a language model.
+
+Several things go into one call. Pure: who answers comes by argument, and where the text is kept
+others know; it is kept under the fingerprint of what it was made from, and goes with that.
+
+Collected descriptions of entities and relations, and their summaries.
+
+That text is a model's summary where one is kept of exactly this, else what is said, put together.
+A summary goes as soon as something else is said: none outlives what it was made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ..extraction.llm.json_repair import find_json
+from ..linking import Ends, relation_ends
+from ..llm import Ask, Prompt, fence, load
+from ..model import Entity, content_id
+from ..resolution.resolver import resolution
+from ..storage.facts import batches, raise_generation
+from ..storage.schema import descriptions, digests, statements
+from ..text.sentences import is_near_duplicate, sentence_spans, tokens
+
+MAX_CHARACTERS = 600
+_MOST = 200
+"""Maximum sentences compared with each other; the first ones are used."""
+
+
+def combined(texts: Iterable[str]) -> str:
+    """Join distinct sentences of all descriptions up to `MAX_CHARACTERS`.
+
+    What more descriptions say goes first, then what is longer, then by text; of near-duplicates
+    the first stays. A single sentence that is longer than all that is cut at a word.
+    """
+    chosen: list[str] = []
+    left = MAX_CHARACTERS
+    ranked = distinct_sentences(texts)
+    for sentence in ranked:
+        if len(sentence) <= left:
+            chosen.append(sentence)
+            left -= len(sentence) + 1
+    if not chosen and ranked:
+        chosen.append(_cut(ranked[0]))
+    return " ".join(chosen)
+
+
+def is_too_much(texts: Iterable[str]) -> bool:
+    """Check whether `combined` drops text, so that a summary would help."""
+    return len(" ".join(distinct_sentences(texts))) > MAX_CHARACTERS
+
+
+def distinct_sentences(texts: Iterable[str]) -> list[str]:
+    """Return the distinct sentences of all descriptions, best first."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        plain = " ".join(text.split())
+        counts.update({plain[start:end] for start, end in sentence_spans(plain)})
+    ranked = sorted(counts, key=lambda one: (-counts[one], -len(one), one))[:_MOST]
+    kept: list[str] = []
+    heard: list[frozenset[str]] = []
+    for sentence in ranked:
+        words = tokens(sentence)
+        if words and not any(is_near_duplicate(other, words) for other in heard):
+            kept.append(sentence)
+            heard.append(words)
+    return kept
+
+
+def _cut(sentence: str) -> str:
+    """Truncate a sentence at a word border."""
+    short = sentence[: MAX_CHARACTERS - 1]
+    return f"{short.rsplit(' ', 1)[0] if ' ' in short[MAX_CHARACTERS // 2 :] else short}…"
+
+
+THINGS_A_CALL = 6
+CALL_CHARACTERS = 9_000
+"""Number of items and characters per call; a single item may be longer."""
+
+SHOWN_CHARACTERS = 3_000
+"""Maximum characters shown of one item, best first."""
+
+OUTPUT_TOKENS = 200
+"""Answer tokens for one description."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "descriptions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
+                "required": ["n", "text"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["descriptions"],
+    "additionalProperties": False,
+}
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Described:
+    """Item with all its descriptions; `id` is unique."""
+
+    id: str
+    name: str
+    texts: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same name and statements, in any order."""
+        return content_id("d", self.name, *sorted(set(self.texts)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summaries:
+    """Texts by the id of the thing, and why there is none of others."""
+
+    texts: Mapping[str, str]
+    unusable: Mapping[str, str]
+
+
+def to_summarise(things: Sequence[Described]) -> list[Described]:
+    """Those of which more is said than is shown without a summary, sorted by id."""
+    return sorted(thing for thing in things if is_too_much(thing.texts))
+
+
+def summarise_descriptions(things: Sequence[Described], ask: Ask) -> Summaries:
+    """Summarise each item, several per call, in order.
+
+    What `ask` raises passes through: whoever wants to keep what was answered until then asks for
+    fewer things at a time.
+    """
+    texts: dict[str, str] = {}
+    unusable: dict[str, str] = {}
+    for some in packed_things(things):
+        found = read_summaries(ask(summary_prompt(some)), some)
+        texts |= found.texts
+        unusable |= found.unusable
+    return Summaries(texts=texts, unusable=unusable)
+
+
+def packed_things(things: Iterable[Described]) -> Iterator[list[Described]]:
+    """Batch the items into calls, in order."""
+    pack: list[Described] = []
+    size = 0
+    for thing in things:
+        shown = min(SHOWN_CHARACTERS, sum(map(len, thing.texts)))
+        if pack and (len(pack) == THINGS_A_CALL or size + shown > CALL_CHARACTERS):
+            yield pack
+            pack, size = [], 0
+        pack.append(thing)
+        size += shown
+    if pack:
+        yield pack
+
+
+def summary_prompt(things: Sequence[Described]) -> Prompt:
+    """Build the request for descriptions, in their main language."""
+    parts: list[str] = []
+    for number, thing in enumerate(things, start=1):
+        parts.append(f"# {number} {' '.join(thing.name.split())}")
+        left = SHOWN_CHARACTERS
+        for sentence in distinct_sentences(thing.texts):
+            if len(sentence) <= left:
+                parts.append(f"- {sentence}")
+                left -= len(sentence)
+    body = "\n".join(parts)
+    chinese = 3 * len(_HAN.findall(body)) > len(_LETTER.findall(_HAN.sub("", body)))
+    mark = fence(body)
+    return Prompt(
+        system=load("summarise_descriptions", "zh" if chinese else "en"),
+        user=f"<{mark}>\n{body}\n</{mark}>",
+        max_output_tokens=OUTPUT_TOKENS * len(things) + 50,
+        schema=SCHEMA,
+    )
+
+
+def read_summaries(reply: str, things: Sequence[Described]) -> Summaries:
+    """Parse the usable summaries of a reply; never raises.
+
+    A text of which the last sentence is cut off loses it.
+    """
+    found = find_json(reply)
+    rows: dict[int, str] = {}
+    for row in _rows(found.values):
+        digits = re.search(r"\d{1,6}", str(row.get("n", "")))
+        if digits:
+            rows.setdefault(int(digits.group()), _whole(row["text"]))
+    texts = {
+        thing.id: rows[number] for number, thing in enumerate(things, start=1) if rows.get(number)
+    }
+    reason = found.problem or "the model left it out"
+    return Summaries(
+        texts=texts,
+        unusable={thing.id: reason for thing in things if thing.id not in texts},
+    )
+
+
+def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _rows(value)
+        elif isinstance(value, dict) and isinstance(value.get("text"), str):
+            yield value
+        elif isinstance(value, dict):
+            yield from _rows([inner for inner in value.values() if isinstance(inner, list | dict)])
+
+
+def _whole(text: str) -> str:
+    """Truncate a text behind a sentence."""
+    plain = " ".join(text.split())
+    if len(plain) <= MAX_CHARACTERS:
+        return plain
+    ends = [match.end() for match in re.finditer(r"[.!?](?=\s)|[。！？]", plain[:MAX_CHARACTERS])]
+    return plain[: ends[-1]] if ends else f"{plain[: MAX_CHARACTERS - 1]}…"
+
+
+def collect_descriptions(
+    connection: Connection, entities: Sequence[Entity], entity_of: Mapping[str, str]
+) -> list[Described]:
+    """Every entity and relation of which something is said, sorted by id."""
+    names = {entity.id: entity.name for entity in entities}
+    of_entities: dict[str, list[str]] = defaultdict(list)
+    for row in connection.execute(select(descriptions.c.key, descriptions.c.text)):
+        if row.key in entity_of:
+            of_entities[entity_of[row.key]].append(row.text)
+    of_relations: dict[Ends, list[str]] = defaultdict(list)
+    columns = (statements.c.subject, statements.c.predicate, statements.c.object)
+    query = select(*columns, statements.c.description).where(statements.c.description != "")
+    for subject, predicate, target, text in connection.execute(query):
+        ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
+        if ends is not None:
+            of_relations[ends].append(text)
+    things = [
+        Described(id=entity_id, name=names[entity_id], texts=tuple(texts))
+        for entity_id, texts in of_entities.items()
+    ]
+    for (source, predicate, target), texts in of_relations.items():
+        name = f"{names[source]} – {predicate} – {names[target]}"
+        id_ = content_id("r", source, predicate, target)
+        things.append(Described(id=id_, name=name, texts=tuple(texts)))
+    return sorted(things, key=lambda thing: thing.id)
+
+
+def described(connection: Connection, things: Iterable[Described]) -> dict[str, str]:
+    """Return the description of each item by id; outdated summaries are deleted."""
+    values = list(things)
+    held = _read(connection)
+    if not held:
+        return {thing.id: combined(thing.texts) for thing in values}
+    prints = {thing.id: thing.fingerprint for thing in values}
+    for batch in batches(held.keys() - prints.values()):
+        connection.execute(delete(digests).where(digests.c.fingerprint.in_(batch)))
+    return {
+        thing.id: held[prints[thing.id]] if prints[thing.id] in held else combined(thing.texts)
+        for thing in values
+    }
+
+
+def pending_descriptions(connection: Connection) -> list[Described]:
+    """Return items with more text than fits and no summary, sorted by id."""
+    now = resolution(connection)
+    entity_of = {merge.key: merge.entity_id for merge in now.merges}
+    held = _read(connection)
+    long = [
+        thing
+        for thing in collect_descriptions(connection, now.entities, entity_of)
+        if sum(len(text) + 1 for text in thing.texts) > MAX_CHARACTERS
+    ]
+    return to_summarise([thing for thing in long if thing.fingerprint not in held])
+
+
+def save_summaries(
+    connection: Connection,
+    things: Iterable[Described],
+    texts: Mapping[str, str],
+    *,
+    model: str,
+) -> None:
+    """Keep summaries, by the id of the thing; what is derived is to be derived anew."""
+    rows = {
+        thing.fingerprint: {
+            "fingerprint": thing.fingerprint,
+            "text": texts[thing.id],
+            "model": model,
+        }
+        for thing in things
+        if thing.id in texts
+    }
+    if not rows:
+        return
+    for batch in batches(rows):
+        connection.execute(delete(digests).where(digests.c.fingerprint.in_(batch)))
+    connection.execute(insert(digests), [rows[key] for key in sorted(rows)])
+    raise_generation(connection)
+
+
+def _read(connection: Connection) -> dict[str, str]:
+    return {row.fingerprint: row.text for row in connection.execute(select(digests))}

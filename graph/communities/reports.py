@@ -1,0 +1,534 @@
+"""Extractive community reports: central sentences of the corpus.
+
+A report's findings are sentences of the corpus, chosen because they speak of many central members
+of the community, and its summary is the first few of them: so every sentence of a report has its
+place in a chunk. A large community is told from the reports of its parts (`composed_reports`).
+What a report rests on is hashed into its fingerprint, and a report whose fingerprint is known
+already is taken as it is.
+
+Composed reports: reports of large communities from their children's.
+
+What thousands of sentences say of a large community has been weighed already where they were read:
+in its parts. So a change costs the small communities that it touches, and for each large one above
+them a look at its parts.
+
+Report inputs from the database, for some or all communities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select
+
+from ..linking import stated_relations
+from ..model import (
+    OCCURS_WITH,
+    Chunk,
+    Community,
+    Entity,
+    Evidence,
+    Finding,
+    Relation,
+    Report,
+    content_id,
+)
+from ..storage.facts import batches, chunk_of
+from ..storage.schema import chunks, mentions
+from ..text.sentences import Sentence, is_near_duplicate, sentences_with_entities, tokens
+
+LARGE = 40
+"""Size above which a divided community is reported from its children."""
+
+ORDER_COUNTS = 0.8
+"""Discount of each further finding of one child."""
+
+SPOKEN_COUNTS = 0.6
+"""Discount of a child each time it contributed."""
+
+
+def parts_of(communities: Iterable[Community]) -> dict[str, tuple[str, ...]]:
+    """For every large community that is divided further the ids of its parts, sorted."""
+    found: dict[str, list[str]] = {}
+    every = tuple(communities)
+    for community in every:
+        if community.parent_id is not None:
+            found.setdefault(community.parent_id, []).append(community.id)
+    return {
+        community.id: tuple(sorted(found[community.id]))
+        for community in every
+        if len(community.entity_ids) > LARGE and community.id in found
+    }
+
+
+def composed_fingerprint(
+    community: Community, parts: Sequence[Report], *, title: str, version: str
+) -> str:
+    """Return the digest of what a composed report is based on."""
+    rests_on = sorted(part.fingerprint for part in parts)
+    return content_id("f", version, community.id, str(community.level), title, *rests_on)
+
+
+def child_findings(
+    parts: Sequence[Report], *, most: int, mass: Mapping[str, float]
+) -> tuple[Finding, ...]:
+    """Select the children's best findings, in turns by weight.
+
+    `mass` is each part's weight by community id. A finding in nearly the same words as one that
+    was taken is passed over.
+    """
+    waiting = {
+        part.community_id: list(part.findings)
+        for part in sorted(parts, key=lambda one: one.community_id)
+        if part.findings
+    }
+    spoken = dict.fromkeys(waiting, 0)
+    place = dict.fromkeys(waiting, 0)
+    taken: list[tuple[Finding, frozenset[str]]] = []
+    while waiting and len(taken) < most:
+        best = max(
+            waiting,
+            key=lambda one: (
+                mass[one] * ORDER_COUNTS ** place[one] * SPOKEN_COUNTS ** spoken[one],
+                one,
+            ),
+        )
+        finding = waiting[best].pop(0)
+        place[best] += 1
+        if not waiting[best]:
+            del waiting[best]
+        words = tokens(finding.text)
+        if not any(is_near_duplicate(words, other) for _, other in taken):
+            taken.append((finding, words))
+            spoken[best] += 1
+    return tuple(finding for finding, _ in taken)
+
+
+def most_mentioned(community: Community, entities: Mapping[str, Entity]) -> list[Entity]:
+    """Return the members, most mentioned first; a noun phrase counts half."""
+    return sorted(
+        (entities[entity_id] for entity_id in community.entity_ids),
+        key=lambda e: (-e.mention_count * (0.5 if e.type == "CONCEPT" else 1.0), e.name, e.id),
+    )
+
+
+FORMAT = "reports/2"
+"""Format version in every fingerprint; a change regenerates all reports.
+
+So it is to be raised with any change in how sentences are found, too: reports that no change of the
+facts touches are not looked at again.
+"""
+
+MAX_FINDINGS = 8
+MAX_SUMMARY_SENTENCES = 3
+MAX_TITLE_NAMES = 3
+MIN_SENTENCES_ALONE = 3
+"""Minimum sentences for a single-entity community to be reported."""
+
+CANDIDATES = 120
+"""Number of best sentences that compete for findings."""
+
+HALF_RATING = 20.0
+"""The mass (see `rating`) that is worth 5 of 10 points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityMention:
+    """Mention of an entity in a chunk: `chunk.text[start:end]`."""
+
+    chunk_id: str
+    start: int
+    end: int
+    entity_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportInput:
+    """All that reports rest on. No order is asked of any collection.
+
+    `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
+    the reports of those that are not among `communities`. Ids in relations, communities and
+    mentions that the two mappings do not hold are an error of the caller and raise `KeyError`.
+    """
+
+    communities: tuple[Community, ...] = ()
+    entities: Mapping[str, Entity]
+    relations: tuple[Relation, ...] = ()
+    chunks: Mapping[str, Chunk]
+    mentions: tuple[EntityMention, ...] = ()
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    told: Mapping[str, Report] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """One community with what is said inside it.
+
+    `sentences` pairs each sentence that names a member with the members it names; `centrality`
+    is 1 for the member with most relation weight inside the community, less for the others.
+    """
+
+    community: Community
+    members: tuple[Entity, ...]
+    relations: tuple[Relation, ...]
+    sentences: tuple[tuple[Sentence, tuple[str, ...]], ...]
+    centrality: Mapping[str, float]
+
+
+def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list[Report]:
+    """Write a report for every community that deserves one, by level and id.
+
+    `previous` maps fingerprints to reports; a report found there is returned as that very object.
+    Communities of one entity that fewer than `MIN_SENTENCES_ALONE` sentences name have no report.
+    A report without findings (nothing in the chunks names its members) has an empty summary.
+    """
+    reports: dict[str, Report] = {}
+    for basis in _bases(graph):
+        fingerprint = _fingerprint(basis)
+        known = previous.get(fingerprint)
+        reports[basis.community.id] = known or _report(basis, fingerprint)
+    large = [community for community in graph.communities if community.id in graph.parts]
+    for community in sorted(large, key=lambda one: (-one.level, one.id)):  # parts first
+        parts = [
+            report
+            for part in graph.parts[community.id]
+            if (report := reports.get(part) or graph.told.get(part)) is not None
+        ]
+        reports[community.id] = _composed(community, parts, graph.entities, previous)
+    return sorted(reports.values(), key=lambda report: (report.level, report.community_id))
+
+
+def _composed(
+    community: Community,
+    parts: list[Report],
+    entities: Mapping[str, Entity],
+    previous: Mapping[str, Report],
+) -> Report:
+    title = _enumeration(_unlike_names(most_mentioned(community, entities)))
+    fingerprint = composed_fingerprint(community, parts, title=title, version=FORMAT)
+    if fingerprint in previous:
+        return previous[fingerprint]
+    mass = {part.community_id: _mass(part.rating) for part in parts}
+    findings = child_findings(parts, most=MAX_FINDINGS, mass=mass)
+    return Report(
+        community_id=community.id,
+        level=community.level,
+        title=title,
+        summary=_joined([finding.text for finding in findings[:MAX_SUMMARY_SENTENCES]]),
+        rating=_rating_of(sum(mass[key] for key in sorted(mass))),
+        findings=findings,
+        fingerprint=fingerprint,
+    )
+
+
+def rating(weight: float, *, documents: int) -> float:
+    """Return 0–10, growing with the weight and number of documents.
+
+    The mass is the root of their product, the rating `10 · mass / (mass + 20)`. It is absolute, not
+    a share of the library's total, so that a document elsewhere does not touch it; the order of
+    communities is the same as by share.
+    """
+    return _rating_of(math.sqrt(weight * documents))
+
+
+def _rating_of(mass: float) -> float:
+    return round(10 * mass / (mass + HALF_RATING), 4)
+
+
+def _mass(stars: float) -> float:
+    """Return the mass behind a rating; that of a parent is at least its parts' sum."""
+    return HALF_RATING * stars / max(10 - stars, 1e-4)
+
+
+def _bases(graph: ReportInput) -> Iterator[_Basis]:
+    sentences = sentences_with_entities(
+        graph.chunks.values(),
+        spans=((m.chunk_id, m.start, (m.entity_id,)) for m in graph.mentions),
+        statements=(
+            (evidence.chunk_id, evidence.start, relation.source_id, relation.target_id, typed)
+            for relation in graph.relations
+            for typed in (relation.predicate != OCCURS_WITH,)
+            for evidence in relation.evidences
+        ),
+    )
+    naming: dict[str, list[int]] = defaultdict(list)
+    for number, sentence in enumerate(sentences):
+        for entity_id in sentence.entity_ids:
+            naming[entity_id].append(number)
+    inner = _inner_relations(graph)
+    for community in graph.communities:
+        if community.id in graph.parts:
+            continue
+        inside: dict[int, list[str]] = defaultdict(list)
+        for entity_id in sorted(community.entity_ids):
+            for number in naming.get(entity_id, ()):
+                inside[number].append(entity_id)
+        if len(community.entity_ids) == 1 and len(inside) < MIN_SENTENCES_ALONE:
+            continue
+        yield _basis(
+            graph,
+            community,
+            relations=tuple(inner[community.id]),
+            sentences=tuple((sentences[n], tuple(inside[n])) for n in sorted(inside)),
+        )
+
+
+def _basis(
+    graph: ReportInput,
+    community: Community,
+    *,
+    relations: tuple[Relation, ...],
+    sentences: tuple[tuple[Sentence, tuple[str, ...]], ...],
+) -> _Basis:
+    members = tuple(graph.entities[entity_id] for entity_id in sorted(community.entity_ids))
+    strength: Counter[str] = Counter()
+    for relation in relations:
+        strength[relation.source_id] += relation.weight  # type: ignore[assignment]
+        strength[relation.target_id] += relation.weight  # type: ignore[assignment]
+    if not strength:
+        strength.update(entity_id for _, named in sentences for entity_id in named)
+    top = max(strength.values(), default=0) or 1
+    return _Basis(
+        community=community,
+        members=members,
+        relations=relations,
+        sentences=sentences,
+        centrality={member.id: strength[member.id] / top for member in members},
+    )
+
+
+def _inner_relations(graph: ReportInput) -> dict[str, list[Relation]]:
+    """For each community the relations with both ends in it, by relation id."""
+    by_level: dict[int, dict[str, str]] = defaultdict(dict)
+    for community in (one for one in graph.communities if one.id not in graph.parts):
+        by_level[community.level].update(dict.fromkeys(community.entity_ids, community.id))
+    inner: dict[str, list[Relation]] = defaultdict(list)
+    ordered = sorted(graph.relations, key=lambda relation: relation.id)
+    for home in by_level.values():
+        for relation in ordered:
+            where = home.get(relation.source_id)
+            if where is not None and where == home.get(relation.target_id):
+                inner[where].append(relation)
+    return inner
+
+
+def _fingerprint(basis: _Basis) -> str:
+    def parts() -> Iterator[str]:
+        yield FORMAT
+        yield basis.community.id
+        yield str(basis.community.level)
+        for entity in basis.members:
+            yield "\x1e".join((entity.id, entity.name, entity.type, *_if_any(entity.description)))
+        for relation in basis.relations:
+            told = _if_any(relation.description)
+            yield "\x1e".join((relation.id, relation.predicate, repr(relation.weight), *told))
+        for sentence, named in basis.sentences:
+            typed = _stated_inside(sentence, named)
+            yield "\x1e".join((sentence.digest, str(typed), *named))
+
+    return content_id("f", *parts())
+
+
+def _if_any(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _report(basis: _Basis, fingerprint: str) -> Report:
+    findings = tuple(_findings(basis))
+    weight = sum(relation.weight for relation in basis.relations) + len(basis.sentences)
+    documents = {sentence.document_id for sentence, _ in basis.sentences}
+    return Report(
+        community_id=basis.community.id,
+        level=basis.community.level,
+        title=_title(basis),
+        summary=_joined([finding.text for finding in findings[:MAX_SUMMARY_SENTENCES]]),
+        rating=rating(weight, documents=len(documents)),
+        findings=findings,
+        fingerprint=fingerprint,
+    )
+
+
+def _findings(basis: _Basis) -> Iterator[Finding]:
+    """Select findings greedily by novelty.
+
+    An entity counts half each time it has been named, a document three quarters each time it has
+    spoken. Near-duplicates of a chosen sentence are dropped; one in the same words adds its place.
+    """
+    waiting = [(sentence, named, tokens(sentence.text)) for sentence, named in _candidates(basis)]
+    named_before: Counter[str] = Counter()
+    heard_before: Counter[str] = Counter()
+    for _ in range(MAX_FINDINGS):
+        if not waiting:
+            return
+        gains = [
+            _score(sentence, named, basis=basis, named_before=named_before)
+            * 0.75 ** heard_before[sentence.document_id]
+            for sentence, named, _ in waiting
+        ]
+        best = max(range(len(waiting)), key=lambda number: (gains[number], -number))
+        sentence, named, words = waiting[best]
+        same = [other for other, _, others in waiting if others == words]
+        yield Finding(text=sentence.text, evidences=_evidences(sentence, same))
+        waiting = [one for one in waiting if not is_near_duplicate(words, one[2])]
+        named_before.update(named)
+        heard_before[sentence.document_id] += 1
+
+
+def _candidates(basis: _Basis) -> list[tuple[Sentence, tuple[str, ...]]]:
+    """Return the community's best sentences, best first, ties by place."""
+    nothing: Counter[str] = Counter()
+    scored = [
+        (_score(sentence, named, basis=basis, named_before=nothing), number)
+        for number, (sentence, named) in enumerate(basis.sentences)
+    ]
+    best = sorted((-score, number) for score, number in scored if score > 0)[:CANDIDATES]
+    return [basis.sentences[number] for _, number in best]
+
+
+def _score(
+    sentence: Sentence, named: tuple[str, ...], *, basis: _Basis, named_before: Counter[str]
+) -> float:
+    """Score how much a sentence says about the community.
+
+    Its members' centralities, the n-th greatest divided by n (a long list of names is not a good
+    sentence), half a point more for each of up to two relations stated in it, times its quality.
+    """
+    shares = sorted(
+        ((0.1 + basis.centrality[one]) * 0.5 ** named_before[one] for one in named), reverse=True
+    )
+    said = sum(share / (place + 1) for place, share in enumerate(shares))
+    return (said + 0.5 * min(2, _stated_inside(sentence, named))) * sentence.quality
+
+
+def _stated_inside(sentence: Sentence, named: tuple[str, ...]) -> int:
+    return sum(source in named and target in named for source, target in sentence.stated)
+
+
+def _evidences(sentence: Sentence, alike: Iterable[Sentence]) -> tuple[Evidence, ...]:
+    """Return the sentence's place, then up to three duplicates in other documents."""
+    places = [sentence]
+    for other in alike:
+        if len(places) < 4 and all(other.document_id != place.document_id for place in places):
+            places.append(other)
+    return tuple(Evidence(chunk_id=p.chunk_id, start=p.start, end=p.end) for p in places)
+
+
+def _title(basis: _Basis) -> str:
+    """Return up to three central names as title; a noun phrase counts half."""
+    named = Counter(entity_id for _, entity_ids in basis.sentences for entity_id in entity_ids)
+    ranked = sorted(
+        basis.members,
+        key=lambda e: (
+            -basis.centrality[e.id] * (0.5 if e.type == "CONCEPT" else 1.0),
+            -named[e.id],
+            e.name,
+            e.id,
+        ),
+    )
+    return _enumeration(_unlike_names(ranked))
+
+
+def _unlike_names(ranked: Iterable[Entity]) -> list[str]:
+    """Return the first names of which none contains another."""
+    chosen: list[str] = []
+    for entity in ranked:
+        name = " ".join(entity.name.split())
+        folded = name.casefold()
+        overlap = any(folded in one.casefold() or one.casefold() in folded for one in chosen)
+        if name and not overlap:
+            chosen.append(name)
+        if len(chosen) == MAX_TITLE_NAMES:
+            break
+    return chosen
+
+
+def _enumeration(names: list[str]) -> str:
+    chinese = sum(map(_is_chinese, names)) * 2 > len(names)
+    comma, last = ("、", "与") if chinese else (", ", " and ")
+    if len(names) < 2:
+        return "".join(names)
+    return comma.join(names[:-1]) + last + names[-1]
+
+
+def _joined(sentences: list[str]) -> str:
+    """Sentences as one text; no space between a full Chinese mark and what follows."""
+    text = ""
+    for sentence in sentences:
+        text += sentence if not text or text[-1] in "。！？；…」』”》" else f" {sentence}"
+    return text
+
+
+def _is_chinese(text: str) -> bool:
+    return any("\u3400" <= character <= "\u9fff" for character in text)
+
+
+MANY_KEYS = 5_000
+"""For more names than these, reading all mentions is cheaper."""
+
+
+def report_input(
+    connection: Connection,
+    clusters: Sequence[Community],
+    *,
+    entities: Mapping[str, Entity],
+    entity_of: Mapping[str, str],
+    said: Mapping[str, str],
+    parts: Mapping[str, tuple[str, ...]],
+    told: Mapping[str, Report],
+) -> ReportInput:
+    """All that the reports of these communities rest on, and little else.
+
+    `entity_of` says which entity a name means, `said` what a model said of a relation, by its id.
+    Of what large communities are told from (`parts`), reports that stay as they are come in `told`.
+    """
+    read = (cluster for cluster in clusters if cluster.id not in parts)
+    inside = frozenset(one for cluster in read for one in cluster.entity_ids)
+    relations = stated_relations(connection, entity_of, said=said, only=inside)
+    named = _mentions(connection, entity_of, inside)
+    spoken = {mention.chunk_id for mention in named}
+    spoken.update(place.chunk_id for relation in relations for place in relation.evidences)
+    return ReportInput(
+        communities=tuple(clusters),
+        entities=entities,
+        relations=tuple(relations),
+        chunks=_whole_documents(connection, spoken),
+        mentions=tuple(named),
+        parts=parts,
+        told=told,
+    )
+
+
+def _mentions(
+    connection: Connection, entity_of: Mapping[str, str], inside: Collection[str]
+) -> list[EntityMention]:
+    keys = [key for key, entity_id in entity_of.items() if entity_id in inside]
+    query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
+    if len(keys) > MANY_KEYS:
+        queries = [query]
+    else:
+        queries = [query.where(mentions.c.key.in_(batch)) for batch in batches(keys)]
+    wanted = frozenset(keys)
+    placed = {
+        (chunk_id, start, end, entity_of[key])
+        for one in queries
+        for chunk_id, start, end, key in connection.execute(one).all()
+        if key in wanted
+    }
+    return [
+        EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
+        for chunk_id, start, end, entity_id in sorted(placed)
+    ]
+
+
+def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:
+    """Return the chunks and their documents' other chunks, which may overlap."""
+    homes = dict(map(tuple, connection.execute(select(chunks.c.id, chunks.c.document_id)).all()))
+    documents = {homes[chunk_id] for chunk_id in chunk_ids}
+    return {
+        row.id: chunk_of(row)
+        for batch in batches(documents)
+        for row in connection.execute(select(chunks).where(chunks.c.document_id.in_(batch))).all()
+    }

@@ -1,0 +1,1 @@
+"""The graph as one reader may see it: entities, paths, evidence and communities."""

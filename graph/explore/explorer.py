@@ -1,0 +1,303 @@
+"""Graph exploration: entity search, details, neighbourhoods and paths.
+
+Reads; what may be seen is decided before (`seen`), communities are in `explore_communities`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from sqlalchemy import Connection, select
+
+from ..communities.descriptions import combined
+from ..errors import NameUnknown
+from ..linking import Ends
+from ..storage.facts import batches
+from ..storage.schema import names, relations
+from ..text.names import name_key
+from .paths import around, best_paths
+from .results import (
+    CommunityName,
+    EntityDetail,
+    EntityList,
+    EntityPath,
+    EntityView,
+    NameReason,
+    Neighbour,
+    Neighbourhood,
+    RelationView,
+)
+from .visible_graph import (
+    PageOf,
+    QuotedStatement,
+    VisibleGraph,
+    description_of,
+    mention_sentences,
+    quotes,
+    said_of_relations,
+)
+
+SUGGESTIONS = 4
+EDGES_PER_NODE = 4
+"""A neighbourhood shows so many relations for each of its nodes at most."""
+CONCEPT_SHARE = 0.5
+"""Weight of a concept as an intermediate node; generic phrases connect anything."""
+_LIKE_ENOUGH = 70
+_CALLED_LIKE_IT = 200
+"""Maximum names listed for similar spelling alone."""
+
+
+class Explorer:
+    """A graph as it may be seen, and the connection by which its sentences are read.
+
+    Args:
+        connection: sees the same picture of the library as `seen` does.
+        seen: entities and relations.
+        page_of: on which page an offset of a document lies.
+    """
+
+    def __init__(self, connection: Connection, seen: VisibleGraph, *, page_of: PageOf) -> None:
+        self._connection = connection
+        self._seen = seen
+        self._page_of = page_of
+
+    def entities(
+        self,
+        query: str = "",
+        *,
+        type: str | None = None,  # noqa: A002
+        limit: int,
+        offset: int,
+        after: str = "",
+    ) -> EntityList:
+        """Search entities, most mentioned first; exact names in front.
+
+        A query finds what has a name that contains it; where nothing has, names spelt much like it.
+        """
+        kind = type.upper() if type else None
+        found = [
+            number
+            for number in self._matching(query)
+            if kind is None or self._seen.entities[number].type.upper() == kind
+        ]
+        last = self._seen.number_of.get(after)
+        begin = found.index(last) + 1 if last is not None and last in found else offset
+        part = found[begin : begin + limit]
+        return EntityList(items=tuple(map(self.entity_at, part)), total=len(found), begin=begin)
+
+    def entity(
+        self,
+        name: str,
+        *,
+        communities: Sequence[CommunityName],
+        evidences: int,
+        limit: int,
+    ) -> EntityDetail:
+        """Return an entity with `evidences` sentences each and `limit` relations."""
+        number = self.number(name)
+        entity = self._seen.entities[number]
+        listed = self.entity_at(number)
+        rows = self._seen.adjacency.relations_of(number).tolist()
+        places = mention_sentences(
+            self._connection, entity.keys, documents=self._seen.documents, limit=evidences
+        )
+        told = quotes(self._connection, places, page_of=self._page_of)
+        return EntityDetail(
+            id=entity.id,
+            name=entity.name,
+            type=entity.type,
+            description=self._description(number),
+            aliases=entity.aliases,
+            names=self._names(number),
+            mention_count=entity.mention_count,
+            document_count=entity.document_count,
+            weight=listed.weight,
+            evidence=tuple(told[place] for place in places if place in told),
+            relations=self._relations(rows[:limit], evidences=evidences),
+            relation_count=len(rows),
+            communities=tuple(communities),
+        )
+
+    def neighbourhood(self, name: str, *, hops: int, limit: int, evidences: int) -> Neighbourhood:
+        """Return the neighbourhood of an entity, at most `limit` nodes."""
+        graph, start = self._seen.adjacency, self.number(name)
+        found = around(graph, start, hops=hops, limit=limit)
+        rows = graph.inside(node for node, _ in found)[: EDGES_PER_NODE * limit]
+        return Neighbourhood(
+            entity=self._seen.entities[start].id,
+            nodes=tuple(self._neighbour(node, hop) for node, hop in found),
+            edges=self._relations(rows, evidences=evidences),
+        )
+
+    def paths(
+        self, one: str, other: str, *, max_hops: int, limit: int, evidences: int
+    ) -> tuple[EntityPath, ...]:
+        """Ways from one entity to another, the shortest and of these the strongest first."""
+        graph, ends = self._seen.adjacency, (self.number(one), self.number(other))
+        found = best_paths(graph, *ends, max_hops=max_hops, limit=limit, shares=self._shares)
+        steps = {pair: graph.between(*pair)[0] for path in found for pair in pairwise(path)}
+        rows = sorted(set(steps.values()))
+        edges = dict(zip(rows, self._relations(rows, evidences=evidences), strict=True))
+        return tuple(
+            EntityPath(
+                nodes=tuple(map(self.entity_at, path)),
+                edges=tuple(edges[steps[pair]] for pair in pairwise(path)),
+            )
+            for path in found
+        )
+
+    def number(self, name: str) -> int:
+        """Resolve a text to an entity number: by id, name or label.
+
+        Raises:
+            NameUnknown: none that is seen, or several; the message names what comes near.
+        """
+        seen = self._seen
+        if name in seen.number_of:
+            return seen.number_of[name]
+        key = name_key(name)
+        if key in seen.node_of:
+            return seen.node_of[key]
+        folded = " ".join(name.split()).casefold()
+        called = [n for n in seen.ranked if seen.entities[n].name.casefold() == folded]
+        if len(called) == 1:
+            return called[0]
+        if called:
+            choice = ", ".join(seen.entities[number].id for number in called[:SUGGESTIONS])
+            raise NameUnknown(f"{name!r} is the name of several things: take an id of {choice}")
+        near = [seen.entities[number].name for number in self._matching(name)]
+        likest = ", ".join(repr(one) for one in list(dict.fromkeys(near))[:SUGGESTIONS])
+        advice = f"; near it are {likest}" if likest else ""
+        raise NameUnknown(f"nothing here has the name {name!r}{advice}")
+
+    def entity_at(self, number: int) -> EntityView:
+        """Return an entity as listed."""
+        entity = self._seen.entities[number]
+        return EntityView(
+            id=entity.id,
+            name=entity.name,
+            type=entity.type,
+            mention_count=entity.mention_count,
+            document_count=entity.document_count,
+            weight=round(float(self._seen.adjacency.strengths[number]), 6),
+            aliases=entity.aliases,
+        )
+
+    def _neighbour(self, number: int, hops: int) -> Neighbour:
+        listed = self.entity_at(number)
+        return Neighbour(
+            id=listed.id,
+            name=listed.name,
+            type=listed.type,
+            mention_count=listed.mention_count,
+            document_count=listed.document_count,
+            weight=listed.weight,
+            hops=hops,
+        )
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        kinds = (entity.type for entity in self._seen.entities)
+        return [CONCEPT_SHARE if kind == "CONCEPT" else 1.0 for kind in kinds]
+
+    def _matching(self, query: str) -> Sequence[int]:
+        """Return numbers of entities matching a query, best first."""
+        seen, folded = self._seen, " ".join(query.split()).casefold()
+        if not folded:
+            return seen.ranked
+        key = name_key(query) or folded
+        if query in seen.number_of:
+            return [seen.number_of[query]]
+        hits = {number for name, number in seen.node_of.items() if key in name}
+        hits.update(n for n, one in enumerate(seen.entities) if folded in one.name.casefold())
+        first = seen.node_of.get(key)
+        if hits:
+            return sorted(hits, key=lambda n: (n != first, seen.rank_of[n]))
+        return self._spelt_alike(key)
+
+    def _spelt_alike(self, key: str) -> list[int]:
+        from rapidfuzz import fuzz, process
+
+        seen = self._seen
+        scored = process.extract(
+            key,
+            sorted(seen.node_of),
+            scorer=fuzz.token_sort_ratio,
+            limit=_CALLED_LIKE_IT,
+            score_cutoff=_LIKE_ENOUGH,
+        )
+        best: dict[int, float] = {}
+        for name, score, _ in scored:
+            number = seen.node_of[name]
+            best[number] = max(best.get(number, 0.0), score)
+        return sorted(best, key=lambda n: (-best[n], seen.rank_of[n]))
+
+    def _names(self, number: int) -> tuple[NameReason, ...]:
+        entity = self._seen.entities[number]
+        if not self._seen.whole[number]:
+            return tuple(NameReason(name=key, reason="") for key in entity.keys)
+        query = select(names.c.key, names.c.reason).where(names.c.entity_id == entity.id)
+        rows = self._connection.execute(query.order_by(names.c.key))
+        return tuple(NameReason(name=key, reason=reason) for key, reason in rows)
+
+    def _description(self, number: int) -> str:
+        entity, documents = self._seen.entities[number], self._seen.documents
+        if documents is None:
+            return entity.description
+        return description_of(
+            self._connection, entity.keys, id=entity.id, name=entity.name, documents=documents
+        )
+
+    def _relations(self, rows: Sequence[int], *, evidences: int) -> tuple[RelationView, ...]:
+        """Relations by number, in their order, each with up to so many sentences."""
+        ends = {row: self._seen.ends(row) for row in rows}
+        said = self._said(ends.values())
+        chosen = {row: said[ends[row]].places[:evidences] for row in rows if ends[row] in said}
+        places = (place for some in chosen.values() for place in some)
+        told = quotes(self._connection, places, page_of=self._page_of)
+        described = self._derived_descriptions(rows) if self._seen.documents is None else {}
+        found = []
+        for row in rows:
+            source, predicate, target = ends[row]
+            known = said.get(ends[row], QuotedStatement(places=[], descriptions=[]))
+            relation_id = self._seen.relation_id(row)
+            found.append(
+                RelationView(
+                    id=relation_id,
+                    source=source,
+                    source_name=self._name(source),
+                    predicate=predicate,
+                    target=target,
+                    target_name=self._name(target),
+                    weight=round(float(self._seen.adjacency.weights[row]), 6),
+                    description=described.get(relation_id, "")
+                    if self._seen.documents is None
+                    else combined(known.descriptions),
+                    evidence=tuple(told[place] for place in chosen.get(row, ()) if place in told),
+                    evidence_count=len(known.places),
+                )
+            )
+        return tuple(found)
+
+    def _name(self, entity_id: str) -> str:
+        return self._seen.entities[self._seen.number_of[entity_id]].name
+
+    def _said(self, wanted: Iterable[Ends]) -> dict[Ends, QuotedStatement]:
+        seen, some = self._seen, frozenset(wanted)
+        ids = {end for ends in some for end in (ends[0], ends[2])}
+        keys = {key for one in ids for key in seen.entities[seen.number_of[one]].keys}
+        entity_of = {key: seen.entities[seen.node_of[key]].id for key in keys}
+        return said_of_relations(
+            self._connection, some, entity_of=entity_of, keys=keys, documents=seen.documents
+        )
+
+    def _derived_descriptions(self, rows: Sequence[int]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for batch in batches(self._seen.relation_id(row) for row in rows):
+            query = select(relations.c.id, relations.c.description)
+            found.update(
+                map(tuple, self._connection.execute(query.where(relations.c.id.in_(batch))))
+            )
+        return found

@@ -1,0 +1,1 @@
+"""The graph as a file: JSON, GraphML, a page or a picture."""

@@ -1,1 +1,0 @@
-"""Chunk to mentions and statements."""

@@ -1,0 +1,1 @@
+"""Entities and relations out of text."""

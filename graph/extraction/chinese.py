@@ -1,0 +1,448 @@
+"""Chinese: names and recurring nouns from part-of-speech tags.
+
+The tagger is `rjieba` (jieba's dictionary and model in compiled form: the same tags for about 93
+names of 100, a hundred times faster), else `jieba` itself; with neither, titles in 《》 and names
+in quotation marks are still found. Tags are those of jieba (nr person, ns place, nt organisation,
+nz other name, n noun, v verb …). Relations are read by `chinese_relations`.
+
+Chinese: relations from the words between two names of one clause.
+
+Few patterns, read strictly: "甲创立了乙", "甲由乙创立", "甲被乙任命", "甲的学生乙", "甲是乙的学生",
+"甲任乙所长", "甲在乙工作". A clause that fits none says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..model import Mention
+from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname, parts_of
+from ..text.cjk import Segment, has_han
+from ..text.names import CHINESE_FUNCTION_WORDS, name_key
+from .aliases import (
+    HAN_AUXILIARIES,
+    HAN_EVENT_SUFFIXES,
+    HAN_NEGATIONS,
+    HAN_OFFICES,
+    HAN_SUFFIXES,
+    HAN_VAGUE,
+    TRANSLITERATION,
+    Candidate,
+)
+
+Tagger = Callable[[str], Sequence[tuple[str, str]]]
+
+
+class HanToken(NamedTuple):
+    """A word of a segment; offsets into the whole text."""
+
+    start: int
+    end: int
+    word: str
+    tag: str
+
+
+_TITLE = re.compile(r"《([^《》\n]{1,40})》")
+_QUOTED = re.compile(r"[“「『]([\u4e00-\u9fffA-Za-z0-9·—-]{2,12})[”」』]")
+_SYLLABLES = f"[{''.join(sorted(TRANSLITERATION))}]"
+_DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8}})+")
+_SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
+_NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
+_NAME_TAGS = {
+    "nr": "PERSON",
+    "nrt": "PERSON",
+    "nrfg": "PERSON",
+    "ns": "PLACE",
+    "nt": "ORGANISATION",
+}
+_FOREIGN = frozenset({"nr", "nrt", "nrfg", "ns"})
+_PROPER = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz", "g", "x", "eng"})
+_JOINABLE = frozenset(
+    {"n", "nr", "nrt", "nrfg", "ns", "nt", "nz", "ng", "g", "vn", "j", "b", "s", "l"}
+)
+_NOUNS = frozenset({"n", "vn", "nz", "ng", "j", "l"})
+_TAIL_WORDS = frozenset("乃于以为曾任和与在是之及则也即被将对从到向并又曰谓引令亦去率说道问答")
+_HEAD_WORDS = frozenset("同与和由被向对令使乃谓")
+_WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
+_MAX_RUN = 14
+
+
+def load_tagger() -> tuple[Tagger | None, str]:
+    """Load the tagger with name and version; `(None, "none")` without a dictionary.
+
+    The dictionary itself is read when the first text is tagged.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name, tagger in (("rjieba", _rjieba_tags), ("jieba", _jieba_tags)):
+        try:
+            return tagger, f"{name}-{version(name)}"
+        except PackageNotFoundError:
+            continue
+    return None, "none"
+
+
+def _rjieba_tags(text: str) -> list[tuple[str, str]]:
+    import rjieba
+
+    return rjieba.tag(text)
+
+
+def _jieba_tags(text: str) -> list[tuple[str, str]]:
+    import logging
+
+    import jieba.posseg
+
+    jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
+    return [(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
+
+
+def tokens_of(segment: Segment, tagger: Tagger) -> list[HanToken]:
+    """Return the segment's words with document offsets."""
+    tokens = []
+    place = 0
+    for word, tag in tagger(segment.shadow):
+        place = segment.shadow.index(word, place)
+        start = segment.start + place
+        tokens.append(HanToken(start, start + len(word), word, tag))
+        place += len(word)
+    return tokens
+
+
+def marked_candidates(segment: Segment) -> list[Candidate]:
+    """Works in 《》, short names in quotation marks, "亚当·斯密"; needs no dictionary."""
+    found = [
+        Candidate(segment.start + m.start(1), segment.start + m.end(1), "WORK")
+        for m in _TITLE.finditer(segment.shadow)
+    ]
+    found += [
+        Candidate(segment.start + m.start(), segment.start + m.end(), "PERSON")
+        for m in _DOTTED.finditer(segment.shadow)
+    ]
+    for match in _QUOTED.finditer(segment.shadow):
+        before = segment.shadow[: match.start()]
+        if has_han(match[1]) and not _NO_NAME & set(match[1]) and not _SPEECH.search(before):
+            span = (segment.start + match.start(1), segment.start + match.end(1))
+            kind = "EVENT" if match[1].endswith(HAN_EVENT_SUFFIXES) else "NAME"
+            found.append(Candidate(*span, kind))
+    return found
+
+
+def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """Persons, places, organisations and other names, possibly overlapping."""
+    found = []
+    for index, token in enumerate(tokens):
+        if token.tag in _NAME_TAGS or token.tag == "nz":
+            found.extend(_single(tokens, index))
+        found.extend(_with_suffix(tokens, index))
+        if _is_syllables(token):
+            found.extend(_transliterated(tokens, index))
+    found.extend(_titled(tokens))
+    return [c for c in found if c.end - c.start >= 2]
+
+
+def _single(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    token = tokens[index]
+    word, kind = token.word, _NAME_TAGS.get(token.tag, "NAME")
+    if word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word):
+        return []
+    if kind != "PERSON":
+        return [Candidate(token.start, token.end, kind)] if has_han(word) else []
+    if len(word) == 1 and index + 1 < len(tokens):
+        following = tokens[index + 1]
+        whole = word + following.word
+        if following.tag in _NAME_TAGS and han_surname(whole):
+            return [Candidate(token.start, following.end, "PERSON")]
+        return []
+    while len(word) > 2 and word[-1] in _TAIL_WORDS:
+        word = word[:-1]
+    if not has_han(word):
+        return []
+    start = token.start
+    if len(word) > 2 and word[0] in _HEAD_WORDS and not han_surname(word):
+        start, word = start + 1, word[1:]
+    is_person = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES or token.tag != "nr"
+    return [Candidate(start, start + len(word), "PERSON" if is_person else "NAME")]
+
+
+def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    """Join a noun run that ends in "…大学", "…研究所", "…市", from its first proper part."""
+    token = tokens[index]
+    if token.tag not in _JOINABLE | {"v"} or not has_han(token.word):
+        return []
+    suffix, kind = _suffix_of(token.word)
+    if not suffix or token.word in HAN_VAGUE:
+        return []
+    first = index
+    while first > 0 and _joins(tokens[first - 1], tokens[first]):
+        if token.end - tokens[first - 1].start > _MAX_RUN:
+            break
+        first -= 1
+    while first < index and tokens[first].tag == "vn":
+        first += 1
+    run = tokens[first : index + 1]
+    own = len(token.word) - len(suffix) >= 2 and token.tag in _PROPER
+    proper = any(t.tag in _PROPER or (t.tag == "a" and len(t.word) == 1) for t in run[:-1])
+    if len(suffix) == 1 and kind == "PLACE" and not own:
+        proper = len(run) > 1 and run[-2].tag in _PROPER
+        run = run[-2:] if proper else run
+    return [Candidate(run[0].start, token.end, kind)] if own or proper else []
+
+
+def _suffix_of(word: str) -> tuple[str, str]:
+    for suffix, kind in HAN_SUFFIXES:
+        if word.endswith(suffix) and (len(suffix) > 1 or word == suffix or len(word) > 2):
+            return suffix, kind
+    return ("", "NAME")
+
+
+def _joins(before: HanToken, after: HanToken) -> bool:
+    if before.end != after.start or before.word in HAN_VAGUE or _NO_NAME & set(before.word):
+        return False
+    single = len(before.word) == 1 and has_han(before.word)
+    if before.tag == "a":
+        return single
+    if before.tag == "x":
+        return single
+    return before.tag in _JOINABLE and before.word not in CHINESE_FUNCTION_WORDS
+
+
+def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
+    """Join transliterated foreign names that the dictionary split.
+
+    At least three characters, one of the words tagged as a name, the others names too or single.
+    """
+    if index and _is_syllables(tokens[index - 1]) and tokens[index - 1].end == tokens[index].start:
+        return []
+    last = index
+    while (
+        last + 1 < len(tokens)
+        and _is_syllables(tokens[last + 1])
+        and tokens[last].end == tokens[last + 1].start
+    ):
+        last += 1
+    run = tokens[index : last + 1]
+    named = any(t.tag in _FOREIGN and len(t.word) > 1 for t in run)
+    length = run[-1].end - run[0].start
+    if len(run) < 2 or not named or not 3 <= length <= 8:
+        return []
+    kind = "PLACE" if any(t.tag == "ns" for t in run) else "PERSON"
+    return [Candidate(run[0].start, run[-1].end, kind)]
+
+
+def _is_syllables(token: HanToken) -> bool:
+    return TRANSLITERATION.issuperset(token.word) and (
+        len(token.word) == 1 or token.tag in _FOREIGN or token.tag in {"x", "nz"}
+    )
+
+
+def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """ "林博士", "欧阳教授": a surname that begins a word, and a title."""
+    found = []
+    for index, token in enumerate(tokens):
+        for last in range(index, min(index + 3, len(tokens))):
+            word = "".join(t.word for t in tokens[index : last + 1])
+            joined = 3 <= len(word) <= 6 and tokens[last].end - token.start == len(word)
+            surname = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES
+            if joined and surname and parts_of(word).han_title:
+                found.append(Candidate(token.start, tokens[last].end, "PERSON"))
+    return found
+
+
+def recurring(
+    segments: Iterable[Segment], names: Sequence[Candidate], text: str
+) -> list[Candidate]:
+    """Find further occurrences of found names that the tagger split differently."""
+    types: dict[str, str] = {}
+    for name in sorted(names):
+        surface = text[name.start : name.end]
+        if len(surface) >= 3 and has_han(surface):
+            types.setdefault(surface, name.type)
+    found = []
+    for segment in segments:
+        for surface, kind in types.items():
+            place = segment.shadow.find(surface)
+            while place != -1:
+                start = segment.start + place
+                found.append(Candidate(start, start + len(surface), kind))
+                place = segment.shadow.find(surface, place + len(surface))
+    return found
+
+
+def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
+    """Trim a stray last character off untitled names of three or more characters.
+
+    The tagger takes the verb along ("玄德领"). Where the text has the shorter name at least three
+    times as often as the longer one, the shorter one is meant.
+    """
+    kept = []
+    for name in names:
+        end = name.end
+        surface = text[name.start : end]
+        is_run = name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1])
+        if is_run and text.count(surface[:-1]) >= 3 * text.count(surface):
+            end -= 1
+        kept.append(Candidate(name.start, end, name.type, name.key))
+    return kept
+
+
+def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
+    """Nouns, and runs of two or three of them, that the text has twice or more."""
+    runs: list[list[HanToken]] = []
+    for token in tokens:
+        usable = token.tag in _NOUNS and has_han(token.word)
+        if usable and runs and runs[-1] and runs[-1][-1].end == token.start:
+            runs[-1].append(token)
+        elif usable:
+            runs.append([token])
+        else:
+            runs.append([])
+    found = []
+    for run in filter(None, runs):
+        spans = [run] if 2 <= len(run) <= 3 else []
+        spans += [[t] for t in run if len(t.word) >= 2 and t.tag != "vn"]
+        found += [
+            Candidate(s[0].start, s[-1].end, "CONCEPT", name_key("".join(t.word for t in s)))
+            for s in spans
+        ]
+    counts = Counter(c.key for c in found)
+    return [c for c in found if counts[c.key] >= 2 and c.key not in HAN_VAGUE and len(c.key) <= 8]
+
+
+_CLAUSE_END = frozenset("，,。！？；;：:\n（）()")
+_MARKS = frozenset(" \u3000《》“”「」『』\"'*_")
+_LIGHT = frozenset({"ul", "uz", "ug", "d", "m", "q", "t", "mq", "zg", "f", "ad"})
+"""Tags that leave subject and object unchanged: particles, adverbs, numbers."""
+_PASSIVE = frozenset({"被", "由", "遭", "受"})
+_WHERE = frozenset(
+    {"在", "于", "从", "到", "向", "至", "往", "与", "和", "同", "跟", "对", "为", "给"}
+)
+_NOUN = re.compile(r"n|ng|vn|l")
+_MAX_WORDS = 8
+
+
+class HanRelation(NamedTuple):
+    """A relation between two mentions of one clause."""
+
+    subject: Mention
+    predicate: str
+    object: Mention
+
+
+def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterator[HanRelation]:
+    """Return relations between neighbouring mentions of each clause, in text order."""
+    ordered = sorted(mentions)
+    for index, (first, second) in enumerate(pairwise(ordered)):
+        between = _inside(tokens, first.end, second.start)
+        if len(between) > _MAX_WORDS or any(t.word in _CLAUSE_END for t in between):
+            continue
+        after = _clause_rest(tokens, second.end)
+        relation = _read(first, second, [t for t in between if t.word not in _MARKS], after)
+        if relation is None:
+            continue
+        if relation.subject is first and _word_before(tokens, first.start) in _WHERE:
+            # "甲在乙创立丙": the subject is the name before the place
+            earlier = ordered[index - 1] if index else None
+            if earlier is None or not _one_clause(tokens, earlier.end, first.start):
+                continue
+            relation = relation._replace(subject=earlier)
+        yield relation
+
+
+def _start(token: HanToken) -> int:
+    return token.start
+
+
+def _inside(tokens: Sequence[HanToken], start: int, end: int) -> list[HanToken]:
+    """The tokens of a span; tokens are in order and do not overlap."""
+    first = bisect_left(tokens, start, key=_start)
+    return [
+        t for t in tokens[first : bisect_left(tokens, end, lo=first, key=_start)] if t.end <= end
+    ]
+
+
+def _word_before(tokens: Sequence[HanToken], offset: int) -> str:
+    place = bisect_left(tokens, offset, key=_start)
+    before = reversed(tokens[max(0, place - 2) : place])
+    return next((t.word for t in before if t.end <= offset), "")
+
+
+def _one_clause(tokens: Sequence[HanToken], start: int, end: int) -> bool:
+    inside = [t.word for t in _inside(tokens, start, end)]
+    return len(inside) <= _MAX_WORDS and _CLAUSE_END.isdisjoint(inside[1:])
+
+
+def _clause_rest(tokens: Sequence[HanToken], start: int) -> list[HanToken]:
+    rest: list[HanToken] = []
+    first = bisect_left(tokens, start, key=_start)
+    for token in tokens[first : first + _MAX_WORDS + 1]:
+        if token.word in _CLAUSE_END or len(rest) == _MAX_WORDS:
+            break
+        rest.append(token)
+    return [token for token in rest if token.word not in _MARKS]
+
+
+def _read(
+    first: Mention, second: Mention, between: list[HanToken], after: list[HanToken]
+) -> HanRelation | None:
+    words = [t.word for t in between]
+    content = [t for t in between if t.tag not in _LIGHT and t.word not in {"了", "着", "过"}]
+    if not content or any(word in HAN_NEGATIONS for word in words):
+        return None
+    head = content[0].word
+    if len(content) == 1 and head in {"是", "为"}:
+        return _office(first, second, after, "是")
+    if len(content) == 1 and (head in HAN_OFFICES or head.removeprefix("曾") in HAN_OFFICES):
+        return _office(first, second, after, "任")
+    if len(content) == 1 and head in _PASSIVE | _WHERE:
+        return _around(first, second, head, after)
+    if len(content) == 2 and head == "的" and _NOUN.fullmatch(content[1].tag):
+        return HanRelation(second, f"是…的{content[1].word}", first)
+    if len(content) <= 2 and all(t.tag.startswith("v") for t in content):
+        verb = "".join(t.word for t in content)
+        return (
+            None
+            if _is_auxiliary(content[-1].word) or verb == "是"
+            else HanRelation(first, verb, second)
+        )
+    if (
+        len(content) == 2
+        and content[0].tag == "v"
+        and content[1].word in {"于", "到", "在", "给", "为"}
+    ):
+        return HanRelation(first, content[0].word + content[1].word, second)
+    return None
+
+
+def _is_auxiliary(word: str) -> bool:
+    return word in HAN_AUXILIARIES
+
+
+def _office(holder: Mention, of: Mention, after: list[HanToken], verb: str) -> HanRelation | None:
+    """ "甲是乙（的）所长": the noun right behind the second name, if the clause ends with it."""
+    words = [t for t in after if t.word not in {"的", " "}]
+    nouns = [t for t in words if _NOUN.fullmatch(t.tag) or t.word.endswith(("长", "员", "人"))]
+    if not words or len(words) > 2 or nouns != words:
+        return None
+    return HanRelation(holder, f"{verb}…的{''.join(t.word for t in words)}", of)
+
+
+def _around(
+    first: Mention, second: Mention, word: str, after: list[HanToken]
+) -> HanRelation | None:
+    """ "甲由乙创立", "甲在乙工作": the first verb behind the second name."""
+    verbs = [t for t in after if t.tag.startswith("v") and not _is_auxiliary(t.word)]
+    skipped = after[: after.index(verbs[0])] if verbs else []
+    if not verbs or any(t.tag not in _LIGHT for t in skipped):
+        return None
+    if any(t.word in HAN_NEGATIONS for t in skipped):
+        return None
+    verb = verbs[0].word
+    if word in _PASSIVE:
+        return HanRelation(second, verb, first)
+    return HanRelation(first, f"{word}…{verb}", second)

@@ -1,0 +1,1 @@
+"""LlamaIndex's interfaces to the graph: index, store and retriever."""

@@ -1,0 +1,45 @@
+"""Prompts as values, and the LLM callable passed by argument.
+
+Which model answers, what it costs, how often it is tried again and what is kept, others know.
+
+Prompt files of this package, and delimiters of quoted texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """LLM request. `system` is constant within a stage, so servers can cache it.
+
+    `schema` is the JSON schema of the answer, for endpoints that can hold a model to it; None
+    asks for prose. `max_output_tokens` bounds the answer.
+    """
+
+    system: str
+    user: str
+    max_output_tokens: int
+    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+
+
+Ask = Callable[[Prompt], str]
+"""The model's whole answer, never empty. What it raises passes through unchanged."""
+
+
+@cache
+def load(name: str, language: str) -> str:
+    """Return the text of `prompts/<name>.<language>.txt`."""
+    return (files(__package__) / "prompts" / f"{name}.{language}.txt").read_text("utf8").strip()
+
+
+def fence(*texts: str) -> str:
+    """Return an unforeseeable delimiter: a digest of the quoted texts."""
+    digest = hashlib.sha256("\x1f".join(texts).encode("utf8", "surrogatepass")).hexdigest()
+    return f"quoted {digest[:12]}"

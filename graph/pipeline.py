@@ -1,0 +1,473 @@
+"""From all facts to what rests on them: entities, links, relations, communities, reports.
+
+One transaction, in which the rows written are a function of the facts alone: a library that
+reached the same facts by another way holds the same rows. Only what differs is written, and
+relations and reports are made anew only where something they rest on may have changed (`changes`).
+Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again. Facts
+from which nothing can be derived are left out (`suspects`).
+
+Change tracking: what a derivation has to recompute.
+
+Names and entities that changed are known from their rows. What else a report depends on is how a
+document is cut into chunks: a sentence in two overlapping chunks counts for the first of them.
+That is remembered as one digest a document, none of which says anything of its text.
+
+Suspension of Python's cyclic garbage collector during bulk allocation.
+
+Derivation that survives documents whose facts it cannot take.
+
+Where deriving from all facts raises an unexpected error, the documents at fault are found by
+leaving out ever fewer, and their facts are deleted; text and vectors stay, and each of their
+chunks gets a fault. Which ones these are depends on the documents alone, not on their order of
+arrival.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from .communities.descriptions import collect_descriptions, described
+from .communities.incremental import Way, clustered
+from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
+from .isolation import Fault, isolated
+from .linking import (
+    Progress,
+    mark_unlinked,
+    read_edges,
+    stated_relations,
+    write_links,
+    write_relations,
+)
+from .model import Community, Entity, Merge, Name, Report, content_id
+from .resolution.llm_judge import forget_judgements
+from .resolution.resolver import resolution
+from .storage.database import Database, Difference, write_difference, write_difference_at
+from .storage.facts import (
+    DERIVE,
+    FAILED,
+    batches,
+    delete_facts_of,
+    derived_generation,
+    generation,
+    put_faults,
+    read_state,
+    write_state,
+)
+from .storage.queries import derived_reports, write_findings
+from .storage.schema import (
+    chunks,
+    communities,
+    entities,
+    members,
+    mentions,
+    names,
+    relations,
+    reports,
+    statements,
+    written_reports,
+)
+
+LAYOUTS = "layouts"
+"""Key of the state table: the digests, under the version of what is made of them."""
+
+
+def rechunked_documents(connection: Connection, *, version: str) -> set[str] | None:
+    """Return documents whose chunks changed since the last call, and record the new state.
+
+    None: nothing is known of the last time, or it was another `version`.
+    """
+    before = (read_state(connection, LAYOUTS) or "").split("\n")
+    now = {digest: key for key, digest in _layouts(connection).items()}
+    write_state(connection, LAYOUTS, "\n".join([version, *sorted(now)]))
+    if before[0] != version:
+        return None
+    known = set(before)
+    return {document_id for digest, document_id in now.items() if digest not in known}
+
+
+def _layouts(connection: Connection) -> dict[str, str]:
+    """For every document a digest of its id, and of its chunks and where they lie."""
+    table = chunks.c
+    query = select(table.document_id, table.position, table.start, table.id, table.text_sha)
+    parts: dict[str, list[str]] = defaultdict(list)
+    for document_id, position, start, chunk_id, sha in sorted(
+        map(tuple, connection.execute(query).all())
+    ):
+        parts[document_id] += (str(position), str(start), chunk_id, sha)
+    return {key: content_id("", key, *some) for key, some in parts.items()}
+
+
+def entities_in(
+    connection: Connection, documents: Iterable[str], *, entity_of: Mapping[str, str]
+) -> set[str]:
+    """Return the entities mentioned in these documents."""
+    keys: set[str] = set()
+    for batch in batches(documents):
+        inside = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
+        for column in (mentions.c.key, statements.c.subject, statements.c.object):
+            query = select(column).where(column.table.c.chunk_id.in_(inside)).distinct()
+            keys.update(connection.execute(query).scalars())
+    return {entity_of[key] for key in keys if key in entity_of}
+
+
+def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> set[str]:
+    """Return the ends of relations whose descriptions changed, by id."""
+    table = relations.c
+    query = select(table.id, table.description)
+    told = connection.execute(query.where(table.description != "")).all()
+    held = dict(map(tuple, told))
+    other = [key for key in held.keys() | said.keys() if held.get(key, "") != said.get(key, "")]
+    return {
+        end
+        for batch in batches(other)
+        for row in connection.execute(
+            select(table.source_id, table.target_id).where(table.id.in_(batch))
+        )
+        for end in row
+    }
+
+
+def entities_of_rows(entity_rows: Difference, name_rows: Difference) -> set[str]:
+    """Return entities added, removed or changed; stale ones count as changed.
+
+    The tables' first column is the entity's id, or the name and then the entity's id.
+    """
+    found = {key[0] for key in (*entity_rows.before, *entity_rows.after)}
+    found.update(row[1] for rows in (name_rows.before, name_rows.after) for row in rows.values())
+    return found
+
+
+def communities_of(
+    clusters: Iterable[Community], touched: Collection[str], *, fresh: Collection[str]
+) -> list[Community]:
+    """Return communities that are new or have a touched member."""
+    return [
+        cluster
+        for cluster in clusters
+        if cluster.id in fresh or any(one in touched for one in cluster.entity_ids)
+    ]
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause the cyclic collector.
+
+    Scanning many acyclic values costs a third of their creation or more.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+FEW = 8
+"""Maximum number of documents that are left out, or a tenth of all where that is more: beyond it
+the fault is taken for the derivation's own, and no facts are deleted."""
+
+T = TypeVar("T")
+
+
+def derived_without_suspects(connection: Connection, derive: Callable[[], T]) -> T:
+    """Return what `derive` returns, if need be without the facts of some documents.
+
+    Takes about log2(documents) attempts for each document at fault, none where nothing fails.
+
+    Raises:
+        Exception: what `derive` raised, where it does so without any document's facts, too, or
+            where more than a few documents would have to be left out.
+    """
+    done = _attempt(connection, derive, without=())
+    if not isinstance(done, Fault):
+        return done
+    fault, blamed = done, list[str]()
+    suspects = list(connection.execute(select(chunks.c.document_id).distinct()).scalars())
+    suspects.sort()
+    most = max(FEW, len(suspects) // 10)
+    while isinstance(done, Fault):
+        count = 0
+        if len(blamed) < most:
+            count = _fewest(connection, derive, suspects=suspects, blamed=blamed)
+        if count == 0:
+            raise fault.error or RuntimeError(fault.reason)
+        blamed.append(suspects[count - 1])
+        suspects = suspects[: count - 1]
+        done = _attempt(connection, derive, without=blamed, why=fault.reason)
+    for document_id in blamed:
+        fault.log(document_id)
+    return done
+
+
+def _fewest(
+    connection: Connection,
+    derive: Callable[[], object],
+    *,
+    suspects: Sequence[str],
+    blamed: Sequence[str],
+) -> int:
+    """The smallest count of first suspects without which nothing fails.
+
+    0 where none is enough.
+    """
+
+    def fails(count: int) -> bool:
+        left_out = [*blamed, *suspects[:count]]
+        return isinstance(_attempt(connection, derive, without=left_out, keep=False), Fault)
+
+    if not suspects or fails(len(suspects)):
+        return 0
+    low, high = 0, len(suspects)  # it fails without the first `low`, not without the first `high`
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high
+
+
+def _attempt(
+    connection: Connection,
+    derive: Callable[[], T],
+    *,
+    without: Collection[str],
+    why: str = "",
+    keep: bool = True,
+) -> T | Fault:
+    """Derive within a savepoint, which goes where that fails or is not to be kept."""
+    with connection.begin_nested() as savepoint:
+        _leave_out(connection, without, why=why)
+        done = isolated(derive, stage=DERIVE)
+        if isinstance(done, Fault) or not keep:
+            savepoint.rollback()
+    return done
+
+
+def _leave_out(connection: Connection, documents: Collection[str], *, why: str) -> None:
+    for batch in batches(documents):
+        query = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
+        inside = connection.execute(query).scalars().all()
+        delete_facts_of(connection, inside, extractor=f"{FAILED}{DERIVE}")
+        put_faults(connection, dict.fromkeys(inside, why), stage=DERIVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeriveOptions:
+    """Options of the derived rows besides the facts.
+
+    With `communities` "anchored" they also depend on the order in which documents came: communities
+    stay as they were (see `anchored`) until more than `drift`, a share of all entities, has moved.
+    """
+
+    max_community_size: int = 20
+    resolution: float = 1.0
+    seed: int = 20240601
+    communities: Way = "exact"
+    drift: float = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """Counts of derived rows, and how many were written."""
+
+    entities: int = 0
+    relations: int = 0
+    communities: int = 0
+    reports: int = 0
+    reports_written: int = 0
+    rows_written: int = 0
+
+
+def is_fresh(database: Database) -> bool:
+    """Check whether derived rows are current."""
+    with database.read() as connection:
+        return derived_generation(connection) == generation(connection)
+
+
+def derive(
+    database: Database, *, options: DeriveOptions, progress: Progress | None = None
+) -> Derived:
+    """Derive every row from the facts in one transaction; free if current.
+
+    Args:
+        database: where facts are read and derived rows written.
+        options: clustering parameters.
+        progress: called with a stage's name, steps done and steps in all.
+    """
+    if is_fresh(database):  # without waiting for whoever writes
+        return Derived()
+    report = progress or (lambda _stage, _done, _total: None)
+    with database.write() as connection, gc_paused():
+        if derived_generation(connection) == generation(connection):
+            return Derived()
+        return derived_without_suspects(connection, lambda: _derive(connection, options, report))
+
+
+def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
+    current = generation(connection)
+    laid_anew = rechunked_documents(connection, version=FORMAT)
+    report("resolve", 0, 1)
+    named = resolution(connection)
+    forget_judgements(connection, {name.key for name in named.names})
+    entity_of = {merge.key: merge.entity_id for merge in named.merges}
+    said = described(connection, collect_descriptions(connection, named.entities, entity_of))
+    found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
+    entity_rows = _write_entities(connection, found)
+    name_rows = _write_names(connection, named.names, named.merges)
+    touched: set[str] | None = None  # everything
+    if laid_anew is not None:
+        touched = entities_of_rows(entity_rows, name_rows)
+        touched |= entities_in(connection, laid_anew, entity_of=entity_of)
+        touched |= redescribed_relations(connection, said)
+    report("link", 0, 1)
+    write_links(connection, report)
+    related = stated_relations(connection, entity_of, said=said, only=touched)
+    relation_rows = write_relations(connection, related, only=touched)
+    report("cluster", 0, 1)
+    relation_count, edges = read_edges(connection)
+    clusters = clustered(
+        connection,
+        [entity.id for entity in found],
+        edges,
+        way=options.communities,
+        drift=options.drift,
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+    before = derived_reports(connection)
+    fresh, community_count = _write_communities(connection, clusters)
+    again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
+    report("report", 0, len(again))
+    anew = {one.id for one in again}
+    resting_on = report_input(
+        connection,
+        again,
+        entities={entity.id: entity for entity in found},
+        entity_of=entity_of,
+        said=said,
+        parts=parts_of(clusters),
+        told={one.community_id: one for one in before if one.community_id not in anew},
+    )
+    report_rows, written = _report_anew(connection, resting_on, before=before)
+    report("report", len(again), len(again))
+    write_state(connection, "derived", str(current))
+    return Derived(
+        entities=len(found),
+        relations=relation_count,
+        communities=len(clusters),
+        reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
+        reports_written=written,
+        rows_written=community_count
+        + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
+    )
+
+
+def _write_entities(connection: Connection, found: Sequence[Entity]) -> Difference:
+    rows = [
+        {
+            "id": entity.id,
+            "name": entity.name,
+            "type": entity.type,
+            "aliases": json.dumps(entity.aliases, ensure_ascii=False),
+            "mention_count": entity.mention_count,
+            "document_count": entity.document_count,
+            "description": entity.description,
+            "dirty": False,
+        }
+        for entity in found
+    ]
+    return write_difference(connection, entities, rows)
+
+
+def _write_names(
+    connection: Connection, known: Sequence[Name], merges: Sequence[Merge]
+) -> Difference:
+    kinds = {name.key: _kind(name) for name in known}
+    rows = [
+        {
+            "key": merge.key,
+            "entity_id": merge.entity_id,
+            "reason": merge.reason,
+            "kind": kinds[merge.key],
+            "dirty": False,
+        }
+        for merge in merges
+    ]
+    mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
+    return write_difference(connection, names, rows)
+
+
+def _kind(name: Name) -> str:
+    if name.titles:
+        return "title"
+    return "name" if name.types.keys() - {"CONCEPT"} else "concept"
+
+
+def _write_communities(connection: Connection, found: Sequence[Community]) -> tuple[set[str], int]:
+    """Write communities; return new ids and the number of changed rows.
+
+    A community's id comes from its members: those of one that was there before are there, too.
+    """
+    held = set(connection.execute(select(communities.c.id)).scalars())
+    written = 0
+    for batch in batches(held - {value.id for value in found}):
+        for table in (members, reports):
+            gone = delete(table).where(table.c.community_id.in_(batch))
+            written += connection.execute(gone).rowcount
+    rows = [
+        {"id": value.id, "level": value.level, "parent_id": value.parent_id, "dirty": False}
+        for value in found
+    ]
+    written += write_difference(connection, communities, rows).count
+    member_rows = [
+        {"community_id": value.id, "entity_id": entity_id}
+        for value in found
+        if value.id not in held
+        for entity_id in value.entity_ids
+    ]
+    if member_rows:
+        connection.execute(insert(members), member_rows)
+    return {value.id for value in found} - held, written + len(member_rows)
+
+
+def _report_anew(
+    connection: Connection, resting_on: ReportInput, *, before: Sequence[Report]
+) -> tuple[Difference, int]:
+    """Rewrite possibly changed reports; return rows and the number written."""
+    previous = {one.fingerprint: one for one in before}
+    values = write_reports(resting_on, previous=previous)
+    rows = _write_reports(connection, values, again=[one.id for one in resting_on.communities])
+    return rows, sum(value.fingerprint not in previous for value in values)
+
+
+def _write_reports(
+    connection: Connection, values: Sequence[Report], *, again: Collection[str]
+) -> Difference:
+    """Store the reports of the communities `again`; written reports of others are deleted."""
+    rows = [
+        {
+            "community_id": value.community_id,
+            "fingerprint": value.fingerprint,
+            "level": value.level,
+            "title": value.title,
+            "summary": value.summary,
+            "rating": value.rating,
+            "findings": write_findings(value.findings),
+            "dirty": False,
+        }
+        for value in values
+    ]
+    written = write_difference_at(
+        connection, reports, rows=rows, at=(reports.c.community_id,), values=again
+    )
+    held = select(reports.c.fingerprint)
+    connection.execute(delete(written_reports).where(written_reports.c.fingerprint.not_in(held)))
+    return written

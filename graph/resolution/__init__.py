@@ -1,0 +1,1 @@
+"""Names that mean one thing become one entity."""

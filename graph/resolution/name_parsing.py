@@ -1,0 +1,284 @@
+"""Parts of names: titles, surnames, initials, numbers, suffixes, in two scripts.
+
+Works on name keys (see `graph.names.name_key`) and surfaces.
+
+Word lists for name parts: titles, surnames, given names, corporate suffixes.
+
+English words are lower case and without accents, as name keys are.
+
+Names of persons with more or fewer given names: which may be the same person.
+
+Works on names taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_MALE = "mr mister sir lord king prince duke uncle father brother baron monsieur"
+_FEMALE = """
+mrs ms miss madam madame mme lady queen princess duchess aunt sister dame mother baroness
+"""
+_NEUTRAL = """
+dr doctor prof professor captain capt colonel col general gen major lieutenant lt sergeant sgt
+reverend rev judge president senator governor chancellor minister commander admiral inspector
+director chairman bishop archbishop pope saint st emperor empress count hon mayor harbourmaster
+"""
+MALE_TITLES = frozenset(_MALE.split())
+FEMALE_TITLES = frozenset(_FEMALE.split())
+TITLES = MALE_TITLES | FEMALE_TITLES | frozenset(_NEUTRAL.split())
+
+MARRIED_TITLES = frozenset({"mrs", "lady", "madame", "mme", "夫人", "太太"})
+"""Titles that may go with a husband's name: the full name at hand may be his."""
+NAMELIKE_TITLES = frozenset(
+    {"general", "major", "saint", "st", "count", "prince", "king", "sister"}
+)
+"""Titles that also begin other names: "General Electric", "St Ives"."""
+
+GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
+"""Generation suffixes that separate parent and child."""
+
+_NAMED_AFTER_PERSONS = """
+& and academy airport arena award awards band bridge building center centre church college
+collection company cup ensemble expedition experience foundation fund gallery group hall hospital
+house institute lecture library medal memorial motors museum mysteries orchestra park prize
+quartet quintet records school series sextet show singers society stadium story street studio
+studios theater theatre tour tower trio trophy trust university
+"""
+NAMED_AFTER_PERSONS = frozenset(_NAMED_AFTER_PERSONS.split())
+"""Class words that make a personal name something else."""
+
+_CORPORATE = """
+ltd limited inc incorporated corp corporation co company llc plc gmbh ag sa nv bv oy ab
+"""
+CORPORATE_SUFFIXES = frozenset(_CORPORATE.split())
+
+_HAN_TITLES = """
+博士 教授 先生 女士 小姐 夫人 太太 站长 所长 院长 校长 局长 部长 市长 县长 镇长 主任 主席 总统 总理
+将军 上校 少校 上尉 老师 医生 大夫 律师 经理 总经理 董事长 队长 船长 工程师 秘书长 书记 研究员 馆长
+会长 村长 社长 总监 议员 法官 同志 师傅 警官 导演 教练 大使 司令 参谋长 行长 处长 科长 组长 班长
+省长 委员 检察官 记者 编辑 总 丞相 太尉 太傅 都督 太守 使君 公
+"""
+HAN_TITLES = tuple(_HAN_TITLES.split())
+VENERABLE = "公"
+"""A title of old texts that modern ones have in other words as well (雷公, 周公)."""
+HAN_MALE_TITLES = frozenset({"先生"})
+HAN_FEMALE_TITLES = frozenset({"女士", "小姐", "夫人", "太太"})
+
+_COMPOUND_SURNAMES = """
+欧阳 司马 诸葛 上官 夏侯 东方 皇甫 尉迟 公孙 令狐 慕容 司徒 宇文 长孙 太史 端木 独孤 南宫 百里
+"""
+COMPOUND_SURNAMES = frozenset(_COMPOUND_SURNAMES.split())
+SURNAMES = frozenset(
+    "王李张刘陈杨黄赵周吴徐孙朱马胡郭林何高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁"
+    "沈姜范江傅钟卢汪戴崔任陆廖姚方金邱夏谭韦贾邹石熊孟秦阎薛侯雷白龙段郝孔邵史毛常万顾赖武康贺严尹钱"
+    "施牛洪龚汤陶黎温莫易樊乔文安殷颜庄章鲁倪庞邢俞翟蓝聂齐向申葛柴伍覃骆关焦柳欧祝纪尚毕耿芦左季管苗"
+    "詹曲靳祁路涂宁费霍阮裴柯荀甘邝闵简盛鲍房辛凌卫解虞冉岳褚边姬穆桂牟刁臧娄车卓糜典蒯滕麋审淳宗"
+)
+
+_GIVEN_NAMES = """
+aaron adam alan albert alex alexander alfred alice amanda amy andrea andrew angela ann anna anne
+anthony arthur barbara ben benjamin bernard betty bill bob brian bruce carl carlos carol caroline
+catherine charles charlie charlotte chris christian christina christine christopher claire daniel
+david deborah dennis diana donald dorothy douglas edward edwin eleanor elizabeth ellen emily emma
+eric ernest eugene eva evelyn florence frances francis frank fred frederick gary george gerald
+grace greg gregory hannah harold harry heather helen henry herbert howard hugh ian irene isabel
+jack jacob james jane janet jason jean jeff jennifer jerry jessica jim joan joe john jonathan jose
+joseph joyce juan judith julia julie karen karl kate katherine keith kelly ken kenneth kevin kim
+larry laura lawrence lee leo leon leonard lewis linda lisa louis louise lucy luke margaret maria
+marie mark martha martin mary matthew max michael michelle mike nancy nicholas nick nicole oliver
+oscar pamela patricia patrick paul peter philip rachel ralph raymond rebecca richard robert roger
+ronald rose roy russell ruth ryan sam samuel sandra sara sarah scott sean sharon simon sophia
+sophie stephen steve steven stuart susan teresa theodore thomas tim timothy tom tony victor
+victoria vincent walter wayne wendy william
+"""
+COMMON_GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
+"""Given names so common that one alone says too little about who is meant."""
+
+
+_HAN_CORPORATE = re.compile(r"(?:股份)?有限(?:责任)?公司$")
+_HAN_TITLED = re.compile(rf"(?P<surname>[\u4e00-\u9fff]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
+_NUMBER = re.compile(
+    r"\d[\d.,]*"
+    r"|\b(?:x{0,3}(?:ix|iv|vi{1,3}|ii{1,2})|xx{1,2})\b|(?<=\s)[ivx]$"
+    r"|(?<![一二三四五六七八九十])[一二三四五六七八九十]+(?=[号期届代])"
+)
+_SEPARATORS = re.compile(r"[.\-–—‐,]")
+_SMALL = frozenset(
+    {"of", "the", "and", "for", "de", "la", "des", "du", "in", "on", "at", "to", "&"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameParts:
+    """A name key taken apart.
+
+    `words` is the key without titles, leading "the" and corporate suffixes, with dots and hyphens
+    gone; `gender` is "m", "f" or "" as the title says.
+    """
+
+    words: tuple[str, ...]
+    titles: tuple[str, ...] = ()
+    gender: str = ""
+    numbers: tuple[str, ...] = ()
+    article: bool = False
+    suffix: bool = False
+    han_title: str = ""
+
+    @property
+    def plain(self) -> str:
+        """The words as one string, the same for hyphen and space variants."""
+        return "".join(self.words)
+
+
+def parts_of(key: str) -> NameParts:
+    """Split a name key into parts; never without words."""
+    titled = _HAN_TITLED.fullmatch(key)
+    if titled and is_surname(titled["surname"]):
+        return _titled_in_chinese(titled["surname"], titled["title"])
+    words = _SEPARATORS.sub(" ", key).split() or [key]
+    article = len(words) > 1 and words[0] == "the"
+    words = words[1:] if article else words
+    titles: list[str] = []
+    while len(words) > 1 and words[0] in TITLES and words[1] not in _SMALL:
+        titles.append(words.pop(0))
+    bare = _without_suffix(words)
+    genders = ["m" if t in MALE_TITLES else "f" for t in titles if t in MALE_TITLES | FEMALE_TITLES]
+    return NameParts(
+        words=tuple(bare),
+        titles=tuple(titles),
+        gender=genders[0] if genders else "",
+        numbers=tuple(_NUMBER.findall(" ".join(words))),
+        article=article,
+        suffix=bare != words,
+    )
+
+
+def _titled_in_chinese(surname: str, title: str) -> NameParts:
+    gender = "m" if title in HAN_MALE_TITLES else "f" if title in HAN_FEMALE_TITLES else ""
+    return NameParts(words=(surname,), titles=(title,), gender=gender, han_title=title)
+
+
+def _without_suffix(words: list[str]) -> list[str]:
+    bare = words
+    while len(bare) > 1 and bare[-1] in CORPORATE_SUFFIXES:
+        bare = bare[:-1]
+    han = _HAN_CORPORATE.sub("", bare[-1])
+    return [*bare[:-1], han] if len(han) > 1 else bare
+
+
+def is_surname(text: str) -> bool:
+    """Check for a Chinese surname."""
+    return text in COMPOUND_SURNAMES or (len(text) == 1 and text in SURNAMES)
+
+
+def han_surname(name: str) -> str:
+    """Return the surname of a Chinese name of two to four characters, or ""."""
+    if not 2 <= len(name) <= 4:
+        return ""
+    if name[:2] in COMPOUND_SURNAMES and len(name) > 2:
+        return name[:2]
+    return name[0] if name[0] in SURNAMES and len(name) <= 3 else ""
+
+
+def given_name(name: str) -> str:
+    """Return the given name of a full Chinese name, or ""."""
+    surname = han_surname(name)
+    given = name[len(surname) :] if surname else ""
+    return given if given not in {"字", "号", "名"} else ""
+
+
+def initials_of(name: str) -> frozenset[str]:
+    """Return lower-case initials with and without small words ("of", "the")."""
+    words = [w for w in re.split(r"[\s\-/]+", name.casefold()) if w and w[0].isalpha()]
+    main = [w for w in words if w not in _SMALL]
+    return frozenset("".join(w[0] for w in some) for some in (words, main) if len(some) > 1)
+
+
+def initials_match(short: str, long: str) -> bool:
+    """Check whether `short` is an acronym (2–8 letters) of the words of `long`.
+
+    Small words of `long` may or may not count: NATO and "Department of Defense" DoD both match.
+    """
+    letters = short.replace(".", "").replace(" ", "")
+    if not 2 <= len(letters) <= 8 or not letters.isalpha() or sum(map(str.isupper, letters)) < 2:
+        return False
+    return letters.casefold() in initials_of(long)
+
+
+def abbreviates(short: str, long: str) -> bool:
+    """Check whether `short`, mostly capitals, abbreviates the words of `long`.
+
+    Its letters and digits are found in `long` from the right, each somewhere before the one after
+    it, the first where a word begins (Schwartz and Hearst 2003, section 3.2). What stands before
+    that word may be a place ("U.S. Office …"), but nothing "of" what is abbreviated.
+    """
+    sought = [c for c in short.casefold() if c.isalnum()]
+    capitals = sum(c.isupper() or c.isdigit() for c in short)
+    if not 2 <= len(sought) <= 10 or 2 * capitals <= len(sought) or len(long.split()) < 2:
+        return False
+    text = long.casefold()
+    place = len(text)
+    for letter in reversed(sought[1:]):
+        place = text.rfind(letter, 0, place)
+        if place < 0:
+            return False
+    starts = [m.start() for m in re.finditer(r"\b\w", text[:place]) if m[0] == sought[0]]
+    is_shorter = len(sought) < sum(map(str.isalnum, text))
+    return is_shorter and bool(starts) and "of" not in text[: starts[-1]].split()
+
+
+def singular(word: str) -> str:
+    """Return an English plural's likely singular, for comparing noun phrases."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def fits(shorter: NameParts, longer: NameParts) -> bool:
+    """Check whether all words of `shorter` occur in `longer` in order, initials allowed."""
+    if len(shorter.words) > len(longer.words) or shorter.words[-1] != longer.words[-1]:
+        return False
+    if shorter.numbers != longer.numbers or shorter.words == longer.words:
+        return False
+    place = 0
+    for word in shorter.words[:-1]:
+        while place < len(longer.words) - 1 and not _same_given(word, longer.words[place]):
+            place += 1
+        if place == len(longer.words) - 1:
+            return False
+        place += 1
+    return _same_given(shorter.words[0], longer.words[0])
+
+
+def _same_given(short: str, full: str) -> bool:
+    return short == full or (len(short) == 1 and full.startswith(short))
+
+
+def one_person(candidates: Sequence[NameParts]) -> bool:
+    """Check whether all candidates may be one person: each fits the longest."""
+    longest = max(candidates, key=lambda p: (len(p.words), len(p.plain), p.words))
+    return all(p.words == longest.words or fits(p, longest) for p in candidates)
+
+
+def begins(shorter: NameParts, longer: NameParts) -> bool:
+    """Check whether `longer` extends a multi-word name, with no generation or class word."""
+    count = len(shorter.words)
+    rest = {*longer.words[count:]}
+    return (
+        2 <= count < len(longer.words)
+        and longer.words[:count] == shorter.words
+        and shorter.numbers == longer.numbers
+        and not rest & (GENERATIONS | NAMED_AFTER_PERSONS)
+    )
+
+
+def fit_together(one: NameParts, other: NameParts) -> bool:
+    """Check whether either name fits the other, or begins it."""
+    return any(fits(a, b) or begins(a, b) for a, b in ((one, other), (other, one)))

@@ -1,0 +1,364 @@
+"""Resolution rules for persons: fitting given names, unique surnames.
+
+Proposes links as `resolve_rules` does, with the same values; where a name could mean two persons of
+the documents that mention it, nothing is proposed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .name_parsing import (
+    COMMON_GIVEN_NAMES,
+    GENERATIONS,
+    HAN_TITLES,
+    MARRIED_TITLES,
+    VENERABLE,
+    NameParts,
+    begins,
+    fit_together,
+    fits,
+    han_surname,
+    one_person,
+)
+from .rules import Link, Profile, Profiles, Root, blocks, share_document
+
+_HONOURED = re.compile(rf"(?P<name>[\u4e00-\u9fff]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
+FOREMOST_DOCUMENTS = 5
+"""In fewer documents nobody of a surname is foremost."""
+FOREMOST_FACTOR = 5
+"""Frequency ratio that makes one bearer of a surname the main one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    count: int
+    documents: frozenset[str]
+
+
+# --- persons with more or fewer given names -----------------------------------------------------
+
+
+def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "John Smith" / "John Q. Smith" / "J. Smith", where only one reading is possible.
+
+    Two names must share a document, their surname and a first name or its initial; the shorter one
+    must fit no other person of the library.
+    """
+    persons = {k: p for k, p in profiles.items() if _is_full_person(p)}
+    for _, keys in blocks(persons, lambda p: p.parts.words[-1] + p.parts.words[0][0]):
+        if len(keys) > 50:
+            continue  # an initial and a surname that half the library shares decides nothing
+        for key in keys:
+            fuller = [o for o in keys if o != key and fits(persons[key].parts, persons[o].parts)]
+            if not fuller or not one_person([persons[o].parts for o in fuller]):
+                continue
+            near = [o for o in fuller if share_document(persons[key], persons[o])]
+            if persons[key].is_bare_title:
+                near = [o for o in near if persons[o].may_be_person]
+            for other in near:
+                if root(key) != root(other):
+                    yield Link(
+                        key=key,
+                        other=other,
+                        reason="the same surname, given names that fit, no other such person",
+                        lesser=key if min(map(len, persons[key].parts.words)) == 1 else "",
+                    )
+
+
+def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "Gregorio Pacheco" for "Gregorio Pacheco Leyes", in the document of that title.
+
+    Nothing where two longer names begin so. No son's name for the father's, and no "Adam Smith
+    Prize", which a tagger takes for a person.
+    """
+    longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        if profile.may_be_person and _is_full_person(profile) and len(profile.parts.words) > 2:
+            longer[profile.parts.words[:2]].append(key)
+    for key, profile in profiles.items():
+        if " " not in key or profile.is_han or not (profile.may_be_person or profile.is_bare_title):
+            continue
+        others = longer.get(profile.parts.words[:2], ())
+        found = [o for o in others if begins(profile.parts, profiles[o].parts)]
+        near = [o for o in found if profile.name.titles & profiles[o].name.documents]
+        if len({root(other) for other in found}) == 1:
+            for other in near:
+                yield Link(
+                    key=key,
+                    other=other,
+                    reason=f"{other!r} begins so in the document of that title",
+                    lesser=key if profile.is_bare_title else "",
+                )
+
+
+def _is_full_person(profile: Profile) -> bool:
+    words = profile.parts.words
+    may_be = profile.may_be_person or profile.is_bare_title
+    return may_be and not profile.is_han and len(words) > 1 and len(words[-1]) > 1
+
+
+def honorific_links(profiles: Profiles) -> Iterator[Link]:
+    """ "玄德公", "林若溪教授": a Chinese person's name of two characters or more, and a title."""
+    for key, profile in profiles.items():
+        match = _HONOURED.fullmatch(key)
+        if not match or profile.parts.han_title or match["title"] in MARRIED_TITLES:
+            continue
+        other = profiles.get(match["name"])
+        if other is not None and other.may_be_person and share_document(profile, other):
+            yield Link(
+                key=key,
+                other=match["name"],
+                reason=f"the same name without the title {match['title']!r}",
+                lesser=key,
+                any_type=profile.kind in {"", "CONCEPT"},
+            )
+
+
+# --- a part of a name for the whole -------------------------------------------------------------
+
+
+def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """Surnames, given names and "surname + title" for the one person they can mean."""
+    index = _persons_by_part(profiles, root)
+    titled = _titled_by_surname(profiles)
+    titled_keys = _titled_short(profiles)
+    clusters = _clusters(profiles, root)
+    told = _titles_of(profiles)
+    for key, profile in profiles.items():
+        part = _short_part(profile)
+        if not part:
+            continue
+        owners = index.get(part, {})
+        if not owners:
+            yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
+            continue
+        near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
+        subject = _subject(profile, near, profiles, told) if len(near) > 1 else ""
+        if subject:
+            near = {subject: near[subject]}
+        if len(near) != 1 or profile.parts.titles == (VENERABLE,):
+            yield from _for_the_foremost(key, owners, profiles, clusters)
+            continue
+        owner, keys = next(iter(near.items()))
+        if not subject and len(owners) > 1 and not _covered(profile, profiles, keys):
+            # Somewhere it stands without a full name, and there is another such person.
+            yield from _for_the_foremost(key, owners, profiles, clusters)
+            continue
+        if not _one_gender(profile, titled.get(part, ()), profiles, keys):
+            continue  # Mr and Mrs Darling: either may be meant
+        target = min(keys, key=lambda k: (-profiles[k].count, k))
+        if root(key) == owner or not _may_stand_for(profile, part, profiles[target]):
+            continue
+        yield Link(
+            key=key,
+            other=target,
+            reason=f"the only {part!r} in the documents that mention it is {target!r}",
+            lesser=key,
+        )
+
+
+def _clusters(profiles: Profiles, root: Root) -> dict[str, _Cluster]:
+    """Root → how often an entity is named so far, and in which documents."""
+    members: defaultdict[str, list[Profile]] = defaultdict(list)
+    for key, profile in profiles.items():
+        members[root(key)].append(profile)
+    return {
+        top: _Cluster(
+            count=sum(p.count for p in some),
+            documents=frozenset().union(*(p.name.documents for p in some)),
+        )
+        for top, some in members.items()
+    }
+
+
+def _for_the_foremost(
+    key: str,
+    owners: Mapping[str, Sequence[str]],
+    profiles: Profiles,
+    clusters: Mapping[str, _Cluster],
+) -> Iterator[Link]:
+    """ "曹丞相" for 曹操 in a library of many 曹, where he is by far the foremost of them.
+
+    A Chinese surname with a title, said in several documents, of which most name him, who is named
+    several times as often as any other of that surname. No husband's name for a wife's.
+    """
+    profile = profiles[key]
+    documents = profile.name.documents
+    if not profile.parts.han_title or MARRIED_TITLES & {*profile.parts.titles}:
+        return
+    if len(documents) < FOREMOST_DOCUMENTS:
+        return
+    first, *others = sorted(owners, key=lambda top: (-clusters[top].count, top))
+    shared = len(documents & clusters[first].documents)
+    rivals = max((clusters[top].count for top in others), default=0)
+    if 3 * shared <= 2 * len(documents) or clusters[first].count < FOREMOST_FACTOR * rivals:
+        return
+    target = min(owners[first], key=lambda k: (-profiles[k].count, k))
+    if profiles[target].kind != "PERSON":
+        return
+    yield Link(
+        key=key,
+        other=target,
+        reason=f"of all {profile.parts.words[0]!r} by far the most named is {target!r}, in most "
+        "documents that mention it",
+        lesser=key,
+        any_type=True,  # style names among the others may be taken for words by a tagger
+    )
+
+
+def _titles_of(profiles: Profiles) -> dict[str, list[str]]:
+    """Document → the keys of its titles."""
+    told: defaultdict[str, list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        for document in profile.name.titles:
+            told[document].append(key)
+    return dict(told)
+
+
+def _subject(
+    profile: Profile,
+    near: Mapping[str, Sequence[str]],
+    profiles: Profiles,
+    told: Mapping[str, Sequence[str]],
+) -> str:
+    """Return the person that all documents with a bare name are titled after, or "".
+
+    In the life of Franck Piccard, which names his brothers in full, "Piccard" is he.
+    """
+    if profile.is_han or profile.parts.titles:
+        return ""
+    subject = ""
+    for document in sorted(profile.name.documents):
+        titled = _titled(near, told.get(document, ()), profiles)
+        if not titled or subject not in {"", titled}:
+            return ""
+        subject = titled
+    return subject
+
+
+def _titled(near: Mapping[str, Sequence[str]], titles: Sequence[str], profiles: Profiles) -> str:
+    """Return the only cluster with a title for a name, else the only fitting one."""
+    for agree in (_same_words, fit_together):
+        found = {
+            top
+            for top, keys in near.items()
+            if any(agree(profiles[t].parts, profiles[k].parts) for t in titles for k in keys)
+        }
+        if found:
+            return found.pop() if len(found) == 1 else ""
+    return ""
+
+
+def _same_words(one: NameParts, other: NameParts) -> bool:
+    return one.words == other.words
+
+
+def _titled_short(profiles: Profiles) -> dict[str, list[str]]:
+    """Surname → the keys that are a title and that surname alone."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        if profile.parts.titles and not profile.parts.han_title and _short_part(profile):
+            found[_short_part(profile)].append(key)
+    return dict(found)
+
+
+def _bare_for_titled(
+    key: str, profile: Profile, titled: Sequence[str], profiles: Profiles
+) -> Iterator[Link]:
+    """Link "Watson" to "Dr. Watson" if the surname has no other title or full name."""
+    if profile.parts.titles or len(titled) != 1 or profile.name.key in COMMON_GIVEN_NAMES:
+        return
+    other = profiles[titled[0]]
+    if share_document(profile, other):
+        yield Link(
+            key=key,
+            other=titled[0],
+            reason=f"the only name with {key!r} in the library is {titled[0]!r}",
+            lesser=key,
+        )
+
+
+def _short_part(profile: Profile) -> str:
+    """Return the surname or given name that is the whole key, titles aside; else ""."""
+    parts = profile.parts
+    if parts.numbers or parts.article or parts.suffix or profile.kind not in {"", "PERSON"}:
+        return ""
+    if parts.han_title:
+        return parts.words[0]
+    if profile.is_han:
+        return profile.name.key if len(profile.name.key) <= 5 and "·" not in parts.plain else ""
+    return parts.words[0] if len(parts.words) == 1 and len(parts.words[0]) > 2 else ""
+
+
+def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list[str]]]:
+    """Surname or given name → cluster → the full names in it."""
+    index: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    persons = {root(key) for key, profile in profiles.items() if profile.may_be_person}
+    for key, profile in profiles.items():
+        is_title = profile.is_bare_title and root(key) in persons
+        for part in _long_parts(profile) if profile.may_be_person or is_title else ():
+            index[part][root(key)].append(key)
+    return {part: dict(owners) for part, owners in index.items()}
+
+
+def _long_parts(profile: Profile) -> set[str]:
+    if profile.parts.han_title:
+        return set()
+    if profile.is_han and "·" in profile.name.key:
+        dotted = re.split("[·-]", profile.name.key)
+        return {part for part in (dotted[0], dotted[-1]) if len(part) > 1}
+    if profile.is_han:
+        surname = han_surname(profile.name.key)
+        given = profile.name.key[len(surname) :]
+        return {surname, given} - {""} if surname and len(given) == 2 else {surname} - {""}
+    words = profile.parts.words
+    if len(words) < 2:
+        return set()
+    last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else words[-1]
+    return {part for part in (words[0], last) if len(part) > 2}
+
+
+def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
+    titled: defaultdict[str, list[Profile]] = defaultdict(list)
+    for profile in profiles.values():
+        if profile.parts.gender:
+            titled[profile.parts.words[-1]].append(profile)
+    return dict(titled)
+
+
+def _one_gender(
+    profile: Profile, titled: Iterable[Profile], profiles: Profiles, keys: Iterable[str]
+) -> bool:
+    """Check whether titles or full names leave one person only."""
+    near = [p for p in titled if p is profile or share_document(p, profile)]
+    genders = {p.parts.gender for p in near}
+    of_owner = {profiles[key].parts.gender for key in keys} - {""}
+    if len(genders) < 2 and not MARRIED_TITLES & {*profile.parts.titles}:
+        return True
+    return len(of_owner) == 1 and profile.parts.gender in of_owner
+
+
+def _may_stand_for(profile: Profile, part: str, target: Profile) -> bool:
+    words = target.parts.words
+    is_given = not profile.is_han and part == words[0] and part != words[-1]
+    if is_given:
+        return not (profile.parts.titles or part in COMMON_GIVEN_NAMES) and _inside(profile, target)
+    if profile.is_han and not profile.parts.han_title:
+        return _inside(profile, target)
+    return True
+
+
+def _near(profile: Profile, profiles: Profiles, keys: Iterable[str]) -> bool:
+    return any(share_document(profile, profiles[key]) for key in keys)
+
+
+def _covered(profile: Profile, profiles: Profiles, keys: Iterable[str]) -> bool:
+    return profile.name.documents <= frozenset().union(*(profiles[k].name.documents for k in keys))
+
+
+def _inside(profile: Profile, target: Profile) -> bool:
+    return profile.name.documents <= target.name.documents

@@ -1,0 +1,590 @@
+"""Entity resolution: names to entities, conservatively, with reasons.
+
+A pure function of the set of names and of the aliases that texts state: the order of input changes
+nothing. Every merge carries a reason that a reader can check; what is ambiguous stays apart. The
+rules that propose merges are in `resolve_rules` and `person_rules`; here they are carried out,
+strongest first, unless something speaks against them: other numbers, another gender title, another
+kind of thing.
+
+User overrides of names, and their combined effect.
+
+Decisions are facts: they stay when documents go and act again when the names come back. A later
+decision beats an earlier one, and all of them beat the rules of `resolve`. Knows no database.
+
+A user's decisions in the database: kept, taken back, and put in order.
+
+Whatever changes them raises the generation, so that all that is derived is brought up to them.
+What they come to stands in `curation`.
+
+Names of a library as values, with evidence for and against merging.
+
+Reads facts only; what follows from them is `resolve`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+
+from ..errors import GraphInputError
+from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Merge, Name, content_id
+from ..storage.facts import batches, raise_generation
+from ..storage.schema import chunks, curations, mentions, statements
+from .llm_judge import Judgement, judged_links, read_judgements
+from .name_parsing import NameParts
+from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
+from .rules import (
+    Link,
+    Profile,
+    acronym_links,
+    alias_links,
+    known_links,
+    part_links,
+    profile_of,
+    surname_links,
+    types_conflict,
+    variant_links,
+)
+from .similarity import Neighbours, similar_links
+
+MERGE, SPLIT, RENAME, RETYPE = "merge", "split", "rename", "retype"
+MERGED_BY_HAND = "merged by hand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Curation:
+    """One decision. `keys` are name keys, `names` the same as they were typed.
+
+    - merge: all keys are one thing; the first one's name is the name of it.
+    - split: the keys leave what they belonged to, together; no rule joins them with others again.
+    - rename: the thing of the first key is called `value`.
+    - retype: the thing of the first key is a `value`.
+
+    `number` counts decisions: the higher, the later.
+    """
+
+    number: int
+    action: str
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Combined effect of all overrides.
+
+    `groups` are keys that are one thing, two or more, the one that names it first; `apart` are the
+    keys that no rule may join with others; `names` and `types` hold by key (number, text), the
+    highest number counts for an entity of several keys.
+    """
+
+    groups: tuple[tuple[str, ...], ...] = ()
+    apart: frozenset[str] = frozenset()
+    names: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    types: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+
+
+def apply_overrides(curations: Iterable[Curation]) -> Overrides:
+    """Apply overrides in numeric order."""
+    group_of: dict[str, list[str]] = {}
+    apart: set[str] = set()
+    names: dict[str, tuple[int, str]] = {}
+    types: dict[str, tuple[int, str]] = {}
+    for curation in sorted(curations):
+        match curation.action:
+            case "merge":
+                _join(group_of, curation.keys)
+            case "split":
+                _leave(group_of, curation.keys)
+                _join(group_of, curation.keys)
+                apart.update(curation.keys)
+            case "rename":
+                names[curation.keys[0]] = (curation.number, curation.value)
+            case "retype":
+                types[curation.keys[0]] = (curation.number, curation.value)
+            case _:
+                raise ValueError(f"no such decision: {curation.action!r}")
+    groups = {tuple(group) for group in group_of.values() if len(group) > 1}
+    return Overrides(groups=tuple(sorted(groups)), apart=frozenset(apart), names=names, types=types)
+
+
+def latest(known: Mapping[str, tuple[int, str]], keys: Iterable[str]) -> str | None:
+    """Return the last override about any of the keys; None without one."""
+    found = [known[key] for key in keys if key in known]
+    return max(found)[1] if found else None
+
+
+def _join(group_of: dict[str, list[str]], keys: Sequence[str]) -> None:
+    """Join the groups of all keys, the first key's in front."""
+    group = group_of.setdefault(keys[0], [keys[0]])
+    for key in keys[1:]:
+        other = group_of.get(key, [key])
+        if other is group:
+            continue
+        group.extend(other)
+        group_of.update((member, group) for member in other)
+
+
+def _leave(group_of: dict[str, list[str]], keys: Iterable[str]) -> None:
+    for key in keys:
+        group = group_of.pop(key, None)
+        if group is not None:
+            group.remove(key)
+
+
+def read_curations(connection: Connection) -> list[Curation]:
+    """Every decision, the earliest first."""
+    rows = connection.execute(select(curations).order_by(curations.c.number))
+    return [
+        Curation(
+            number=row.number,
+            action=row.action,
+            keys=tuple(json.loads(row.keys)),
+            names=tuple(json.loads(row.names)),
+            value=row.value,
+        )
+        for row in rows
+    ]
+
+
+def next_number(connection: Connection) -> int:
+    """Return the next override number."""
+    highest = connection.execute(select(func.max(curations.c.number))).scalar()
+    return int(highest or 0) + 1
+
+
+def put_curation(connection: Connection, curation: Curation) -> None:
+    """Keep a decision under its number, and let all that is derived follow it."""
+    connection.execute(
+        insert(curations).values(
+            number=curation.number,
+            action=curation.action,
+            keys=json.dumps(curation.keys, ensure_ascii=False),
+            names=json.dumps(curation.names, ensure_ascii=False),
+            value=curation.value,
+        )
+    )
+    raise_generation(connection)
+
+
+def delete_curation(connection: Connection, number: int) -> None:
+    """Take a decision back.
+
+    Raises:
+        GraphInputError: no decision has this number.
+    """
+    gone = connection.execute(delete(curations).where(curations.c.number == number))
+    if not gone.rowcount:
+        raise GraphInputError(f"there is no decision {number}")
+    raise_generation(connection)
+
+
+_LONGEST_ACRONYM = 6
+OWN_NAME = "the entity's own name"
+
+
+def resolve(
+    names: Sequence[Name],
+    aliases: Sequence[tuple[str, str]] = (),
+    *,
+    neighbours: Neighbours | None = None,
+    judgements: Sequence[Judgement] = (),
+    curations: Sequence[Curation] = (),
+) -> tuple[list[Entity], list[Merge]]:
+    """Return entities sorted by id, and each key's entity, sorted by key.
+
+    `aliases` are pairs of keys `(name, second name)` that a text states; pairs with unknown keys
+    are ignored. Names of one key are taken together. An entity's id comes from its canonical key.
+    `neighbours` (which keys stand beside a key) speak for names that are spelt much alike,
+    `judgements` are what a model said of such pairs; `curations`, the user's own decisions, come
+    last and beat everything.
+    """
+    decisions = apply_overrides(curations)
+    profiles = {name.key: profile_of(name) for name in _unique(names)}
+    stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
+    clusters = _Clusters(profiles, decisions.apart)
+    clusters.carry_out(variant_links(profiles))
+    clusters.carry_out(similar_links(profiles, neighbours=neighbours))
+    clusters.carry_out(known_links(profiles))
+    clusters.carry_out(honorific_links(profiles))
+    full = full_name_links(profiles, clusters.root)
+    clusters.carry_out(link for link in full if not _is_relative(link, profiles, neighbours or {}))
+    clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
+    for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
+        clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
+    clusters.carry_out(acronym_links(profiles, clusters.root))
+    clusters.carry_out(begun_name_links(profiles, clusters.root))
+    parts = part_links(profiles, clusters.root)
+    clusters.carry_out(link for link in parts if not _is_beside(link, profiles, neighbours or {}))
+    short = short_name_links(profiles, clusters.root)
+    clusters.carry_out(link for link in short if not _is_beside(link, profiles, neighbours or {}))
+    clusters.carry_out(judged_links(judgements, profiles))
+    clusters.join_by_hand(decisions.groups)
+    entities: list[Entity] = []
+    merges: list[Merge] = []
+    for keys in clusters.members():
+        entity = _entity([profiles[key] for key in keys], clusters.demoted)
+        canonical = _canonical([profiles[key] for key in keys], clusters.demoted).name.key
+        entities.append(_as_decided(entity, decisions))
+        merges.extend(
+            Merge(
+                key=key,
+                entity_id=entity.id,
+                reason=OWN_NAME if key == canonical else clusters.reason(key, canonical),
+            )
+            for key in keys
+        )
+    return sorted(entities, key=lambda e: e.id), sorted(merges, key=lambda m: m.key)
+
+
+def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
+    """Check whether a short name occurs once beside the full one, as relatives' names do.
+
+    Or beside another part of the full one: no sentence calls one person first "Franck", then
+    "Piccard". In Chinese the given name alone often follows the full one.
+    """
+    profile = profiles[link.key]
+    if profile.count != 1 or profile.is_han:
+        return False
+    near = neighbours.get(link.key, ())
+    rest = {*profiles[link.other].parts.words} - {*profile.parts.words}
+    return link.other in near or not rest.isdisjoint(near)
+
+
+def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
+    """Check whether a similar full name occurs once among others of its surname.
+
+    So children are told of: "Lilianne Roche, Marcel Roche and Luis Armando Roche" in the life of
+    their father, Luis Roche. A single other may be wife or husband; an initial tells nobody apart.
+    """
+    pair = (link.key, link.other)
+    if any(len(word) == 1 for key in pair for word in profiles[key].parts.words):
+        return False
+    once = [key for key in pair if profiles[key].count == 1]
+    near = {other for key in once for other in neighbours.get(key, ())} - {*pair}
+    after_the_first = [profiles[other].parts.words[1:] for other in near if other in profiles]
+    surname = profiles[link.key].parts.words[-1]
+    return sum(words[-1:] == (surname,) for words in after_the_first) > 1
+
+
+def _unique(names: Iterable[Name]) -> list[Name]:
+    """One name a key, sorted by key."""
+    known: dict[str, Name] = {}
+    for name in names:
+        other = known.get(name.key)
+        known[name.key] = name if other is None else _together(other, name)
+    return [known[key] for key in sorted(known)]
+
+
+def _together(one: Name, other: Name) -> Name:
+    return replace(
+        one,
+        surfaces=dict(Counter(one.surfaces) + Counter(other.surfaces)),
+        types=dict(Counter(one.types) + Counter(other.types)),
+        documents=one.documents | other.documents,
+        titles=one.titles | other.titles,
+    )
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Constraints against merging clusters."""
+
+    genders: set[str]
+    numbers: set[tuple[str, ...]]
+    types: Counter[str]
+    keys: list[str]
+
+
+@dataclass(slots=True)
+class _Clusters:
+    """Union-find over keys; joins what no member speaks against, and remembers why."""
+
+    profiles: dict[str, Profile]
+    apart: frozenset[str] = frozenset()
+    """Keys a user split off; rules never rejoin them."""
+    demoted: set[str] = field(default_factory=set)
+    """Keys that a rule knows to be the lesser name of their entity."""
+    _parent: dict[str, str] = field(default_factory=dict)
+    _facts: dict[str, _Facts] = field(default_factory=dict)
+    _links: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, profile in self.profiles.items():
+            self._parent[key] = key
+            parts: NameParts = profile.parts
+            genders = {parts.gender} if parts.gender else set()
+            types = Counter(profile.name.types)
+            self._facts[key] = _Facts(genders, {parts.numbers}, types, [key])
+
+    def root(self, key: str) -> str:
+        """Return the key that represents the cluster of `key`."""
+        while self._parent[key] != key:
+            self._parent[key] = self._parent[self._parent[key]]
+            key = self._parent[key]
+        return key
+
+    def carry_out(self, links: Iterable[Link]) -> None:
+        """Apply links in sorted order where nothing forbids them."""
+        for link in sorted(links):
+            if not self.apart.isdisjoint((link.key, link.other)):
+                continue
+            one, other = self.root(link.key), self.root(link.other)
+            if one != other and not self._join(one, other, link):
+                continue
+            self._remember(link.key, link.other, link.reason)
+            if link.lesser:
+                self.demoted.add(link.lesser)
+
+    def join_by_hand(self, groups: Iterable[Sequence[str]]) -> None:
+        """Join the keys of each group regardless of constraints; the first gives the label."""
+        for group in groups:
+            present = [key for key in group if key in self.profiles]
+            for key in present[1:]:
+                one, other = self.root(present[0]), self.root(key)
+                if one != other:
+                    self.demoted.update(self._facts[other].keys)
+                    self._unite(one, other)
+                self._remember(present[0], key, MERGED_BY_HAND)
+
+    def _remember(self, one: str, other: str, reason: str) -> None:
+        self._links.setdefault(one, []).append((other, reason))
+        self._links.setdefault(other, []).append((one, reason))
+
+    def _join(self, one: str, other: str, link: Link) -> bool:
+        first, second = self._facts[one], self._facts[other]
+        if len(first.genders | second.genders) > 1:
+            return False
+        if first.numbers != second.numbers and not (
+            link.stated and () in first.numbers | second.numbers
+        ):
+            return False
+        if not link.any_type and types_conflict(first.types, second.types):
+            return False
+        self._unite(one, other)
+        return True
+
+    def _unite(self, one: str, other: str) -> None:
+        keep, gone = sorted((one, other))
+        facts, lost = self._facts[keep], self._facts.pop(gone)
+        facts.genders |= lost.genders
+        facts.numbers |= lost.numbers
+        facts.types += lost.types
+        facts.keys += lost.keys
+        self._parent[gone] = keep
+
+    def members(self) -> list[list[str]]:
+        """Return the clusters, each sorted, by first key."""
+        return sorted(sorted(facts.keys) for facts in self._facts.values())
+
+    def reason(self, key: str, canonical: str) -> str:
+        """Explain why `key` belongs to `canonical`: the chain of links."""
+        before: dict[str, tuple[str, str]] = {key: ("", "")}
+        queue = [key]
+        for current in queue:
+            for other, reason in sorted(self._links.get(current, ())):
+                if other not in before:
+                    before[other] = (current, reason)
+                    queue.append(other)
+        steps = []
+        place = canonical
+        while place != key:
+            place, reason = before[place]
+            steps.append(reason)
+        return "; ".join(dict.fromkeys(reversed(steps)))
+
+
+def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
+    """Return the canonical name.
+
+    Not a rule's lesser one, then most frequent, then fullest.
+    """
+    return min(
+        profiles,
+        key=lambda p: (
+            p.name.key in demoted,
+            -p.count,
+            -len(p.parts.words),
+            -len(p.name.key),
+            p.name.key,
+        ),
+    )
+
+
+def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
+    canonical = _canonical(profiles, demoted).name
+    name = best_surface(canonical.surfaces) or canonical.key
+    surfaces = {" ".join(s.split()) for p in profiles for s in p.name.surfaces}
+    types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
+    return Entity(
+        id=content_id("e", canonical.key),
+        name=name,
+        type=majority_type(types),
+        keys=tuple(sorted(p.name.key for p in profiles)),
+        aliases=tuple(sorted(surfaces - {name})),
+        mention_count=sum(p.count for p in profiles),
+        document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
+    )
+
+
+def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
+    """Apply a user's label and type to an entity."""
+    if not decisions.names and not decisions.types:
+        return entity
+    name = latest(decisions.names, entity.keys) or entity.name
+    return replace(
+        entity,
+        name=name,
+        type=latest(decisions.types, entity.keys) or entity.type,
+        aliases=tuple(sorted({*entity.aliases, entity.name} - {name})),
+    )
+
+
+def best_surface(surfaces: dict[str, int]) -> str:
+    """Return the most frequent surface with plain spaces; ties in code order.
+
+    Long words all in capitals are layout, and give way to any other spelling.
+    """
+    counts: Counter[str] = Counter()
+    for surface, count in surfaces.items():
+        counts[" ".join(surface.split())] += count
+    shouted = {s for s in counts if s.isupper() and len(s) > _LONGEST_ACRONYM}
+    spoken = counts.keys() - shouted or counts.keys()
+    return min(spoken, key=lambda s: (-counts[s], s), default="")
+
+
+def majority_type(types: Counter[str]) -> str:
+    """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
+    strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
+    if strong and 4 * sum(strong.values()) >= types["CONCEPT"]:
+        return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
+    return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
+
+
+def _type_order(kind: str) -> tuple[int, str]:
+    return (ENTITY_TYPES.index(kind) if kind in ENTITY_TYPES else len(ENTITY_TYPES), kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Entities of a library, and each name key's entity with the reason."""
+
+    names: list[Name]
+    entities: list[Entity]
+    merges: list[Merge]
+
+
+def resolution(
+    connection: Connection, *, curations: Iterable[Curation] | None = None
+) -> Resolution:
+    """Resolve the present facts, optionally with other `curations`."""
+    known = read_names(connection)
+    kept = read_curations(connection) if curations is None else list(curations)
+    entities, merges = resolve(
+        known,
+        read_stated_aliases(connection),
+        neighbours=read_neighbours(connection),
+        judgements=read_judgements(connection),
+        curations=kept,
+    )
+    return Resolution(names=known, entities=entities, merges=merges)
+
+
+def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
+    """Read every name with facts, sorted by key; document titles included.
+
+    With `documents`, as if the library held no others.
+    """
+    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    named_by: dict[str, set[str]] = defaultdict(set)
+    titles: dict[str, set[str]] = defaultdict(set)
+    counted = (
+        select(
+            mentions.c.key,
+            mentions.c.surface,
+            mentions.c.type,
+            chunks.c.document_id,
+            func.count().label("times"),
+        )
+        .join(chunks, chunks.c.id == mentions.c.chunk_id)
+        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
+    )
+    for row in _of_documents(connection, counted, documents):
+        surfaces[row.key][row.surface] += row.times
+        types[row.key][row.type] += row.times
+        named_by[row.key].add(row.document_id)
+    titled = select(chunks.c.title_key, chunks.c.title, chunks.c.document_id).distinct()
+    titled = titled.where(chunks.c.title_key != "").order_by(chunks.c.title, chunks.c.document_id)
+    for row in _of_documents(connection, titled, documents):
+        surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
+        titles[row.title_key].add(row.document_id)
+        named_by[row.title_key].add(row.document_id)
+    spoken_of = _keys_of_statements(connection, documents)
+    return [
+        Name(
+            key=key,
+            surfaces=dict(sorted(surfaces[key].items())),
+            types=dict(sorted(types[key].items())),
+            documents=frozenset(named_by[key]),
+            titles=frozenset(titles[key]),
+        )
+        for key in sorted(surfaces)
+        # A noun phrase of one document of which nothing is said would only be noise.
+        if key in spoken_of
+        or len(named_by[key]) > 1
+        or types[key].keys() - {"CONCEPT"}
+        or titles[key]
+    ]
+
+
+def read_stated_aliases(
+    connection: Connection, documents: Collection[str] | None = None
+) -> list[tuple[str, str]]:
+    """Read stated alias pairs `(name, alias)` (of these documents), sorted."""
+    query = select(statements.c.subject, statements.c.object).distinct()
+    query = query.where(statements.c.predicate == ALSO_KNOWN_AS)
+    rows = _of_documents(connection, _placed(query, documents), documents)
+    return sorted({(row.subject, row.object) for row in rows})
+
+
+def read_neighbours(connection: Connection) -> dict[str, set[str]]:
+    """Read which keys share a statement, both ways; aliases excluded."""
+    found: dict[str, set[str]] = defaultdict(set)
+    query = select(statements.c.subject, statements.c.object).distinct()
+    for row in connection.execute(query.where(statements.c.predicate != ALSO_KNOWN_AS)):
+        found[row.subject].add(row.object)
+        found[row.object].add(row.subject)
+    return dict(found)
+
+
+def _keys_of_statements(connection: Connection, documents: Collection[str] | None) -> set[str]:
+    found: set[str] = set()
+    for column in (statements.c.subject, statements.c.object):
+        query = _placed(select(column.label("key")).distinct(), documents)
+        found.update(row.key for row in _of_documents(connection, query, documents))
+    return found
+
+
+def _placed(query: Select[Any], documents: Collection[str] | None) -> Select[Any]:
+    """Join a query of statements with their documents if needed."""
+    if documents is None:
+        return query
+    return query.join(chunks, chunks.c.id == statements.c.chunk_id)
+
+
+def _of_documents(
+    connection: Connection, query: Select[Any], documents: Collection[str] | None
+) -> Iterator[Row[Any]]:
+    """Run a query over `chunks` for these documents or all."""
+    if documents is None:
+        yield from connection.execute(query)
+        return
+    for batch in batches(documents):
+        yield from connection.execute(query.where(chunks.c.document_id.in_(batch)))

@@ -1,0 +1,468 @@
+"""Resolution rules that link two name keys, with reasons.
+
+Every rule blocks names by something that equal names share (surname, initials, plain form), so the
+whole is near-linear in the number of names. A rule proposes links; `resolve` decides. Wherever two
+readings are possible, no link is proposed. Rules for persons are in `person_rules`.
+
+Well-known abbreviations with a single meaning.
+
+What a text or a library has to say of an abbreviation is found by `resolve_rules`; here stand only
+those that are written without ever being spelt out.
+
+Short forms of names.
+
+"Clarence Brown" where a text introduces "Clarence Leon Brown".
+
+Resolution makes one entity of two names only where it can be sure; a walk may follow what is merely
+likely, since the question chooses among the passages that it leads to. Pure; knows keys alone.
+
+Resolution rules for organisations: partial names ("the Spurs", "Interscope").
+
+Proposes links as `resolve_rules` does. Only such parts count as a text shortens names by: what is
+left without a word for the kind of organisation, a team's name without its town, an institution
+without its country. Where two organisations of the documents at hand have that part, nothing is
+proposed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..model import Name
+from .name_parsing import NameParts, han_surname, initials_match, initials_of, parts_of, singular
+
+Profiles = Mapping[str, "Profile"]
+Root = Callable[[str], str]
+
+_EXCLUSIVE = ("PERSON", "PLACE", "ORGANISATION", "WORK", "EVENT", "PRODUCT", "CONCEPT")
+_STRONG_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Link:
+    """Proposed link of `key` and `other`; `lesser` is the less complete name.
+
+    `stated` by a text; `any_type` holds against what kinds of thing the tagger took them for.
+    """
+
+    key: str
+    other: str
+    reason: str
+    lesser: str = ""
+    stated: bool = False
+    any_type: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A name with what its key and its types say."""
+
+    name: Name
+    parts: NameParts
+    count: int
+    kind: str
+    """The type that clearly prevails, else ""."""
+
+    @property
+    def may_be_person(self) -> bool:
+        """Check whether nothing rules out a person."""
+        return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
+
+    @property
+    def is_bare_title(self) -> bool:
+        """Check for a document title that occurs in no text."""
+        return not self.name.types and bool(self.name.titles)
+
+    @property
+    def is_han(self) -> bool:
+        """Check whether the key begins with a Han character."""
+        return "\u4e00" <= self.name.key[:1] <= "\u9fff"
+
+
+def profile_of(name: Name) -> Profile:
+    """Build a name's profile, in linear time."""
+    kind = prevailing_type(Counter(name.types))
+    return Profile(
+        name=name, parts=parts_of(name.key), count=sum(name.surfaces.values()), kind=kind
+    )
+
+
+def prevailing_type(types: Counter[str]) -> str:
+    """Return the type of three fifths of typed mentions, else ""."""
+    typed = {kind: n for kind, n in types.items() if kind != "NAME" and n > 0}
+    if not typed:
+        return ""
+    best = min(typed, key=lambda kind: (-typed[kind], kind))
+    return best if typed[best] >= _STRONG_SHARE * sum(typed.values()) else ""
+
+
+def types_conflict(one: Counter[str], other: Counter[str]) -> bool:
+    """Check whether both types are clearly different."""
+    first, second = prevailing_type(one), prevailing_type(other)
+    return first in _EXCLUSIVE and second in _EXCLUSIVE and first != second
+
+
+# --- variants of one spelling -------------------------------------------------------------------
+
+
+def variant_links(profiles: Profiles) -> Iterator[Link]:
+    """Link variants: titles, "the", corporate suffixes, hyphens, dots, plurals.
+
+    A key with a title joins the same words without it only when two or more words are left: what
+    is left of "Mr. Holmes" is a surname, which `person_rules` looks at. Two keys that differ
+    only in their titles ("Mr Darling", "Mrs Darling") are not joined with each other.
+    """
+    for form, keys in blocks(profiles, _variant_form):
+        plain = min(keys, key=lambda key: (_adornments(profiles[key]), key))
+        for key in keys:
+            if key != plain:
+                reason = _variant_reason(profiles[key].parts, form)
+                lesser = key if _adornments(profiles[key]) > _adornments(profiles[plain]) else ""
+                yield Link(key=key, other=plain, reason=reason, lesser=lesser)
+
+
+def _variant_form(profile: Profile) -> str:
+    parts = profile.parts
+    if parts.han_title:
+        return profile.name.key
+    titles_count = not profile.may_be_person and profile.kind != ""
+    if len(parts.words) == 1 or titles_count:
+        person = "person" if profile.kind == "PERSON" else ""
+        if parts.titles or person:
+            return f"{person} {' '.join(parts.titles)}|{parts.plain}"
+    if profile.kind == "CONCEPT":
+        return "".join((*parts.words[:-1], singular(parts.words[-1])))
+    return parts.plain
+
+
+def _adornments(profile: Profile) -> int:
+    parts = profile.parts
+    return len(parts.titles) + parts.article + parts.suffix
+
+
+def _variant_reason(parts: NameParts, form: str) -> str:
+    if parts.titles:
+        return f"the same name without the title {' '.join(parts.titles)!r}"
+    if parts.suffix:
+        return "the same name without its corporate suffix"
+    if parts.article:
+        return "the same name without its article"
+    if parts.plain != form and "|" not in form:
+        return "singular and plural of one noun phrase"
+    return "the same name spelt with other hyphens, dots or spaces"
+
+
+# --- stated aliases and acronyms ----------------------------------------------------------------
+
+
+def alias_links(
+    aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
+) -> Iterator[Link]:
+    """Link stated aliases, unless an alias is stated of two things."""
+    stated = set(aliases)
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for name, second in sorted(stated):
+        owners[second].add(root(name))
+    for name, second in sorted(stated):
+        if len(owners[second] - {root(second)}) > 1:
+            continue
+        yield Link(
+            key=second,
+            other=name,
+            reason=f"a text states that {name!r} is also known as {second!r}",
+            lesser="" if (second, name) in stated else second,
+            stated=True,
+            any_type=_is_of_person(name, second, profiles),
+        )
+
+
+def surname_links(
+    aliases: Iterable[tuple[str, str]], profiles: Profiles, *, root: Root
+) -> Iterator[Link]:
+    """Link "关云长" to 关羽 with the stated name 云长: surname plus courtesy name.
+
+    Nothing where two persons of that surname are stated to have that second name.
+    """
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for name, second in sorted(set(aliases)):
+        surname = han_surname(name)
+        whole = surname + second
+        if surname and len(second) == 2 and whole in profiles and whole != name:
+            owners[whole].add(name)
+    for whole in sorted(owners):
+        if len({root(name) for name in owners[whole]}) > 1:
+            continue
+        name = min(owners[whole])
+        yield Link(
+            key=whole,
+            other=name,
+            reason=f"the surname of {name!r} with a name that a text states of them",
+            lesser=whole,
+            stated=True,
+            any_type=True,
+        )
+
+
+def _is_of_person(name: str, second: str, profiles: Profiles) -> bool:
+    """Check whether an alias may be a Chinese person's.
+
+    No dictionary has style names: a tagger takes 云长 for a noun and 伯约 for a place. One that is
+    a common word as well (公路) counts only where most documents with it mention the person, too.
+    """
+    surname = han_surname(name)
+    if not surname or not profiles[second].is_han or not 2 <= len(second) <= 4:
+        return False
+    if "PERSON" not in profiles[second].name.types:
+        return False
+    near = profiles[name].name.documents
+    whole = profiles.get(surname + second)
+    if whole is not None:
+        near |= whole.name.documents
+    documents = profiles[second].name.documents
+    return 2 * len(documents & near) >= len(documents)
+
+
+def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """Link an acronym to the only name with its initials, if they share a document."""
+    expansions: defaultdict[str, set[str]] = defaultdict(set)
+    for key, profile in profiles.items():
+        if len(profile.parts.words) > 1 and profile.kind not in {"PERSON", "CONCEPT"}:
+            for initials in initials_of(key):
+                expansions[initials].add(key)
+    for key, profile in profiles.items():
+        capitals = [s for s in profile.name.surfaces if s.isupper()]
+        letters = key.replace(".", "")
+        if not capitals or " " in key or len(key) < 3 or not letters.isalpha():
+            continue
+        found = [o for o in expansions.get(letters, ()) if initials_match(min(capitals), o)]
+        if found and len({root(o) for o in found}) == 1:
+            for other in sorted(found):
+                if share_document(profile, profiles[other]):
+                    yield Link(
+                        key=key,
+                        other=other,
+                        reason=f"the initials of {other!r}, in the same document",
+                        lesser=key,
+                    )
+
+
+def share_document(one: Profile, other: Profile) -> bool:
+    """Check whether a document mentions both."""
+    return not one.name.documents.isdisjoint(other.name.documents)
+
+
+def blocks(profiles: Profiles, form: Callable[[Profile], str]) -> Iterator[tuple[str, list[str]]]:
+    """Keys that share a form, two or more, sorted, in the order of the forms."""
+    blocks: defaultdict[str, list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        blocks[form(profile)].append(key)
+    for shared in sorted(blocks):
+        if shared and len(blocks[shared]) > 1:
+            yield shared, sorted(blocks[shared])
+
+
+_KNOWN = """
+us u.s usa u.s.a = united states = the united states = united states of america
+    = the united states of america
+uk u.k = united kingdom = the united kingdom
+eu e.u = european union = the european union
+un u.n uno = united nations = the united nations
+ussr u.s.s.r = soviet union = the soviet union
+uae u.a.e = united arab emirates = the united arab emirates
+nyc = new york city
+nato = north atlantic treaty organization = north atlantic treaty organisation
+unesco = united nations educational, scientific and cultural organization
+nasa = national aeronautics and space administration
+美国 = 美利坚合众国
+英国 = 大不列颠及北爱尔兰联合王国
+中国 = 中华人民共和国
+俄国 俄罗斯 = 俄罗斯联邦
+苏联 = 苏维埃社会主义共和国联盟
+欧盟 = 欧洲联盟
+世卫组织 世卫 = 世界卫生组织
+世贸组织 世贸 = 世界贸易组织
+北约 = 北大西洋公约组织
+"""
+_NEVER = frozenset({"PERSON", "CONCEPT"})
+
+
+def known_links(profiles: Profiles) -> Iterator[Link]:
+    """Each abbreviation and the full names that the library has of the same thing.
+
+    An English one must be written in capitals ("US", never "us"), and be taken for no person.
+    """
+    for group in _groups():
+        present = [key for key in group if key in profiles and profiles[key].kind not in _NEVER]
+        for key in present[1:]:
+            if all(_is_written_so(profiles, each) for each in (present[0], key)):
+                yield Link(
+                    key=key,
+                    other=present[0],
+                    reason="a common abbreviation of the same name",
+                    lesser=min(key, present[0], key=lambda each: (len(each), each)),
+                )
+
+
+def _groups() -> list[list[str]]:
+    """Return groups of names of one thing, the fullest first."""
+    lines = _KNOWN.strip().replace("\n    ", " ").splitlines()
+    groups = []
+    for line in lines:
+        short, *full = line.split("=")
+        groups.append([*(name.strip() for name in full), *short.split()])
+    return groups
+
+
+def _is_written_so(profiles: Profiles, key: str) -> bool:
+    if " " in key or not key.isascii():
+        return True
+    return any(surface.strip().isupper() for surface in profiles[key].name.surfaces)
+
+
+Words = tuple[str, ...]
+_SEPARATORS = re.compile(r"[.\-–—‐,\s]+")
+_JOINING = frozenset({"of", "in", "on", "at", "and", "the", "for", "to", "with", "from", "&"})
+"""Words that make a longer name another thing: "Beer in Hong Kong", "Bank of England"."""
+
+
+def shorter_names(
+    known: Collection[str], introduced: Iterable[tuple[str, str]]
+) -> dict[str, set[str]]:
+    """Map places to known names that may be short for one introduced there.
+
+    `introduced` are places and name keys, in any order. Compared are only names of two words and
+    more whose last words are equal and whose first word, or initial, stands in the other.
+    """
+    ends: defaultdict[tuple[str, str], list[tuple[Words, str]]] = defaultdict(list)
+    for key in known:
+        words = _words(key)
+        if words:
+            ends[words[0], words[-1]].append((words, key))
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for place, key in introduced:
+        words = _words(key)
+        for first in {part for word in words[:-1] for part in (word, word[0])}:
+            for shorter, name in ends.get((first, words[-1]), ()):
+                if is_short_for(shorter, words):
+                    found[place].add(name)
+    return dict(found)
+
+
+def is_short_for(shorter: Words, longer: Words) -> bool:
+    """Check whether one name's words occur in another in order, the last word last.
+
+    Initials stand for words that begin so; of names of one length either may have them.
+    """
+    if shorter == longer or shorter[-1] != longer[-1] or len(shorter) > len(longer):
+        return False
+    if len(shorter) == len(longer):
+        return all(_alike(a, b) or _alike(b, a) for a, b in zip(shorter, longer, strict=True))
+    rest = iter(longer[:-1])
+    return all(any(_alike(word, other) for other in rest) for word in shorter[:-1])
+
+
+def _alike(short: str, full: str) -> bool:
+    return short == full or (len(short) == 1 and full.startswith(short))
+
+
+def _words(key: str) -> Words:
+    """Return the words of a multi-word name; empty for others."""
+    if " " not in key:
+        return ()
+    words = tuple(filter(None, _SEPARATORS.split(key)))
+    whole = len(words) > 1 and len(words[-1]) > 1 and all(map(str.isalpha, words))
+    return words if whole and not _JOINING.intersection(words) else ()
+
+
+_KINDS_OF_ORGANISATION = """
+records recordings music publishing publishers entertainment university college industries airlines
+airways corporation company
+"""
+_KINDS = frozenset(_KINDS_OF_ORGANISATION.split())
+"""Words that say what kind of organisation it is, and name no part of it."""
+
+_WHAT_IT_IS = """
+academy agency army assembly association authority board bureau cabinet club commission committee
+congress council court department federation foundation government institute legislature ministry
+museum navy orchestra parliament senate society tribunal union
+"""
+_INSTITUTIONS = frozenset(_WHAT_IT_IS.split())
+"""Institution nouns used for a named institution."""
+
+_NO_TEAM_WORDS = """
+of for the in on sciences arts services studies affairs news sports motors pictures studios brothers
+sons nations states systems technologies schools awards games
+"""
+_NO_TEAM = _KINDS | frozenset(_NO_TEAM_WORDS.split())
+"""Plurals, or what stands before one, that are no team's name by themselves."""
+
+_ORDINAL = re.compile(
+    r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh"
+    r"|twelfth|\w+t(?:een|ie)th"
+)
+"""Of what is counted there are several."""
+
+_MEMBERS = 4
+"""A team's name is a plural of at least so many letters."""
+
+
+def part_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """Each short name and the only organisation that has it for a part of its name."""
+    index: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for key, profile in profiles.items():
+        for part in _parts(profile):
+            index[part].add(key)
+    for key, profile in profiles.items():
+        if not _may_be_short(profile):
+            continue
+        owners = index.get(profile.parts.words, set()) - {key}
+        near = {other for other in owners if share_document(profile, profiles[other])}
+        if len({root(other) for other in near}) != 1:
+            continue
+        documents = frozenset().union(*(profiles[other].name.documents for other in near))
+        if not profile.name.documents <= documents:
+            continue  # where it stands alone, Oxford is a town
+        target = min(near, key=lambda other: (-profiles[other].count, other))
+        if root(key) != root(target):
+            yield Link(
+                key=key,
+                other=target,
+                reason=f"the only {key!r} in the documents that mention it is {target!r}",
+                lesser=key,
+            )
+
+
+def _may_be_short(profile: Profile) -> bool:
+    parts = profile.parts
+    if profile.is_han or parts.titles or parts.numbers:
+        return False
+    return profile.kind == "ORGANISATION"
+
+
+def _parts(profile: Profile) -> Iterator[tuple[str, ...]]:
+    """Return the possible short forms of an organisation's name."""
+    words = profile.parts.words
+    if profile.kind != "ORGANISATION" or len(words) < 2 or profile.is_han:
+        return
+    if any(map(_ORDINAL.fullmatch, words)):
+        return
+    head = words
+    while len(head) > 1 and head[-1] in _KINDS:
+        head = head[:-1]
+    if head != words:
+        yield head
+    last = words[-1]
+    if last in _INSTITUTIONS or (
+        len(last) >= _MEMBERS
+        and last.endswith("s")
+        and not last.endswith("ss")
+        and not {last, words[-2]} & _NO_TEAM
+    ):
+        yield (last,)
+    if "of" in words[1:-1]:
+        head = words[: len(words) - 1 - words[::-1].index("of")]
+        if len(head) > 1 or head[0] in _INSTITUTIONS:
+            yield head

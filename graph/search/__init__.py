@@ -1,0 +1,1 @@
+"""Search over the graph: random walks and global questions."""

@@ -1,0 +1,409 @@
+"""Facts in and out of the database: chunks, and what was read from each.
+
+Every function takes the connection of the transaction it is part of. Whatever changes facts marks
+the derived rows that rested on them as dirty in the same transaction and raises the generation,
+so that no reader ever sees knowledge whose evidence is gone.
+
+Which stage could not take which chunk, and why, in and out of the database.
+
+A row goes with its chunk. It holds the product's version: a chunk that another version could not
+take is tried again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, or_, select, update
+
+from ..isolation import product_version
+from ..model import Chunk, Claim, Description, Extraction, Mention, Statement
+from ..text.names import is_generic, name_key
+from .schema import (
+    chunks,
+    claims,
+    communities,
+    descriptions,
+    entities,
+    faults,
+    links,
+    members,
+    mentions,
+    names,
+    pending,
+    reports,
+    state,
+    statements,
+)
+
+_READ_FROM_CHUNKS = (mentions, statements, descriptions, claims)
+_BATCH = 500  # parameters in one IN list; SQLite and PostgreSQL both take many more
+
+T = TypeVar("T")
+
+
+def text_sha(text: str) -> str:
+    """Return the content hash that identifies an extraction's text."""
+    return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+
+def batches(values: Iterable[str]) -> Iterator[list[str]]:
+    """Split distinct sorted values into lists that fit an IN clause."""
+    ordered = sorted(set(values))
+    for start in range(0, len(ordered), _BATCH):
+        yield ordered[start : start + _BATCH]
+
+
+def title_key(title: str) -> str:
+    """Return the name of a title; empty for headings such as "Introduction"."""
+    key = name_key(title)
+    return "" if is_generic(key) else key
+
+
+def read_state(connection: Connection, key: str) -> str | None:
+    """Read a value of the state table."""
+    return connection.execute(select(state.c.value).where(state.c.key == key)).scalar()
+
+
+def write_state(connection: Connection, key: str, value: str) -> None:
+    """Set a value of the state table."""
+    connection.execute(delete(state).where(state.c.key == key))
+    connection.execute(insert(state).values(key=key, value=value))
+
+
+def generation(connection: Connection) -> int:
+    """Return the generation of the facts."""
+    return int(read_state(connection, "generation") or 0)
+
+
+def raise_generation(connection: Connection) -> None:
+    """Raise the generation; everything derived so far is outdated."""
+    write_state(connection, "generation", str(generation(connection) + 1))
+
+
+def derived_generation(connection: Connection) -> int:
+    """Return the generation of the derived rows; -1 before the first."""
+    return int(read_state(connection, "derived") or -1)
+
+
+def derived_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with facts and derived rows."""
+    return f"{generation(connection)}.{derived_generation(connection)}"
+
+
+def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
+    """Store chunks; a changed one replaces its id with all its facts.
+
+    Of two values with one id the last counts.
+    """
+    wanted = {chunk.id: chunk for chunk in values}
+    held = {
+        row.id: chunk_of(row)
+        for batch in batches(wanted)
+        for row in connection.execute(select(chunks).where(chunks.c.id.in_(batch)))
+    }
+    fresh = {key: chunk for key, chunk in wanted.items() if held.get(key) != chunk}
+    if not fresh:
+        return
+    delete_chunks(connection, fresh.keys() & held.keys())
+    connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
+    _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
+
+
+def put_extractions(
+    connection: Connection, extractions: Mapping[str, Extraction], *, extractor: str
+) -> None:
+    """Replace what was read from each chunk, by chunk id."""
+    keys: set[str] = set()
+    for batch in batches(extractions):
+        keys |= _keys_read_from(connection, batch)
+        for table in (*_READ_FROM_CHUNKS, pending):
+            connection.execute(delete(table).where(table.c.chunk_id.in_(batch)))
+        done = update(chunks).where(chunks.c.id.in_(batch))
+        connection.execute(done.values(extractor=extractor, linked=False))
+    found = [(chunk_id, extractions[chunk_id]) for chunk_id in sorted(extractions)]
+    mention_rows = [_row(chunk_id, m) for chunk_id, e in found for m in unique_per_span(e.mentions)]
+    statement_rows = [_row(chunk_id, s) for chunk_id, e in found for s in e.statements]
+    for table, rows in (
+        (mentions, mention_rows),
+        (statements, statement_rows),
+        (descriptions, [_row(chunk_id, d) for chunk_id, e in found for d in e.descriptions]),
+        (claims, [_row(chunk_id, c) for chunk_id, e in found for c in e.claims]),
+    ):
+        if rows:
+            connection.execute(insert(table), rows)
+    _mark_dirty(
+        connection,
+        keys.union(
+            (row["key"] for row in mention_rows),
+            (row[end] for row in statement_rows for end in ("subject", "object")),
+        ),
+    )
+
+
+def delete_facts_of(connection: Connection, chunk_ids: Collection[str], *, extractor: str) -> None:
+    """Delete all that was read from these chunks, their titles' names too; their texts stay."""
+    titles: set[str] = set()
+    for batch in batches(chunk_ids):
+        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch)).distinct()
+        titles.update(connection.execute(query).scalars())
+        connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(title_key=""))
+    put_extractions(connection, dict.fromkeys(chunk_ids, Extraction()), extractor=extractor)
+    _mark_dirty(connection, titles - {""})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadChunk:
+    """Chunk still to be read; `reader` is the extractor that read it meanwhile."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    text_sha: str
+    reader: str | None
+
+
+def unread_chunks(
+    connection: Connection, *, readers: Collection[str] | None = None
+) -> list[UnreadChunk]:
+    """The chunks that none of these extractors has read (no readers: nobody at all).
+
+    By document and position; without those whose facts nothing can be derived from.
+    """
+    unread: ColumnElement[bool] = chunks.c.extractor.is_(None)
+    if readers is not None:
+        unread = or_(unread, chunks.c.extractor.not_in(readers))
+    left_out = select(faults.c.chunk_id).where(faults.c.stage == "derive")
+    query = select(chunks).where(unread, chunks.c.id.not_in(left_out))
+    rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
+    return [
+        UnreadChunk(
+            id=row.id,
+            document_id=row.document_id,
+            title=row.title,
+            text=row.text,
+            text_sha=row.text_sha,
+            reader=row.extractor,
+        )
+        for row in rows
+    ]
+
+
+def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:
+    """Note, by chunk id, why a language model has not read it."""
+    for batch in batches(reasons):
+        connection.execute(delete(pending).where(pending.c.chunk_id.in_(batch)))
+    if reasons:
+        rows = [{"chunk_id": key, "reason": reasons[key]} for key in sorted(reasons)]
+        connection.execute(insert(pending), rows)
+
+
+def unique_per_span(found: Iterable[Mention]) -> list[Mention]:
+    """Sort mentions; keep the most specific type of one name at one place.
+
+    On equal terms the first counts.
+    """
+    best: dict[tuple[int, int, str], Mention] = {}
+    for mention in found:
+        place = (mention.start, mention.end, mention.key)
+        if place not in best or _says(mention) > _says(best[place]):
+            best[place] = mention
+    return sorted(best.values())
+
+
+def _says(mention: Mention) -> int:
+    return {"CONCEPT": 0, "NAME": 1}.get(mention.type, 2)
+
+
+def delete_document(connection: Connection, document_id: str) -> int:
+    """Delete a document's chunks and facts; return the number of chunks."""
+    inside = select(chunks.c.id).where(chunks.c.document_id == document_id)
+    return delete_chunks(connection, connection.execute(inside).scalars().all())
+
+
+def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
+    """Remove chunks and all that was read from them; how many there were."""
+    keys: set[str] = set()
+    count = 0
+    for batch in batches(chunk_ids):
+        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch))
+        titles = connection.execute(query).scalars().all()
+        count += len(titles)
+        linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
+        keys |= {*titles, *connection.execute(linked).scalars()}
+        keys |= _keys_read_from(connection, batch)
+        for owned in (*_READ_FROM_CHUNKS, pending, faults, links):
+            connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
+        connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))
+    if count:
+        _mark_dirty(connection, keys)
+    return count
+
+
+def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
+    """Take no title of these names for a name any more; documents keep their titles."""
+    touched: set[str] = set()
+    for batch in batches(set(keys) - {""}):
+        query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
+        touched.update(connection.execute(query).scalars())
+        connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
+    if touched:
+        _mark_dirty(connection, touched)
+
+
+def extractions_by_text(
+    connection: Connection, shas: Iterable[str], *, extractor: str
+) -> dict[str, Extraction]:
+    """Return this extractor's results for the same texts, by `text_sha`."""
+    holders: dict[str, str] = {}
+    for batch in batches(shas):
+        query = (
+            select(chunks.c.text_sha, chunks.c.id)
+            .where(chunks.c.text_sha.in_(batch), chunks.c.extractor == extractor)
+            .order_by(chunks.c.id)
+        )
+        for row in connection.execute(query):
+            holders.setdefault(row.text_sha, row.id)
+    found = read_extractions(connection, holders.values())
+    return {sha: found[chunk_id] for sha, chunk_id in holders.items()}
+
+
+def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, Extraction]:
+    """Return extractions by chunk id, empty ones included."""
+    ids = sorted(set(chunk_ids))
+    mentioned = _by_chunk(connection, mentions, Mention, ids)
+    stated = _by_chunk(connection, statements, Statement, ids)
+    described = _by_chunk(connection, descriptions, Description, ids)
+    claimed = _by_chunk(connection, claims, Claim, ids)
+    return {
+        chunk_id: Extraction(
+            mentions=tuple(mentioned[chunk_id]),
+            statements=tuple(stated[chunk_id]),
+            descriptions=tuple(described[chunk_id]),
+            claims=tuple(claimed[chunk_id]),
+        )
+        for chunk_id in ids
+    }
+
+
+def _by_chunk(
+    connection: Connection, table: Table, kind: Callable[..., T], ids: Sequence[str]
+) -> dict[str, list[T]]:
+    """Group rows as sorted values by chunk; columns match field names."""
+    names = [column.name for column in table.columns if column.name != "chunk_id"]
+    found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
+    for batch in batches(ids):
+        for row in connection.execute(select(table).where(table.c.chunk_id.in_(batch))):
+            found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
+    return {chunk_id: sorted(values) for chunk_id, values in found.items()}
+
+
+def chunk_of(row: Row[Any]) -> Chunk:
+    """Convert a row of `chunks` to a value."""
+    return Chunk(
+        id=row.id,
+        document_id=row.document_id,
+        title=row.title,
+        text=row.text,
+        start=row.start,
+        end=row.end,
+        position=row.position,
+        headings=tuple(json.loads(row.headings)),
+        page=row.page,
+        context=row.context,
+        read=None if row.read_start is None else (row.read_start, row.read_end),
+    )
+
+
+def _chunk_row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "document_id": chunk.document_id,
+        "position": chunk.position,
+        "title": chunk.title,
+        "title_key": title_key(chunk.title),
+        "headings": json.dumps(chunk.headings, ensure_ascii=False),
+        "text": chunk.text,
+        "text_sha": text_sha(chunk.text),
+        "start": chunk.start,
+        "end": chunk.end,
+        "page": chunk.page,
+        "context": chunk.context,
+        "read_start": None if chunk.read is None else chunk.read[0],
+        "read_end": None if chunk.read is None else chunk.read[1],
+        "extractor": None,
+        "linked": False,
+    }
+
+
+def _row(chunk_id: str, value: Mention | Statement | Description | Claim) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk_id,
+        **{field.name: getattr(value, field.name) for field in fields(value)},
+    }
+
+
+def _keys_read_from(connection: Connection, chunk_ids: Sequence[str]) -> set[str]:
+    """Return the names extracted from a batch of chunks."""
+    keys: set[str] = set()
+    for column in (mentions.c.key, statements.c.subject, statements.c.object, descriptions.c.key):
+        inside = column.table.c.chunk_id.in_(chunk_ids)
+        keys.update(connection.execute(select(column).where(inside).distinct()).scalars())
+    return keys
+
+
+def _mark_dirty(connection: Connection, keys: set[str]) -> None:
+    """Mark all that rests on these names, and raise the generation."""
+    touched: set[str] = set()
+    # Before the first derivation nothing rests on anything: a new library is filled faster.
+    for batch in batches(keys if derived_generation(connection) >= 0 else ()):
+        query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
+        touched.update(connection.execute(query).scalars())
+        connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
+    for batch in batches(touched):
+        connection.execute(update(entities).where(entities.c.id.in_(batch)).values(dirty=True))
+        inside = select(members.c.community_id).where(members.c.entity_id.in_(batch))
+        connection.execute(
+            update(communities).where(communities.c.id.in_(inside)).values(dirty=True)
+        )
+        connection.execute(
+            update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
+        )
+    raise_generation(connection)
+
+
+EXTRACT, LINK, DERIVE = "extract", "link", "derive"
+"""Stages whose faults are told apart later."""
+
+FAILED = "failed: "
+"""Begins the name of an extractor that could not read a chunk: its result is never reused."""
+
+
+def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str) -> None:
+    """Note, by chunk id, why a stage could not take it; what was noted before is replaced."""
+    forget_faults(connection, reasons, stage=stage)
+    now = product_version()
+    if reasons:
+        rows = [
+            {"chunk_id": key, "stage": stage, "reason": reasons[key], "version": now}
+            for key in sorted(reasons)
+        ]
+        connection.execute(insert(faults), rows)
+
+
+def forget_faults(connection: Connection, chunk_ids: Iterable[str], *, stage: str) -> None:
+    """Delete what was noted of a stage and these chunks."""
+    for batch in batches(chunk_ids):
+        gone = delete(faults).where(faults.c.chunk_id.in_(batch), faults.c.stage == stage)
+        connection.execute(gone)
+
+
+def faulty_chunks(connection: Connection, *, stage: str) -> set[str]:
+    """The ids of the chunks that a stage could not take."""
+    query = select(faults.c.chunk_id).where(faults.c.stage == stage)
+    return set(connection.execute(query).scalars())

@@ -1,0 +1,1 @@
+"""Text before it is understood: scripts, sentences and names."""
