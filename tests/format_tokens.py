@@ -72,13 +72,13 @@ _CODE = (
 )
 
 TOKENS: dict[str, tuple[str, ...]] = {
-    "text.plain:read_plain": _PLAIN,
-    "text.markdown:read_markdown": _MARKDOWN,
-    "text.code:read_configuration": (
+    "read_plain": _PLAIN,
+    "read_markdown": _MARKDOWN,
+    "read_configuration": (
         *("[", "]", "[a]\n", "=", "a=b\n", "#", ";", "&a [", "*a, ", "<<: *a\n", '"""', "${", " "),
     ),
-    "text.code:read_code": _CODE,
-    "text.subtitles:read_subtitles": (
+    "read_code": _CODE,
+    "read_subtitles": (
         *("-->", " --> ", "00:00:01,000 --> 00:00:02,000\n", "1\n", "\n", "<", "<v ", "<v a>", "{"),
         *(
             "{\\an8}",
@@ -97,11 +97,11 @@ TOKENS: dict[str, tuple[str, ...]] = {
         ),
         "1\n00:00:01,000 --> 00:00:02,000\na\n\n",
     ),
-    "text.subtitles:read_substation": (
+    "read_substation": (
         *("Dialogue: ", "Dialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,a\n", "Format: ", ",", "{"),
         *("[Events]\n", "{\\", "}", "\\N", "\\h", "0:00:01.00,", " ", "a\n", "Comment: "),
     ),
-    "text.markup:read_asciidoc": (
+    "read_asciidoc": (
         *(
             "<<",
             ">>",
@@ -124,7 +124,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
         *("include::a[]\n", "ifdef::", "{a}", "{", "'''\n", "<<<\n", "\t", " ", "//", "`", "``"),
         *(",===\n", "[source,a]\n", 'cols="', "1. ", ".a\n", "#", "#a#", "_", "\\|"),
     ),
-    "text.markup:read_restructured": (
+    "read_restructured": (
         *("`", "``", "`a", "`a <", ":a:`", ":a:`a", ":a:", "_", "a_", "__", "=", "=\n", "== ", "-"),
         *(
             "--\n",
@@ -142,7 +142,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
         *(":a: b\n", "<", ">", "*", "**", "== ==\n", "   ", ".. csv-table::\n", "   * - a\n"),
         *(".. list-table::\n", '"', ",", ".. note:: ", "\n", "=== ===\na b\n"),
     ),
-    "text.latex:read_latex": (
+    "read_latex": (
         *(
             "\\",
             "\\a",
@@ -208,7 +208,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
             "\t",
         ),
     ),
-    "structured.delimited:read_delimited": (
+    "read_delimited": (
         *(
             '"',
             '""',
@@ -228,9 +228,9 @@ TOKENS: dict[str, tuple[str, ...]] = {
         ),
         *('"a', "2020-", "a@", "@", "http://", " ", "\u00a0", "sep=;\n", "'", "(", "$1", ".a"),
     ),
-    "structured.json_reader:read_json": _JSON,
-    "structured.json_reader:read_json_lines": tuple(f"{token}\n" for token in _JSON[:12]),
-    "structured.xml_reader:read_xml": (
+    "read_json": _JSON,
+    "read_json_lines": tuple(f"{token}\n" for token in _JSON[:12]),
+    "read_xml": (
         *_XML,
         *(
             "<item><title>a</title></item>",
@@ -253,11 +253,11 @@ TOKENS: dict[str, tuple[str, ...]] = {
             "</p>",
         ),
     ),
-    "web.reader:read_web_page": _HTML,
-    "web.reader:read_web_archive": (*_MAIL, "<p>", "--b\r\nContent-Type: text/html\r\n\r\n"),
-    "mail.message:read_message": _MAIL,
-    "mail.message:read_mailbox": (*_MAIL, "\n\nFrom a\n", "\n\nFrom a\nSubject: b\n\nc"),
-    "text.rtf:read_rtf": (
+    "read_web_page": _HTML,
+    "read_web_archive": (*_MAIL, "<p>", "--b\r\nContent-Type: text/html\r\n\r\n"),
+    "read_message": _MAIL,
+    "read_mailbox": (*_MAIL, "\n\nFrom a\n", "\n\nFrom a\nSubject: b\n\nc"),
+    "read_rtf": (
         *(
             "{",
             "}",
@@ -313,7 +313,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
             "\\tab ",
         ),
     ),
-    "text.notebook:read_notebook": (
+    "read_notebook": (
         *(
             '{"cell_type":"code","source":["a"],"outputs":[]},',
             '{"cell_type":"markdown","source":"`"},',
@@ -382,9 +382,9 @@ PDF_TOKENS = (
 
 
 def key_of(format_: Format) -> str:
-    """The place of a format's reader."""
+    """The name of a format's reader."""
     assert isinstance(format_.read, LazyReader)
-    return format_.read.place
+    return format_.read.place.rpartition(":")[2]
 
 
 def textual_formats() -> dict[str, Format]:
@@ -400,32 +400,32 @@ _CUE = "1\n00:00:01,000 --> 00:00:02,000\na"
 _EVENT = "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,a"
 
 AROUND: dict[str, tuple[tuple[str, str], ...]] = {
-    "text.markdown:read_markdown": (("", ""), ("---\na: ", "\n---\nb"), ("+++\na = ", "\n+++\nb")),
-    "text.subtitles:read_subtitles": ((_CUE, ""),),
-    "text.subtitles:read_substation": (
+    "read_markdown": (("", ""), ("---\na: ", "\n---\nb"), ("+++\na = ", "\n+++\nb")),
+    "read_subtitles": ((_CUE, ""),),
+    "read_substation": (
         (_EVENT, ""),
         ("[Events]\nFormat: ", f"\n{_EVENT}"),
     ),
-    "text.markup:read_asciidoc": (
+    "read_asciidoc": (
         *(("", ""), ("= ", "x"), ("= heade", "x"), ("a ", " x"), ("|===\n", "\n|===\n")),
     ),
-    "text.markup:read_restructured": (
+    "read_restructured": (
         *(("", ""), ("a\n", "x"), ("+--+--+\n", ""), (".. list-table::\n\n   * - a\n     ", "")),
         *((":a:`", "`"), (".. a::\n\n   ", "")),
     ),
-    "text.latex:read_latex": (
+    "read_latex": (
         *(("a ", ""), ("\\begin{tabular}{ll}", "\\end{tabular}"), ("\\section{", "}")),
         ("\\newcommand{\\x}[1]{#1#1}\\newcommand{\\y}{b}\\begin{document}", "\\end{document}"),
         ("\\newcommand", "{}"),
     ),
-    "structured.json_reader:read_json": (("", ""), ("[", "null]"), ('{"a":[', "null]}")),
-    "structured.xml_reader:read_xml": (
+    "read_json": (("", ""), ("[", "null]"), ('{"a":[', "null]}")),
+    "read_xml": (
         *(("<a>", ""), ("<article><title>a</title><body>", ""), ("<rss><channel>", "")),
         *(('<a b="', '"/>'), ("<!DOCTYPE a [", "]><a>b</a>")),
     ),
-    "web.reader:read_web_page": (("<title>T</title><p>a</p>", ""), ("<title>", "</title><p>a")),
-    "web.reader:read_web_archive": ((_PARTS, ""), ("Content-Type: ", "\r\n\r\na")),
-    "mail.message:read_message": (
+    "read_web_page": (("<title>T</title><p>a</p>", ""), ("<title>", "</title><p>a")),
+    "read_web_archive": ((_PARTS, ""), ("Content-Type: ", "\r\n\r\na")),
+    "read_message": (
         *((_PARTS, ""), ("From: ", "\r\n\r\na"), ("Content-Type: text/html\r\n\r\n", "")),
         *(
             ("To: a\r\nContent-Type: ", "\r\n\r\na"),
@@ -433,13 +433,13 @@ AROUND: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("Subject: a\r\nContent-Type: text/plain; format=flowed\r\n\r\n", ""),
     ),
-    "mail.message:read_mailbox": (("From a\nSubject: a\n\n", ""),),
-    "text.rtf:read_rtf": (
+    "read_mailbox": (("From a\nSubject: a\n\n", ""),),
+    "read_rtf": (
         *(("{\\rtf1\\ansi ", ""), ("{\\rtf1{\\fonttbl{\\f0\\fcharset2", "}}a}")),
         ('{\\rtf1 {\\field{\\*\\fldinst{ HYPERLINK "', "}}"),
         ("{\\rtf1\\ansi{\\info", "}a}"),
     ),
-    "text.notebook:read_notebook": (
+    "read_notebook": (
         *(('{"cells":[', "{}]}"), ('{"cells":[{"cell_type":"markdown","source":[', '""]}]}')),
         ('{"cells":[{"cell_type":"code","source":"a","outputs":[{"text":[', '""]}]}]}'),
     ),
@@ -447,28 +447,28 @@ AROUND: dict[str, tuple[tuple[str, str], ...]] = {
 """What stands before and after the marks, so that they are met where they mean most."""
 
 NESTED: dict[str, tuple[tuple[str, str], ...]] = {
-    "text.markdown:read_markdown": (("[", "]"), ("[", "](a)"), ("**a", "**"), ("<b>", "</b>")),
-    "text.markup:read_asciidoc": (
+    "read_markdown": (("[", "]"), ("[", "](a)"), ("**a", "**"), ("<b>", "</b>")),
+    "read_asciidoc": (
         *(("<<", ">>"), ("(((", ")))"), ("[[", "]]"), ("[", "]"), ("xref:a[", "]"), ("<<a,", ">")),
         *(("http://a[", "]"), ("footnote:[", "]"), ("====\n", "====\n"), ("|===\n", "|===\n")),
     ),
-    "text.markup:read_restructured": (("`", "`_"), (":a:`", "`"), ("`a <", ">`_"), ("``", "``")),
-    "text.latex:read_latex": (
+    "read_restructured": (("`", "`_"), (":a:`", "`"), ("`a <", ">`_"), ("``", "``")),
+    "read_latex": (
         *(("{", "}"), ("\\section{", "}"), ("\\textbf{", "}"), ("\\footnote{", "}"), ("$", "$")),
         *(("\\begin{itemize}", "\\end{itemize}"), ("\\frac{", "}"), ("\\item[", "]")),
         *(("\\begin{tabular}{l}", "\\end{tabular}"), ("\\begin{a}", "\\end{a}"), ("\\title{", "}")),
         ("\\multicolumn{1}{l}{", "}"),
     ),
-    "text.rtf:read_rtf": (("{", "}"), ("{\\b ", "}"), ("{\\*\\a ", "}"), ("{\\field{", "}}")),
-    "web.reader:read_web_page": tuple(
+    "read_rtf": (("{", "}"), ("{\\b ", "}"), ("{\\*\\a ", "}"), ("{\\field{", "}}")),
+    "read_web_page": tuple(
         (f"<{tag}>", f"</{tag}>")
         for tag in ("div", "ul", "li", "table", "td", "a", "h1", "time", "article", "form", "svg")
     ),
-    "structured.xml_reader:read_xml": (
+    "read_xml": (
         ("<b>", "</b>"),
         ("<section><title>a</title>", "</section>"),
     ),
-    "structured.json_reader:read_json": (("[", "]"), ('{"a":', "}"), ('[{"a":1,"b":', "}]")),
-    "text.notebook:read_notebook": (("[", "]"),),
+    "read_json": (("[", "]"), ('{"a":', "}"), ('[{"a":1,"b":', "}]")),
+    "read_notebook": (("[", "]"),),
 }
 """Marks that open something inside what the same mark opened, and what closes it."""

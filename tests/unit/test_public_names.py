@@ -71,8 +71,9 @@ def test_the_public_names_of_graph_are_these() -> None:
 def test_the_public_names_of_the_product_are_these() -> None:
     assert sorted(loregraph.__all__) == [
         *("AgenticNodeParser", "Answer", "BudgetExceeded", "Citation", "CodeNodeParser"),
-        *("Community", "ContextNodeParser", "EngineError", "Entity", "EntriesNodeParser"),
-        *("Evidence", "FaqNodeParser", "FixedNodeParser", "GraphStageError", "IngestReport"),
+        *("Community", "ContextNodeParser", "EngineError", "Entity", "Evidence"),
+        *("FaqNodeParser", "FixedNodeParser", "GlossaryNodeParser", "GraphStageError"),
+        "IngestReport",
         *("KnowledgeEngine", "KnowledgeGraphIndex", "LegalNodeParser", "LibraryBusy"),
         *("LibraryError", "LibraryNotFound", "LibraryUnusable", "MarkdownNodeParser"),
         *("MissingExtra", "ModelError", "ModelInputTooLong", "ModelOutputError"),
@@ -80,7 +81,14 @@ def test_the_public_names_of_the_product_are_these() -> None:
         *("Passage", "QuestionError", "RecursiveNodeParser", "Relation", "Report"),
         *("SemanticNodeParser", "SentenceNodeParser", "SentenceWindowNodeParser", "Settings"),
         *("SettingsError", "SourceError", "SpanNodeParser", "SqlGraphStore"),
-        *("TranscriptNodeParser", "Turn", "UnknownName", "VectorStoreUnavailable", "WebResult"),
+        *(
+            "TooManyRemovals",
+            "TranscriptNodeParser",
+            "Turn",
+            "UnknownName",
+            "VectorStoreUnavailable",
+            "WebResult",
+        ),
     ]
 
 

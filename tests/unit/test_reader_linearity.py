@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 OPTIONS = ReadOptions(ocr=False, max_members=10_000)
 GLANCE, SMALL, LARGE = 24_000, 16_000, 64_000
 """Bytes: what is fast at a glance is not measured further."""
-FAST = {"web.reader:read_web_page": 0.4, "web.reader:read_web_archive": 0.2}
+FAST = {"read_web_page": 0.4, "read_web_archive": 0.2}
 """Seconds of computing for a glance: to find a page's main text takes a tenth of one at once."""
 FASTEST = 0.05
 MOST = 9.0
@@ -35,19 +35,19 @@ SHAPES = ("{}", "{}a ", "{}a\n")
 CONTAINERS = frozenset(
     {
         *(
-            "office.documents:read_docx",
-            "office.documents:read_pptx",
-            "office.spreadsheets:read_xlsx",
+            "read_docx",
+            "read_pptx",
+            "read_xlsx",
         ),
-        *("office.opendocument:read_opendocument", "office.epub:read_epub", "pdf.reader:read_pdf"),
-        *("archives.reader:read_zip", "archives.reader:read_tar"),
+        *("read_opendocument", "read_epub", "read_pdf"),
+        *("read_zip", "read_tar"),
     }
 )
 """Readers whose members grow below."""
 OF_LIBRARIES = frozenset(
     {
-        *("office.spreadsheets:read_xls", "office.legacy:read_doc", "office.legacy:read_ppt"),
-        *("mail.outlook:read_outlook", "media.images:read_image", "media.audio:read_audio"),
+        *("read_xls", "read_doc", "read_ppt"),
+        *("read_outlook", "read_image", "read_audio"),
     }
 )
 """Readers of binary files that no marks of text steer."""
