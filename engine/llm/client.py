@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..concurrency import on_cancel, run_with_timeout
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError, ModelUnavailable
-from ..prompts.injection import broken, restored
+from ..prompts.control_tokens import broken, restored
 from ..types import Usage
 from .budget import Budget, CostAccount, Counter, Price, Reservation
 from .response import (

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from engine.prompts.injection import broken, restored
+from engine.prompts.control_tokens import broken, restored
 
 TOKENS = [
     "<|im_start|>",
