@@ -59,7 +59,7 @@ MESSAGE_TOKENS = 8
 """Tokens that a chat template adds to a prompt."""
 
 ENTITY_TOKENS, RELATION_TOKENS, TEXT_SHARE = 52, 37, 0.46
-"""What a model says of one name and of one relation that are found without it.
+"""Expected answer tokens for a name and for a relation, as found by rules.
 
 And of each token of
 a text beside that: names and relations that rules do not find.
@@ -69,17 +69,17 @@ SPREAD = (0.7, 1.0, 1.3)
 """Answers are as much shorter or longer than is told, and some are cut off for it."""
 
 CHINESE = 0.83
-"""What is said of a Chinese text is so much of that: the same takes fewer tokens."""
+"""Factor of expected answers for Chinese text."""
 
 OBJECT_TOKENS = 15
-"""What stands around what is said of one text."""
+"""Answer tokens around the content of one text."""
 
 REPORT_TOKENS = 360
 ANSWER_TOKENS = {NAMES: 20, SUMMARIES: 110, REPORTS: REPORT_TOKENS}
 """Expected completion tokens per requested item and stage, names included."""
 
 CONTINUED = Correction(reason=CUT_OFF, roomier=True)
-"""What goes on with a reply that was cut off."""
+"""Completion tokens that continue a truncated reply."""
 
 SAID_CHARACTERS, SAID_CHINESE = 70, 30
 """Expected length of a model's description, in characters."""
@@ -219,7 +219,7 @@ class CostEstimator:
         )
 
     def _as_before(self, packs: Sequence[Pack], past: StageUsage) -> StageUsage:
-        """Reading these packs as this model has read others."""
+        """Estimate these packs from past usage of the model."""
         answer = past.completion_tokens / max(1, past.prompt_tokens)
         calls = [
             one
@@ -238,7 +238,7 @@ class CostEstimator:
         )
 
     def _calls(self, pack: Pack, answers: Mapping[str, float]) -> Iterator[tuple[Prompt, float]]:
-        """The calls about a pack, and the tokens of each answer, by what is said of each text.
+        """Return the calls for a pack with the tokens of each answer.
 
         A reply that is cut off is gone on with, as `extract_pack` does.
         """
@@ -259,7 +259,7 @@ class CostEstimator:
                 left, correction = left.only(left.keys[whole:]), CONTINUED
 
     def _halves(self, pack: Pack, answers: Mapping[str, float]) -> Iterator[tuple[Prompt, float]]:
-        """The calls about a text of which more is said than fits into an answer."""
+        """Return the calls for a text whose answer exceeds the limit."""
         (key,), (text,) = pack.keys, pack.texts
         middle = len(text) // 2
         for part in (text[:middle], text[middle:]):
@@ -378,7 +378,7 @@ class _Sample:
         return self._found
 
     def answers(self, texts: Mapping[str, str]) -> dict[str, float]:
-        """How long a model's answer about each text is, by its hash.
+        """Return the expected answer length of each text, by hash.
 
         Of a text that is not in the sample as long as those that are, to a token of text.
         """
@@ -422,12 +422,12 @@ class _Sample:
 
 
 def _that_fit(sizes: Iterable[float], room: int) -> int:
-    """How many of these fit whole, in their order."""
+    """Count how many of these fit completely, in order."""
     return sum(reached <= room for reached in accumulate(sizes))
 
 
 def _divided(answer: float, pack: Pack, count: Callable[[str], int]) -> dict[str, float]:
-    """The answer about a pack as the answers about its texts, by their length."""
+    """Split a pack's answer into its texts' answers, by length."""
     sizes = [count(text) for text in pack.texts]
     return {
         key: answer * size / max(1, sum(sizes)) for key, size in zip(pack.keys, sizes, strict=True)

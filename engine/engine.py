@@ -225,7 +225,7 @@ class Adding:
         remove_many: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """As `add`, and documents whose file is gone from these folders are removed.
+        """Add like `add`, and remove documents whose file is missing from these folders.
 
         Also those that the patterns now leave out. A folder in which nothing readable is left is
         a failure, and nothing of it is removed: its disk may be away. A run that would remove more
@@ -617,14 +617,14 @@ class KnowledgeEngine(Adding, Asking):
         return self._ledger.rows()
 
     def pending(self) -> list[PendingChunk]:
-        """The chunks that a language model has not read, and why.
+        """Return chunks that a language model has not read, with reasons.
 
         The next `add` tries those again that are not unreadable by this model.
         """
         return pending_chunks(self._library)
 
     def partial(self) -> list[PartialDocument]:
-        """The documents that a stage could not take, sorted by id.
+        """Return the partial documents, sorted by id.
 
         And what they lack and why.
         """

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""Exception tree of the engine.
 
     EngineError
     ├── SettingsError          a profile or an environment override that cannot be used

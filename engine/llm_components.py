@@ -72,7 +72,7 @@ def build_extraction(
 
 
 def asks_a_model(settings: Settings) -> bool:
-    """Whether adding documents asks a language model to read them or to write of them."""
+    """Check whether adding documents calls a language model."""
     return settings.graph.extractor != "language" or settings.graph.reports == "eager"
 
 

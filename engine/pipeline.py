@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOptions:
-    """Which of the sources are meant, and what their owner says of them.
+    """Sources to ingest, and the user's metadata for them.
 
     `include` and `exclude` are patterns as in `.gitignore` for what lies in folders, `tables` are
     patterns of table names in databases. `metadata` None leaves what documents have. With `strict`
@@ -419,7 +419,7 @@ class IngestPipeline:
     def _plan(
         self, found: DiscoveredSources, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
-        """What `sync` would do to files.
+        """Plan a `sync` of files.
 
         Those that are new or changed are read, none is stored.
         """
@@ -516,7 +516,7 @@ class IngestPipeline:
 
 
 def _touched(intake: ChangeDetector, changed: Iterable[str]) -> set[str]:
-    """The documents held that a run looked at."""
+    """Return the stored documents that a run examined."""
     return {*intake.unchanged, *changed, *intake.outdated}
 
 
@@ -531,7 +531,7 @@ def _not_held(name: str) -> SourceFailure:
 def _failed(
     found: DiscoveredSources, intake: ChangeDetector, stored: Iterable[SourceFailure] = ()
 ) -> tuple[SourceFailure, ...]:
-    """The sources that gave nothing, or could not be stored, each once."""
+    """Return the sources that gave no document or could not be stored, each once."""
     return tuple(sorted({*found.failures, *intake.failures, *stored}, key=_by_source))
 
 

@@ -312,7 +312,7 @@ class PendingChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What one `add`, `sync` or `remove` did, or would do. All tuples hold document ids, sorted.
+    """Result of one `add`, `sync` or `remove`. All tuples hold document ids, sorted.
 
     `partial` are documents among those added, changed or unchanged that a stage could not take.
     `pending` are chunks that a language model has still to read, and `postponed` says how many
@@ -376,7 +376,7 @@ class Estimate:
 
     @property
     def currency(self) -> str:
-        """That of all costs."""
+        """Currency of all costs."""
         return next((stage.currency for stage in self.stages), "USD")
 
     @property

@@ -30,7 +30,7 @@ MAX_MESSAGE_CHARACTERS = 200
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 _PACKAGES = ("engine", "graph")
 _OF_THE_DATA = (IntegrityError, DataError, InterfaceError, ProgrammingError)
-"""What a database says of rows that it cannot take; all else is about the database itself."""
+"""Database errors about rows; others concern the database itself."""
 
 _OF_THE_MACHINE = (GraphError, MemoryError, OSError, ImportError)
 _log = logging.getLogger("loregraph")
@@ -103,7 +103,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def product_version() -> str:
-    """The product's version: what one could not take, another may."""
+    """Return the product version; another version retries faulty texts."""
     try:
         return version("loregraph")
     except PackageNotFoundError:
@@ -121,7 +121,7 @@ def _place(error: BaseException) -> str:
 
 
 def _ends_the_run(error: BaseException, passing: tuple[type[Exception], ...]) -> bool:
-    """Whether an error is not about the text in hand, but about the run or the machine."""
+    """Check whether an error concerns the run or the machine instead of the text."""
     for one in (error, error.__cause__):
         if isinstance(one, DBAPIError):
             return not isinstance(one, _OF_THE_DATA)

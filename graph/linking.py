@@ -1,4 +1,4 @@
-"""Which names of the library occur in which chunk.
+"""Entity linking: known names in every chunk.
 
 Kept up to date by matching again only where a name that came or went may occur; the result is that
 of matching everything anew. A chunk that cannot be matched has no links and a fault, and is matched
@@ -87,7 +87,7 @@ def _links_or_fault(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]
 
 
 def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:
-    """The rows of one chunk."""
+    """Return the link rows of one chunk."""
     matches = matcher.match(row.text)
     introduced = introduced_names(row.text, matches, title=row.title)
     keys = sorted({match.key for match in matches})
@@ -95,7 +95,7 @@ def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:
 
 
 def _may_occur(matcher: NameMatcher, text: str) -> bool:
-    """Whether any of the names stands in a text; also where that cannot be told."""
+    """Check whether any name may occur in a text."""
     found = isolated(lambda: matcher.occurs_in(text), stage=LINK)
     return isinstance(found, Fault) or found
 

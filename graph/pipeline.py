@@ -215,7 +215,7 @@ def _fewest(
     suspects: Sequence[str],
     blamed: Sequence[str],
 ) -> int:
-    """The smallest count of first suspects without which nothing fails.
+    """Return the smallest number of leading suspects without which nothing fails.
 
     0 where none is enough.
     """

@@ -143,7 +143,7 @@ class PatientProtocol(H11Protocol):
     headers_timeout_seconds = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there: wait so long for a request, no longer."""
+        """Wait for a request, up to the timeout."""
         super().connection_made(transport)
         self._first = self.loop.call_later(self.headers_timeout_seconds, self._give_up)
 

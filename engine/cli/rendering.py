@@ -494,7 +494,7 @@ def _show_plan(report: IngestReport) -> None:
 
 
 def report_by_source(report: IngestReport) -> str:
-    """What came of every source, as JSON: outcome and, where it is not there, the reason.
+    """Return the outcome of every source as JSON, with reasons.
 
     Outcomes: added, changed, unchanged, removed, empty, failed, outdated, passed over. What is
     added, changed or unchanged and stored only in part is partial as well, in a row of its own.

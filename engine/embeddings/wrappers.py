@@ -138,7 +138,7 @@ class WrappedEmbedding(BaseEmbedding):
 
     @property
     def identity(self) -> str:
-        """What the stored vectors are of; a subclass adds what it changes of them."""
+        """Identity of the stored vectors; subclasses add their changes."""
         return identity_of(self._inner)
 
     @property
@@ -157,15 +157,15 @@ class WrappedEmbedding(BaseEmbedding):
         return length
 
     def _question(self, text: str) -> str:
-        """What is sent for a question."""
+        """Return the text sent for a question."""
         return text
 
     def _passage(self, text: str) -> str:
-        """What is sent for a passage."""
+        """Return the text sent for a passage."""
         return text
 
     def _vector(self, vector: list[float]) -> list[float]:
-        """What is given out for a vector of the inner model."""
+        """Return the vector given out for an inner vector."""
         return vector
 
     def _get_query_embedding(self, query: str) -> list[float]:
@@ -189,7 +189,7 @@ class WrappedEmbedding(BaseEmbedding):
 
 
 def unwrap_embedding(model: BaseEmbedding) -> BaseEmbedding:
-    """The model that does the work, under whatever is wrapped around it."""
+    """Return the innermost embedding model."""
     while isinstance(model, WrappedEmbedding):
         model = model.inner
     return model

@@ -54,7 +54,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class RefineResult:
-    """How many pairs were joined or descriptions summarised, and of how many more not, with why.
+    """Numbers of pairs merged and descriptions summarised, and failures with reasons.
 
     `failed` is what the next run asks again, `given_up` what it does not.
     """
@@ -161,7 +161,7 @@ class EntityRefiner:
     def summarise(self, *, progress: Progress) -> RefineResult:
         """Ask for the descriptions of things of which more is said than fits.
 
-        Errors as in `judge_names`. Where somebody changes the documents meanwhile, what was
+        Errors as in `judge_names`. Where another process changes the documents meanwhile, what was
         summarised of them is dropped, and the run ends.
         """
         if not self._summarise:
@@ -261,7 +261,7 @@ class _Work(Generic[Thing, Answer]):
     patience: CircuitBreaker
 
     def answer_to(self, pack: Sequence[Thing]) -> tuple[Sequence[Thing], Answer | ModelError]:
-        """What the model says, or why it does not."""
+        """Return the model's answer, or the reason for none."""
         try:
             answer = self.ask(pack)
         except ModelError as error:
@@ -280,7 +280,7 @@ def _thing_key(thing: Described) -> str:
 
 
 def _digest(prompt: Prompt) -> str:
-    """A mark of all that a model is shown about one thing."""
+    """Return a digest of everything a model is shown about one item."""
     shown = f"{prompt.system}\x1f{prompt.user}"
     return hashlib.sha256(shown.encode("utf8", "surrogatepass")).hexdigest()
 

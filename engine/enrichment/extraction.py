@@ -1,4 +1,4 @@
-"""What a language model reads in the chunks of a library, after they are committed.
+"""LLM extraction of committed chunks.
 
 Chunks that it has not read yet are packed several into one call, whichever documents they belong
 to, and what it found is committed as each answer arrives: a crash loses the calls in flight alone,
@@ -371,7 +371,7 @@ class _Calls:
         return self._divided(pack, result, cut_off) if cut_off and not is_part else result
 
     def _divided(self, pack: Pack, result: PackResult, cut_off: Sequence[str]) -> PackResult:
-        """The first text of which there was too much to say, in two; then those behind it.
+        """Read the first oversized text in two halves, then the texts behind it.
 
         It had twice the room that it has alone, so it is not asked about alone.
         """
@@ -393,7 +393,7 @@ class _Calls:
             return text
 
         def ask_again(prompt: Prompt) -> str:
-            """What was paid for before a further call must not be lost with it."""
+            """Make a further call without losing paid results."""
             nonlocal failure
             try:
                 return ask(prompt)

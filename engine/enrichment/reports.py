@@ -46,7 +46,7 @@ CALL_REPORTS = 6
 
 @dataclass(slots=True)
 class ReportRun:
-    """How many reports were written, and why others were not, by community id.
+    """Number of reports written, and failures by community id.
 
     `failed` are those that the next run tries again, `given_up` those that it does not.
     """
@@ -133,7 +133,7 @@ class ReportWriter:
     def _to_write(
         self, desk: ReportQueue, community_ids: Collection[str] | None = None
     ) -> list[list[str]]:
-        """What is not written, by level, without what the model cannot write."""
+        """Return missing reports by level, without those the model cannot write."""
         closed = self._unanswered.reasons()
         levels = desk.unwritten(community_ids)
         return [[key for key in level if desk.fingerprint(key) not in closed] for level in levels]
@@ -157,7 +157,7 @@ class ReportWriter:
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
         """Return the reports of these communities, written first where missing.
 
-        What cannot be written, or not while somebody else writes to the library, is extractive.
+        What cannot be written, or not while another process writes to the library, is extractive.
         """
         with self._library.read() as connection:
             missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)

@@ -1,4 +1,4 @@
-"""What a model was asked and answered in no way that can be used: kept, and not asked again.
+"""Requests that a model could not answer, recorded so that they are not repeated.
 
 The line between what passes and what is final is drawn here, for all stages. Asked again by the
 next run is whatever another hour may mend: nobody answered, too many requests, a budget that is
@@ -6,7 +6,7 @@ used up, a key or an account, a server that does not speak its protocol, an inte
 what the same model would say again of the same text: an answer that cannot be used after it was
 asked once more, one that is too long even for half a text, a text that does not fit, and a refusal
 of this request by a server that answered others in the same run. Final holds until what was asked
-about, the model or its settings are others, or somebody wants it tried again.
+about, the model or its settings are others, or until `--retry` asks again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACCOUNT = ("credit", "billing", "balance", "quota", "api key", "api_key", "paym
 
 
 def is_final(error: ModelError, *, heard: bool) -> bool:
-    """Whether asking the same again would fail the same.
+    """Check whether repeating the request would fail in the same way.
 
     Args:
         error: why a call came to nothing.

@@ -315,7 +315,7 @@ class ChangeDetector:
         file_name: str,
         follows: bool = True,
     ) -> Iterator[SourceText]:
-        """The documents of one source; those it held and no longer holds are noted as gone.
+        """Read the documents of one source; record the missing ones as deleted.
 
         Where a part could not be read, the document that it was, or those that lay inside it, stay
         as they are, outdated; where there is nothing in it any more, they are gone. An upload

@@ -265,7 +265,7 @@ class Budget:
             its context (`contextvars`), so that several may go on at a time; or a UTC day.
         spent_by_others: what was spent on a day beside all that was settled here: before, or
             meanwhile by another process. It is asked before each call; of what others have in
-            flight it knows nothing.
+            flight it is unaware.
         today: the day it is, in ISO 8601.
     """
 
@@ -332,7 +332,7 @@ class Budget:
         """Hold back what a call costs at most; to be used in a `with` block.
 
         Where the limit would only be reached if all calls in flight cost their worst, this waits
-        until they are over. `waits=False` is for calls that go on as long as somebody reads them:
+        until they are over. `waits=False` is for calls that go on as long as a client reads them:
         nobody waits for these.
 
         Raises:

@@ -86,7 +86,7 @@ class LLMReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMRequest:
-    """What is asked, what it is booked under, and how many tokens it has by our own count.
+    """LLM request: messages, booking stage, and our own token count.
 
     `quoted`: control tokens that stood in it, by the form in which it has them.
     """
@@ -478,7 +478,7 @@ class LLMClient:
 
     @property
     def sends_schema(self) -> bool:
-        """Whether a request holds the schema that its answer is to have."""
+        """Check whether requests carry the answer's schema."""
         return self._learned.manner.level == "schema"
 
     @property
@@ -636,7 +636,7 @@ class LLMClient:
 
 
 def _without_control_tokens(message: ChatMessage, quoted: dict[str, str]) -> ChatMessage:
-    """The message as a model may read it; `quoted` learns what was broken in it."""
+    """Return the message with control tokens broken; records them in `quoted`."""
     text, originals = broken(message.content or "")
     if not originals:
         return message

@@ -36,7 +36,7 @@ class _Weights:
         self._model: Any = None
 
     def loaded(self) -> Any:
-        """Loaded model; use it within `turn`.
+        """Return the loaded model; use it within `turn`.
 
         Raises:
             ModelUnavailable: the file is no model that llama.cpp can run.

@@ -431,7 +431,7 @@ class CircuitBreaker:
             yield item
 
     def answered(self) -> None:
-        """The model answered, whatever it said."""
+        """Record an answered call."""
         self.heard = True
         self._unanswered = 0
 

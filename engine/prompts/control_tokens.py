@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 
 
 def broken(text: str) -> tuple[str, dict[str, str]]:
-    """The text with every control token broken, and what each broken form stands for."""
+    """Break every control token; return the text and the broken forms."""
     originals: dict[str, str] = {}
 
     def break_(match: re.Match[str]) -> str:
@@ -47,6 +47,6 @@ def broken(text: str) -> tuple[str, dict[str, str]]:
 
 
 def restored(text: str, originals: Mapping[str, str]) -> str:
-    """A reply in which what it quotes of a request stands as the request's source has it."""
+    """Restore broken control tokens in a reply."""
     longest_first = sorted(originals, key=lambda form: (-len(form), form))
     return reduce(lambda said, form: said.replace(form, originals[form]), longest_first, text)

@@ -391,7 +391,7 @@ def open_anthropic(endpoint: Endpoint, *, max_output_tokens: int) -> LLM:
 
 
 def open_gguf(path: str, *, name: str, context_window_tokens: int, max_output_tokens: int) -> LLM:
-    """A model file that is run in this process; `name` is its file's where it is empty.
+    """Open a model file in this process; `name` defaults to the file's.
 
     Raises:
         SettingsError: no path, or no file there.

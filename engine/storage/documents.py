@@ -47,13 +47,13 @@ SHARE_REMOVED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """What is to be removed, and what stays outdated, by id and with the reason."""
+    """Documents to remove, and outdated ones with reasons, by id."""
 
     missing: frozenset[str]
     outdated: Mapping[str, str]
 
     def reports(self) -> tuple[SourceFailure, ...]:
-        """A row for each document that keeps the text of its last readable state."""
+        """Return a row for each outdated document."""
         return tuple(
             SourceFailure(
                 source=name,
@@ -116,7 +116,7 @@ def find_deleted(
 
 
 def inside(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
-    """The ids of documents that belong to the folders that were looked through."""
+    """Return ids of documents inside the walked folders."""
     rows = list(held)
     return {
         row.id
@@ -127,7 +127,7 @@ def inside(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: 
 
 
 def emptied(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
-    """The ids of documents whose files hold no byte, by a look alone."""
+    """Return ids of documents whose files are empty, by stat."""
     empty = {source_id(namespace, each.id) for each in found.sources if _has_no_byte(each.path)}
     return {row.id for row in held if row.source in empty}
 
@@ -182,7 +182,7 @@ def _unreadable(
 
 
 def _blocked(found: DiscoveredSources, namespace: str) -> tuple[str, ...]:
-    """The folders inside those that were named that could not be looked through."""
+    """Return the unreadable folders inside the named ones."""
     roots = {root for root, _ in found.folders}
     return tuple(
         f"{source_id(namespace, failure.source)}/"
@@ -243,7 +243,7 @@ _PENDING = "SELECT count(*) FROM pending JOIN chunks ON chunks.id = chunk_id WHE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentInfo:
-    """What is known of a document without its text.
+    """Document metadata without its text.
 
     `metadata` are what the source says of itself under what its owner gave, which `given` holds
     alone; `pages` counts pages, 0 where the format has none; `characters` is the text's length.
@@ -503,7 +503,7 @@ COUNTED = (
     "reports",
     "written_reports",
 )
-"""What a user counts: `outdated` are documents whose file can no longer be read.
+"""Counts shown to users; `outdated` are documents whose file cannot be read any more.
 
 `pending` chunks
 that a language model has not read.
@@ -527,7 +527,7 @@ def library_counts(library: Library) -> dict[str, int]:
 
 
 def pending_chunks(library: Library) -> list[PendingChunk]:
-    """The chunks that a language model was to read and has not, by document, and why.
+    """Return chunks a model has not read, by document, with reasons.
 
     Unreadable are those of which the reason is kept as one that the model is not asked again for.
     """

@@ -69,7 +69,7 @@ NOT_AGAIN = "this model is not asked again (`loregraph add --retry` asks)"
 
 @dataclass(slots=True)
 class RunStats:
-    """What was really done: texts embedded, chunks extracted and stored, seconds by stage.
+    """Statistics of a run: texts embedded, chunks extracted and stored, seconds by stage.
 
     `failed` are documents that could not be stored at all. `pending` are the chunks that a language
     model was to read and has not, `postponed` how much else it was to do and has not, by what it

@@ -143,7 +143,7 @@ def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
 
 
 def damaged(database: Path, what: str) -> LibraryUnusable:
-    """The database holds what was never written to it."""
+    """Return the error of a damaged database."""
     return LibraryUnusable(
         f"{str(database)!r} is not a usable library, its database is damaged ({what}): "
         "restore it from a copy, or build a new library"
@@ -262,7 +262,7 @@ VECTOR_CHANGES = "vectors"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRow:
-    """What a listing shows of a document.
+    """Listing row of a document.
 
     `source` is the file, address or table it was read from, `source_sha256` that one's hash, and
     `given` the metadata that its owner gave it. `outdated` says why its source can no longer be

@@ -60,11 +60,11 @@ class Prepared:
     faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
 
     def without_facts(self, fault: Fault) -> Prepared:
-        """The same, with no names: what was found in its chunks cannot be stored."""
+        """Return the document without extractions, which cannot be stored."""
         return replace(self, known={}, faults={**self.faults, EXTRACT: self._all(fault)})
 
     def bare(self, fault: Fault) -> Prepared:
-        """The same, with neither names nor vectors."""
+        """Return the document without extractions and vectors."""
         plain = self.without_facts(fault)
         return replace(plain, windows={}, faults={**plain.faults, EMBED: self._all(fault)})
 
@@ -74,7 +74,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a stage gave for a batch.
+    """Results of a stage for a batch.
 
     The result, how much was really done, and faults by chunk.
     """
@@ -181,14 +181,14 @@ MAX_REASONS = 3
 def partial_documents(
     library: Library, only: Collection[str] | None = None
 ) -> list[PartialDocument]:
-    """The partial documents of a library, or those among `only`, sorted by id."""
+    """Return the partial documents, or those among `only`, sorted by id."""
     with library.read() as connection:
         found = why_partial(connection, only)
     return [PartialDocument(source=name, reason=found[name]) for name in sorted(found)]
 
 
 def partial_count(library: Library) -> int:
-    """How many documents are partial."""
+    """Count the partial documents."""
     query = select(func.count(chunk_table.c.document_id.distinct()))
     with library.read() as connection:
         joined = query.select_from(faults).join(chunk_table, chunk_table.c.id == faults.c.chunk_id)
@@ -196,7 +196,7 @@ def partial_count(library: Library) -> int:
 
 
 def partial_by_other_version(library: Library) -> frozenset[str]:
-    """The documents that another version of the product could not take: this one tries again."""
+    """Return documents that another product version could not process."""
     query = select(chunk_table.c.document_id).join(faults, faults.c.chunk_id == chunk_table.c.id)
     query = query.where(faults.c.version != product_version()).distinct()
     with library.read() as connection:
@@ -204,7 +204,7 @@ def partial_by_other_version(library: Library) -> frozenset[str]:
 
 
 def why_partial(connection: Connection, only: Collection[str] | None) -> dict[str, str]:
-    """What all documents or those among `only` lack and why, by id; whole ones are left out."""
+    """Return reasons of partial documents by id, of all or `only`."""
     columns = (chunk_table.c.document_id, faults.c.stage, faults.c.reason)
     query = select(*columns, func.count().label("count"))
     query = query.join(chunk_table, chunk_table.c.id == faults.c.chunk_id).group_by(*columns)

@@ -169,7 +169,7 @@ unanswered = Table(
     Column("key", String, primary_key=True),  # hash of what was asked about
     Column("reason", Text, nullable=False),
 )
-"""What models gave no usable answer about, and are not asked again.
+"""Requests without a usable answer, which are not repeated.
 
 `unanswered.py` says which.
 """

@@ -60,7 +60,7 @@ def tokens(text: str) -> list[str]:
 def tokens_with(words: Iterable[str]) -> Callable[[str], list[str]]:
     """`tokens`, and after them each of these words as one token wherever it stands.
 
-    For Chinese words of three characters or more, of which pairs alone know nothing: names and
+    For Chinese words of three characters or more, which pairs alone cannot find: names and
     terms of the trade. Other words are tokens already and are left out.
     """
     by_head: dict[str, set[int]] = defaultdict(set)

@@ -2,7 +2,7 @@
 
 A picture is never altered: the next one shares its `base` block and puts what is new into `tail`;
 what is gone loses its chunk. Once a quarter has come or gone, a picture is worn, and both are
-copied into one block again. Reads the library's vectors and knows nothing of how they are searched.
+copied into one block again. Reads the library's vectors.
 
 An HNSW graph over the base block of very many vectors, kept in a file.
 

@@ -301,8 +301,7 @@ class StatsResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What was done, by document id; `failed` says of sources that were not taken why, `partial`
-    of documents what they lack."""
+    """Result of a change by document id; `failed` and `partial` give reasons."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()

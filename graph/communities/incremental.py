@@ -6,7 +6,6 @@ those that its ties lead to, and one that has grown too large is divided alone. 
 the **order of arrival matters**: the same graph reached by another way may have other communities.
 What has drifted too far from a clustering of everything at once is to be clustered anew.
 
-Like `communities`, this module knows nothing of what entities are or where any of this is stored.
 
 Community detection: full, or incremental from the stored hierarchy.
 

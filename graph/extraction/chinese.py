@@ -359,7 +359,7 @@ def _start(token: HanToken) -> int:
 
 
 def _inside(tokens: Sequence[HanToken], start: int, end: int) -> list[HanToken]:
-    """The tokens of a span; tokens are in order and do not overlap."""
+    """Return the tokens of a span; tokens are ordered and disjoint."""
     first = bisect_left(tokens, start, key=_start)
     return [
         t for t in tokens[first : bisect_left(tokens, end, lo=first, key=_start)] if t.end <= end

@@ -129,7 +129,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _without_tail(text: str) -> int:
-    """The length of `text` without closing marks and possessives at its end."""
+    """Return the length of `text` without trailing marks and possessives."""
     end = len(text)
     while end:
         if text[end - 1] in _TRAILING or text[end - 1].isspace():

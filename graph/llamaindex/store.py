@@ -7,7 +7,7 @@ and all that rests on them are derived (see `derive`) before anything derived is
 Chunks, entities and relations as LlamaIndex sees them, and back.
 
 All that a chunk has comes back as it was: id, document, text, span, title, headings, page, context
-and what to read around it. Of a node that somebody else made, metadata beyond these is not kept.
+and what to read around it. Of a node made elsewhere, metadata beyond these is not kept.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class UnreadChunk:
 def unread_chunks(
     connection: Connection, *, readers: Collection[str] | None = None
 ) -> list[UnreadChunk]:
-    """The chunks that none of these extractors has read (no readers: nobody at all).
+    """Return chunks none of these extractors has read.
 
     By document and position; without those whose facts nothing can be derived from.
     """
@@ -404,6 +404,6 @@ def forget_faults(connection: Connection, chunk_ids: Iterable[str], *, stage: st
 
 
 def faulty_chunks(connection: Connection, *, stage: str) -> set[str]:
-    """The ids of the chunks that a stage could not take."""
+    """Return ids of chunks that a stage could not process."""
     query = select(faults.c.chunk_id).where(faults.c.stage == stage)
     return set(connection.execute(query).scalars())

@@ -12,7 +12,7 @@ speaks for it, and sentences are added while words lack that one of them would b
 
 Subject binding: whether an attribute is stated of the thing asked about.
 
-A page on Ada Roe does not answer when she was born, and neither does somebody else's birth beside
+A page on Ada Roe does not answer when she was born, and neither does another person's birth beside
 it: one sentence, by itself or with the one that leads to it, has to name her, to speak of a birth,
 and to show a date. The fewer words a question has beside its names, the more it tells that none
 of them is found so.

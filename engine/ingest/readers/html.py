@@ -470,7 +470,7 @@ def _author(tree: HtmlElement, said: dict[str, list[str]], linked: list[dict[str
 
 
 def _start_of(element: HtmlElement) -> str:
-    """The first words of an element: more than a name or a day has, less than a page."""
+    """Return the first words of an element, bounded in length."""
     start = ""
     for text in element.itertext():
         start += _SPACES.sub(" ", text)

@@ -171,7 +171,7 @@ def read_message(data: bytes) -> Content:
 
 
 def parsed(data: bytes) -> Message:
-    """The parts of a message, if it is not one of far more of them than anybody sends.
+    """Parse a message unless it has an implausible number of parts.
 
     Raises:
         SourceError: it is.

@@ -252,7 +252,7 @@ def _unlinked(text: str) -> str:
 
 
 def _said(role: re.Match[str]) -> str:
-    """What a role marks; a run of colons and words that marks nothing stays as it is."""
+    """Return the text of a role; unmatched marks stay."""
     if role[1] is None:
         return role[0]
     return role[1].rstrip() or role[2] or ""
@@ -353,13 +353,13 @@ def _line_block(line: str) -> str:
 
 
 def _without_closing(text: str, mark: str) -> str:
-    """A heading's text without the mark that may close it."""
+    """Return a heading without its closing mark."""
     rest = text.removesuffix(mark)
     return rest.rstrip(" \t") if rest != text and rest[-1:] in (" ", "\t") else text
 
 
 def _adoc_inline(text: str) -> str:
-    """The text without the marks of links, references and notes.
+    """Return text without marks of links, references and notes.
 
     Marks that never close stay, and
     none is looked for past the last bracket, so that it is not looked for again from each.
@@ -419,8 +419,7 @@ def _width(options: str) -> int:
 
 
 def _cells(lines: Sequence[str], *, width: int) -> tuple[list[str], list[list[str]]]:
-    """What stands before the first cell, and the rows. Cells of one row may stand on lines of
-    their own: the first line, or `cols`, says how many there are."""
+    """Return the text before the first cell, and the rows."""
     before: list[str] = []
     cells: list[list[str]] = []
     for line in lines:
@@ -551,8 +550,7 @@ def _possible(found: re.Match[str]) -> str:
 
 
 def _spared(source: str) -> str:
-    """The source without what the parser breaks on, or looks at again and again: addresses of
-    links are put in here, of fonts no more is kept than their characters."""
+    """Simplify the source for the parser: link addresses and fonts are reduced."""
     source = _WITHOUT_NUMBER.sub(lambda found: _NUMBERS[found.group(1)], source)
     source = _RTF_LINK.sub(lambda found: f"{found.group()}({found.group(1)})", source)
     source = _FIELD_MARK.sub(r"\1 ", source)

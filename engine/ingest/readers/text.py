@@ -307,7 +307,7 @@ _LONGEST_HEADING = 1_000
 """Maximum heading length; matching marks in longer lines costs seconds."""
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
 _UNREADABLE = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
-"""What parsers raise on numbers, days and types of YAML or TOML that are none."""
+"""Exceptions that YAML and TOML parsers raise on invalid numbers, dates and types."""
 _LARGEST = 1 << 63
 _DATES = ("date", "published", "created", "updated")
 Scalar = str | int | float | bool | datetime.date | datetime.datetime
@@ -331,7 +331,7 @@ def front_matter(text: str) -> dict[str, MetaValue]:
 
 @lru_cache(maxsize=8)
 def _said(yaml_text: str | None, toml_text: str | None) -> Mapping[str, MetaValue]:
-    """What front matter says; kept, since it is asked for more than once for each text."""
+    """Parse front matter; cached, as each text needs it several times."""
     try:
         if toml_text is not None:
             data: object = tomllib.loads(toml_text.replace("\r\n", "\n"))

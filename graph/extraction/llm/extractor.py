@@ -80,7 +80,7 @@ class PackResult:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def without(self, keys: Collection[str]) -> PackResult:
-        """The same, and nothing of these chunks."""
+        """Return the result without these chunks."""
         return PackResult(
             found={key: held for key, held in self.found.items() if key not in keys},
             unusable={key: why for key, why in self.unusable.items() if key not in keys},

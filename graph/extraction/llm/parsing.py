@@ -345,7 +345,7 @@ def parse_reply(reply: str, pack: Pack) -> ParsedReply:
 
 
 def _numbered(found: FoundJson, count: int) -> list[_Item]:
-    """Number a reply's objects by position if unnumbered.
+    """Assign positions to a reply's objects if unnumbered.
 
     Numbers that begin with 0 are raised by one.
     """

@@ -1,8 +1,7 @@
 """PDF: pages to Markdown through PDFium.
 
 A page's text layer goes glyphs → pieces → columns → lines → Markdown; a page without one is
-recognised as a picture where that is asked for. The parts of this are pure and know nothing of
-PDFium but for `glyphs`, `rules`, `notes` and `scans`.
+recognised as a picture where that is asked for. Layout, tables and Markdown are pure.
 
 What a page holds beside its printed text: values of form fields, comments, attached files.
 
@@ -152,7 +151,7 @@ def _text(buffer: ctypes.Array[ctypes.c_char]) -> str:
 
 
 def said_of(document: PdfDocument, key: str) -> str:
-    """An entry of the document's information on itself (`Title`, …), on one line.
+    """Return an entry of the document information (`Title`, …) on one line.
 
     Empty without.
     """
