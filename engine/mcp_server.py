@@ -297,7 +297,7 @@ def _after(cursor: str | None) -> str:
     try:
         found = json.loads(cursor)
     except ValueError as error:
-        raise MCPError(types.INVALID_PARAMS, "this cursor is none of ours") from error
+        raise MCPError(types.INVALID_PARAMS, "invalid cursor") from error
     if not isinstance(found, str):
-        raise MCPError(types.INVALID_PARAMS, "this cursor is none of ours")
+        raise MCPError(types.INVALID_PARAMS, "invalid cursor")
     return found

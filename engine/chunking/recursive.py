@@ -10,11 +10,7 @@ A page a chunk: for slides, forms and reports that are laid out by the page.
 
 Small-to-big chunking: small chunks to retrieve, larger parents to read.
 
-Readers take `Span.read` in place of the chunk.
-
 Each sentence a chunk to be found, with the sentences around it to be read.
-
-Knows nothing of retrieval: who reads takes `Span.read` in place of the chunk.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 With a language model: other wordings (`mqe`), a hypothetical passage (`hyde`), sub-questions
 (`decompose`), steps of which each is told what the one before found (`steps`). Without one:
-sub-questions by grammar (`decompose`), words of the first passages (`feedback`). What each kind buys is
+sub-questions by grammar (`decompose`), words of the first passages (`feedback`). What
+each kind buys is
 measured by `tests/benchmarks/transforms.py`.
 
 Pseudo-relevance feedback from the first passages, without a model.

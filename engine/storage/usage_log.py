@@ -108,7 +108,8 @@ class UsageLog:
     def cache_reply(self, key: str, text: str, *, usage: Usage, asked_in: int) -> bool:
         """Keep an answer; whether it was kept.
 
-        It is not where the library has changed since the generation `asked_in`, nor while another process is
+        It is not where the library has changed since the generation `asked_in`, nor
+        while another process is
         writing to it.
         """
         row = {

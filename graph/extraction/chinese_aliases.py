@@ -8,7 +8,8 @@ names.
 Chinese appellations: "林川，绰号大头", "笔名白鹭", "人皆呼为海龙王".
 
 Such a name belongs to the one person whom its sentence has named before it; an
-appellation may also follow the sentence that names them. Where a relative stands between ("林川之子，
+appellation may also follow the sentence that names them. Where a relative stands
+between ("林川之子，
 乳名阿潮"), where two persons or none are at hand, or where no name follows, nothing is found. Style
 names and the chains that hang on them are read by `chinese_aliases`.
 

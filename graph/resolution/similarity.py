@@ -2,7 +2,8 @@
 
 A pure function of the set of names and of what stands beside them. Pairs above `SURE` are one
 thing spelt twice; those between `DOUBTFUL` and it are left apart unless a model or a
-user judges them. What speaks for a pair is its spelling, names that stand beside both, and vectors of
+user judges them. What speaks for a pair is its spelling, names that stand beside both,
+and vectors of
 the two names where there are any. Names are compared only within small blocks (the same other
 words, the same rare letters, near vectors), so the work grows as the number of names does.
 
