@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..config import EmbeddingSettings, Settings
 from ..errors import EngineError, LibraryNotFound
 from ..types import StageUsage
+from .rendering import UNREADABLE, Finding, by_reason, counted
 
 ANSWER_TOKENS = 256
 """For one word, and for what a model thinks before it."""
 
 PARTIAL_SHOWN = 20
 """Maximum number of partial documents that are named."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line. `is_lack`: it works with less; `is_problem`: something must be done."""
-
-    text: str
-    is_lack: bool = False
-    is_problem: bool = False
 
 
 def examine(library: Path, settings: Settings) -> list[Finding]:
@@ -144,7 +135,6 @@ def _spending(settings: Settings, booked: Sequence[StageUsage]) -> list[Finding]
 
 def _library(path: Path, asked: Settings) -> list[Finding]:
     from ..engine import KnowledgeEngine
-    from .rendering import UNREADABLE, by_reason, counted
 
     # Models have been looked at: a library is sound or not without them.
     settings = Settings(embedding=EmbeddingSettings(kind="none"))

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         StageUsage,
         Usage,
     )
-    from .doctor import Finding
 
 STAGE_CHARACTERS = 14
 INDENT = " " * (STAGE_CHARACTERS + 14)
@@ -335,6 +334,15 @@ def show_stats(
     for document in documents or ():
         state = ("  outdated", "yellow") if document.outdated else ""
         print_line(f"  {document.id}", (f"  {document.title}", "dim"), state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line. `is_lack`: it works with less; `is_problem`: something must be done."""
+
+    text: str
+    is_lack: bool = False
+    is_problem: bool = False
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

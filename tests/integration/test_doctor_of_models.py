@@ -10,8 +10,8 @@ from openai_server import OpenAIServer, Reply
 from reading_model import read_like_a_model
 
 from engine import KnowledgeEngine, Settings
-from engine.cli.doctor import Finding, examine
-from engine.cli.rendering import by_reason
+from engine.cli.doctor import examine
+from engine.cli.rendering import Finding, by_reason
 from engine.types import PendingChunk
 
 
