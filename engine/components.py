@@ -333,7 +333,7 @@ def build_components(
             vectors=finding.vectors,
             recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
             enrichment=reading.enrichment,
-            second_look=reading.second_look,
+            refiner=reading.second_look,
             reports=reading.eager(library) if reading.eager is not None else None,
             plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
         ),

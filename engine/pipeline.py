@@ -1,23 +1,29 @@
-"""Ingestion pipeline of one library: add, synchronise, remove and describe documents.
+"""Ingestion pipeline of one library: from sources to a graph with communities and reports.
 
-Reports what came of every source; which ones are meant is `choice`'s, how they are read `ingest`'s,
-how they are stored `index`'s.
+`IngestPipeline` has one method for each verb of the owner: `add`, `add_text`, `add_files`, `sync`,
+`estimate`, `remove`, `describe`. Those that store documents run these steps, in this order:
 
-Validated ingestion options: which sources, and the user's metadata.
+    read           sources into texts, unchanged ones skipped     ingest.change_detection
+    chunk          texts into nodes with exact spans              chunking
+    embed          chunks into vectors                            storage.vector_index, embeddings
+    extract        names and relations by rules                   graph.extraction
+    commit         text, vectors, keywords, facts, one document   storage.library
+                   a transaction
+    remove         documents whose source is gone                 storage.documents
+    enrich         read chunks with a language model              enrichment.extraction
+    derive         resolve entities, cluster communities, report  graph.pipeline
+    refine         judge names, summarise with a language model   enrichment.entities
+    write reports  with a language model                          enrichment.reports
 
-User metadata of stored documents: tags, a date, any field to filter by.
-
-The document's text, and all that was read of it, stay as they are.
+The first five run batch by batch; `storage.indexer` has a method for each step but the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-
-from sqlalchemy import select, update
 
 from .config import IngestSettings
 from .embeddings.wrappers import ChosenEmbedding, check_same_model
@@ -35,6 +41,7 @@ from .ingest.document import ReadOptions, sanitise_text
 from .ingest.sandbox import ReaderPool
 from .llm.budget import Budget, track_usage
 from .storage.documents import (
+    Leaving,
     check_removals,
     emptied,
     find_deleted,
@@ -42,20 +49,19 @@ from .storage.documents import (
     leaving,
     protected_documents,
     resolve_ids,
+    set_user_metadata,
     too_many,
 )
-from .storage.graph_api import raise_generation
-from .storage.indexer import Indexer, RunStats
+from .storage.indexer import Indexer, IndexRun
 from .storage.library import DocumentRow, Library
 from .storage.preparation import partial_by_other_version, partial_documents
-from .storage.schema import documents, metadata_text
 from .types import (
     Estimate,
     IngestReport,
     MetaValue,
-    PendingChunk,
     SourceFailure,
     SourceText,
+    Usage,
     check_name,
     check_namespace,
 )
@@ -106,25 +112,52 @@ def as_list(sources: T | Sequence[T]) -> list[T]:
     return [sources]
 
 
-def set_user_metadata(
-    library: Library, document_id: str, given: Mapping[str, MetaValue]
-) -> bool | None:
-    """Replace a document's user metadata; return whether it changed, None if absent.
+SourceReader = Callable[[ChangeDetector], Iterable[SourceText]]
+"""Reads what a run is about: new and changed texts, as they are asked for."""
 
-    Whatever was kept of answers and views counts as older afterwards, since filters go by it.
-    """
-    wanted, own = metadata_text(given), documents.c.id == sanitise_text(document_id)
-    with library.write() as connection:
-        held = connection.execute(select(documents.c.given).where(own)).scalar()
-        if held is None or held == wanted:
-            return None if held is None else False
-        connection.execute(update(documents).where(own).values(given=wanted))
-        raise_generation(connection)
-    return True
-
-
-Feed = Callable[[ChangeDetector], Iterable[SourceText]]
 NOTHING_NAMED = "names no source: give files, folders, web addresses or databases"
+_NOTHING_FOUND = DiscoveredSources([], [], [], [], [])
+
+
+@dataclass(slots=True, kw_only=True)
+class _Ingestion:
+    """State of one run.
+
+    Attributes:
+        choice: what the owner wants.
+        found: files behind the paths that were named.
+        rows: documents that the library held when the run began.
+        detector: reads sources, and tells unchanged ones.
+        file_states: what files looked like the last time.
+        deleted: documents whose source file is missing.
+        steps: progress and figures of the indexer.
+        stored: documents that were committed.
+        leaving: what goes and what stays outdated.
+    """
+
+    choice: IngestOptions
+    found: DiscoveredSources
+    rows: list[DocumentRow]
+    detector: ChangeDetector
+    file_states: FileStateCache
+    deleted: set[str]
+    steps: IndexRun
+    stored: set[str] = field(default_factory=set)
+    leaving: Leaving = field(default_factory=lambda: Leaving(missing=frozenset(), outdated={}))
+
+    def decide_removals(self) -> set[str]:
+        """Decide what leaves the library; return the documents that the run was about."""
+        self.leaving = leaving(
+            self.rows,
+            self.found,
+            namespace=self.choice.namespace,
+            strict=self.choice.strict,
+            missing=self.detector.gone | self.deleted,
+            outdated=self.detector.outdated,
+        )
+        scope = inside(self.rows, self.found, namespace=self.choice.namespace)
+        changed = self.stored & self.detector.held.keys()
+        return {*scope, *self.detector.unchanged, *changed, *self.detector.outdated}
 
 
 class IngestPipeline:
@@ -132,7 +165,7 @@ class IngestPipeline:
 
     Args:
         library: where documents are.
-        indexer: puts a document's text into every index.
+        indexer: writes a document through every index, step by step.
         settings: limits on what is read.
         budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding model, and what is to be said of it.
@@ -159,32 +192,29 @@ class IngestPipeline:
         self._indexer = indexer
         self._settings = settings
 
+    # --- verbs ------------------------------------------------------------------------------
+
     def add(
         self, sources: Sequence[str | Path | Document], *, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
         """Add files, folders, addresses, databases and LlamaIndex documents."""
         named = ClassifiedSources.of(sources)
-        found = self._find(named.paths, choice)
-        failures = list(found.failures)
+        found = self._discover(named.paths, choice)
         if not sources:
-            failures.append(SourceFailure(source="nothing", reason=NOTHING_NAMED))
-        return self._put(
-            self._feed(named, found, choice, progress),
-            choice=choice,
-            found=found._replace(failures=failures),
-            progress=progress,
-        )
+            nothing = SourceFailure(source="nothing", reason=NOTHING_NAMED)
+            found = found._replace(failures=[*found.failures, nothing])
+        reader = self._reader(named, found, choice, progress)
+        return self._ingest(reader, choice=choice, found=found, progress=progress)
 
     def add_text(
         self, text: str, *, document_id: str, title: str, choice: IngestOptions, progress: Progress
     ) -> IngestReport:
         """Add one text in hand."""
-        return self._put(
-            lambda intake: intake.text(text, document_id=document_id, title=title),
-            choice=choice,
-            found=_NOTHING_FOUND,
-            progress=progress,
-        )
+
+        def read(detector: ChangeDetector) -> Iterable[SourceText]:
+            return detector.text(text, document_id=document_id, title=title)
+
+        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress)
 
     def add_files(
         self, files: Mapping[str, Path], *, choice: IngestOptions, progress: Progress
@@ -193,14 +223,11 @@ class IngestPipeline:
         for name in files:
             check_name(name)
         sources = [FileSource(id=name, path=path) for name, path in sorted(files.items())]
-        count = len(sources)
 
-        def feed(intake: ChangeDetector) -> Iterator[SourceText]:
-            done: Callable[[int], None] = lambda number: progress("read", number, count)  # noqa: E731
-            yield from intake.files(sources, progress=done, passing=True)
-            progress("read", count, count)
+        def read(detector: ChangeDetector) -> Iterator[SourceText]:
+            yield from _read_files(detector, sources, progress, passing=True)
 
-        return self._put(feed, choice=choice, found=_NOTHING_FOUND, progress=progress)
+        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress)
 
     def sync(
         self,
@@ -210,24 +237,18 @@ class IngestPipeline:
         dry_run: bool,
         progress: Progress,
     ) -> IngestReport:
-        """Synchronise the library with these sources.
-
-        Delete documents whose source is missing.
-        """
+        """Add sources, and remove documents whose file is gone from the folders."""
         named = ClassifiedSources.of(folders)
-        found = self._find(named.paths, choice)
+        found = self._discover(named.paths, choice)
         if dry_run:
             plan = self._plan(found, choice, progress)
             if named.addresses or named.databases:
                 note = "web addresses and databases are left out: a dry run looks at files alone"
                 plan = replace(plan, notes=(*plan.notes, note))
             return plan
-        report = self._put(
-            self._feed(named, found, choice, progress),
-            choice=choice,
-            found=found,
-            progress=progress,
-            follows=True,
+        reader = self._reader(named, found, choice, progress)
+        report = self._ingest(
+            reader, choice=choice, found=found, progress=progress, removes_deleted=True
         )
         kept = protected_documents(self._rows(), found, namespace=choice.namespace)
         return replace(report, notes=(*report.notes, *kept))
@@ -242,52 +263,151 @@ class IngestPipeline:
     ) -> Estimate:
         """Estimate the cost of new and changed sources, and list the unreadable ones."""
         named = ClassifiedSources.of(sources)
-        found = self._find(named.paths, choice)
+        found = self._discover(named.paths, choice)
+        reader = self._reader(named, found, choice, progress)
         with self._pool() as pool:
-            known = self._held(self._rows())
-            intake = self._intake(known, FileStateCache(self._library.path), choice, pool)
-            estimate = forecast(self._feed(named, found, choice, progress)(intake))
+            states = FileStateCache(self._library.path)
+            detector = self._detector(self._rows(), states, choice, pool)
+            estimate = forecast(reader(detector))
         notes = (*self._warnings, *estimate.notes)
-        return replace(estimate, failed=_failed(found, intake), notes=notes)
+        return replace(estimate, failed=_failures(found, detector), notes=notes)
 
     def remove(self, document_ids: Sequence[str], *, progress: Progress) -> IngestReport:
         """Remove documents by id or source name; an archive's name removes all its members."""
-        work, removed = RunStats(), set[str]()
+        run, removed = IndexRun(progress=progress), set[str]()
         failures: list[SourceFailure] = []
         with self._library.writer():
             known = self._library.documents()
             for wanted in sorted(set(document_ids)):
                 names = resolve_ids(wanted, known.values())
                 if not names:
-                    failures.append(_not_held(wanted))
+                    failures.append(_not_in_library(wanted))
                 for name in names:
                     self._indexer.remove(name)
                     removed.add(name)
-            self._forget(removed)
-            self._indexer.derive(work=work, progress=progress)
+            if removed:
+                FileStateCache(self._library.path).save(sources=self._sources())
+            self._indexer.derive(run)
         self._changed()
         return IngestReport(
-            removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(work.seconds)
+            removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(run.seconds)
         )
 
     def describe(self, name: str, choice: IngestOptions, *, progress: Progress) -> IngestReport:
         """Replace what the owner says of one document."""
-        work = RunStats()
+        run = IndexRun(progress=progress)
         with self._library.writer():
             changed = set_user_metadata(self._library, name, choice.metadata or {})
-            self._indexer.derive(work=work, progress=progress)
+            self._indexer.derive(run)
         if changed is None:
-            return IngestReport(failed=(_not_held(name),))
+            return IngestReport(failed=(_not_in_library(name),))
         self._changed()
         return IngestReport(
             changed=(name,) if changed else (),
             unchanged=() if changed else (name,),
-            seconds=dict(work.seconds),
+            seconds=dict(run.seconds),
         )
 
-    # --- how --------------------------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------------
 
-    def _find(self, paths: Sequence[str | Path], choice: IngestOptions) -> DiscoveredSources:
+    def _ingest(
+        self,
+        read: SourceReader,
+        *,
+        choice: IngestOptions,
+        found: DiscoveredSources,
+        progress: Progress,
+        removes_deleted: bool = False,
+    ) -> IngestReport:
+        """Run all steps of an ingestion and report what came of every source."""
+        self._budget.start_run()
+        indexer = self._indexer
+        with self._library.writer(), self._pool() as pool, track_usage() as usage:
+            run = self._begin(choice, found, pool, progress, removes_deleted=removes_deleted)
+            for batch in indexer.chunk(read(run.detector), run.steps):
+                embedded = indexer.embed(batch, run.steps)
+                extracted = indexer.extract(embedded, run.steps)
+                run.stored |= indexer.commit(extracted, run.steps)
+            self._remove_missing(run)
+            indexer.enrich(run.steps)
+            indexer.derive(run.steps)
+            indexer.refine(run.steps)
+            indexer.write_reports(run.steps)
+            run.file_states.save(sources=self._sources())
+        if run.stored or run.leaving.missing:
+            self._changed()
+        return self._report(run, usage.total)
+
+    def _begin(
+        self,
+        choice: IngestOptions,
+        found: DiscoveredSources,
+        pool: ReaderPool,
+        progress: Progress,
+        *,
+        removes_deleted: bool,
+    ) -> _Ingestion:
+        """Look at what the library holds; refuse a run that would remove too much of it."""
+        if self._embedding is not None:
+            check_same_model(self._embedding, held_now=self._library.vector_models())
+        run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted)
+        scope = inside(run.rows, found, namespace=choice.namespace)
+        early = run.deleted | emptied(run.rows, found, namespace=choice.namespace)
+        check_removals(early, scope, agreed=choice.remove_many)
+        return run
+
+    def _remove_missing(self, run: _Ingestion) -> None:
+        """Remove documents whose source is gone; mark those that can no longer be read."""
+        scope = run.decide_removals()
+        check_removals(run.leaving.missing, scope, agreed=run.choice.remove_many)
+        for name in sorted(run.leaving.missing):
+            self._indexer.remove(name)
+        if run.detector.restamped:
+            self._library.update_fingerprints(run.detector.restamped)
+        before = {row.id: row.outdated for row in run.rows}
+        readable: dict[str, str | None] = dict.fromkeys(run.detector.unchanged)
+        wanted = {**readable, **run.leaving.outdated}
+        changes = {name: reason for name, reason in wanted.items() if before.get(name) != reason}
+        if changes:
+            self._library.mark_outdated(changes)
+
+    def _plan(
+        self, found: DiscoveredSources, choice: IngestOptions, progress: Progress
+    ) -> IngestReport:
+        """Report what `sync` would do to files: new and changed ones are read, none is stored."""
+        with self._pool() as pool:
+            run = self._run(choice, found, pool, progress, removes_deleted=True)
+            run.stored = {
+                document.id for document in _files_of(run.detector, found.sources, progress)
+            }
+        scope = run.decide_removals()
+        many = too_many(run.leaving.missing, scope)
+        stops = () if choice.remove_many or not many else (f"it would stop: {many}",)
+        kept = protected_documents(run.rows, found, namespace=choice.namespace)
+        return _report_changes(run, notes=(*found.notes, *kept, *stops))
+
+    def _report(self, run: _Ingestion, usage: Usage) -> IngestReport:
+        """Build the report of an ingestion."""
+        steps, detector = run.steps, run.detector
+        embedding = self._embedding.notes if self._embedding is not None and run.stored else ()
+        present = {row.id for row in self._rows() if row.namespace == run.choice.namespace}
+        notes = (*self._warnings, *run.found.notes, *detector.notes, *embedding, *steps.notes)
+        return replace(
+            _report_changes(run, notes=notes),
+            partial=tuple(partial_documents(self._library, run.stored.union(detector.unchanged))),
+            pending=tuple(each for each in steps.pending if each.document_id in present),
+            postponed={what: count for what, count in sorted(steps.postponed.items()) if count},
+            chunks=steps.chunks,
+            embedded=steps.embedded,
+            extracted=steps.extracted,
+            usage=usage,
+            seconds={stage: round(value, 3) for stage, value in sorted(steps.seconds.items())},
+        )
+
+    # --- parts of the steps -----------------------------------------------------------------
+
+    def _discover(self, paths: Sequence[str | Path], choice: IngestOptions) -> DiscoveredSources:
+        """Find the files behind paths."""
         return find_sources(
             paths,
             not_in=[self._library.path],
@@ -295,13 +415,14 @@ class IngestPipeline:
             exclude=choice.exclude,
         )
 
-    def _feed(
+    def _reader(
         self,
         named: ClassifiedSources,
         found: DiscoveredSources,
         choice: IngestOptions,
         progress: Progress,
-    ) -> Feed:
+    ) -> SourceReader:
+        """Return the reader of sources of every kind."""
         from .ingest.readers.database import DatabaseOptions
 
         options = DatabaseOptions(
@@ -310,150 +431,34 @@ class IngestPipeline:
             max_rows=self._settings.max_rows,
         )
 
-        def feed(intake: ChangeDetector) -> Iterator[SourceText]:
-            count = len(found.sources)
-            yield from intake.files(
-                found.sources, progress=lambda done: progress("read", done, count)
-            )
-            progress("read", count, count)
-            yield from intake.addresses(named.addresses)
-            yield from intake.databases(named.databases, options=options)
-            yield from intake.documents(named.documents)
+        def read(detector: ChangeDetector) -> Iterator[SourceText]:
+            yield from _read_files(detector, found.sources, progress)
+            yield from detector.addresses(named.addresses)
+            yield from detector.databases(named.databases, options=options)
+            yield from detector.documents(named.documents)
 
-        return feed
+        return read
 
-    def _put(
+    def _run(
         self,
-        feed: Feed,
-        *,
         choice: IngestOptions,
         found: DiscoveredSources,
+        pool: ReaderPool,
         progress: Progress,
-        follows: bool = False,
-    ) -> IngestReport:
-        """Store what a feed gives; what `follows` its folders loses what is gone from them."""
-        work = RunStats()
-        self._budget.start_run()
-        with self._library.writer(), self._pool() as pool, track_usage() as spent:
-            if self._embedding is not None:
-                check_same_model(self._embedding, held_now=self._library.vector_models())
-            rows, seen = self._rows(), FileStateCache(self._library.path)
-            absent = find_deleted(rows, found, namespace=choice.namespace) if follows else set()
-            scope = inside(rows, found, namespace=choice.namespace)
-            early = absent | emptied(rows, found, namespace=choice.namespace)
-            check_removals(early, scope, agreed=choice.remove_many)
-            held = self._held(rows)
-            intake = self._intake(held, seen, choice, pool)
-            done = set(self._indexer.put(feed(intake), work=work, progress=progress))
-            left = leaving(
-                rows,
-                found,
-                namespace=choice.namespace,
-                strict=choice.strict,
-                missing=intake.gone | absent,
-                outdated=intake.outdated,
-            )
-            check_removals(
-                left.missing,
-                scope | _touched(intake, done & held.keys()),
-                agreed=choice.remove_many,
-            )
-            for name in sorted(left.missing):
-                self._indexer.remove(name)
-            if intake.restamped:
-                self._library.update_fingerprints(intake.restamped)
-            self._note_outdated(rows, left.outdated, readable=intake.unchanged)
-            self._indexer.enrich(work=work, progress=progress)
-            self._indexer.derive(work=work, progress=progress)
-            self._indexer.second_look(work=work, progress=progress)
-            self._indexer.write_reports(work=work, progress=progress)
-            seen.save(sources=self._sources())
-        if done or left.missing:
-            self._changed()
-        return IngestReport(
-            added=tuple(sorted(done - held.keys())),
-            changed=tuple(sorted(done & held.keys())),
-            unchanged=tuple(sorted(intake.unchanged)),
-            removed=tuple(sorted(left.missing)),
-            failed=_failed(found, intake, work.failed),
-            outdated=left.reports(),
-            partial=tuple(partial_documents(self._library, done.union(intake.unchanged))),
-            passed_over=tuple(found.passed_over),
-            notes=(
-                *self._warnings,
-                *found.notes,
-                *intake.notes,
-                *self._embedding_notes(bool(done)),
-                *work.notes,
-            ),
-            pending=self._pending_in(choice.namespace, work.pending),
-            postponed={what: count for what, count in sorted(work.postponed.items()) if count},
-            chunks=work.chunks,
-            embedded=work.embedded,
-            extracted=work.extracted,
-            usage=spent.total,
-            seconds={stage: round(value, 3) for stage, value in sorted(work.seconds.items())},
-        )
-
-    def _pending_in(
-        self, namespace: str, pending: Sequence[PendingChunk]
-    ) -> tuple[PendingChunk, ...]:
-        """Return the pending chunks of a namespace; `engine.pending()` lists all."""
-        inside = {row.id for row in self._rows() if row.namespace == namespace}
-        return tuple(each for each in pending if each.document_id in inside)
-
-    def _embedding_notes(self, is_stored: bool) -> tuple[str, ...]:
-        """Return the embedding model's notes, where anything was embedded."""
-        return self._embedding.notes if self._embedding is not None and is_stored else ()
-
-    def _note_outdated(
-        self, rows: Iterable[DocumentRow], outdated: Mapping[str, str], *, readable: Iterable[str]
-    ) -> None:
-        """Write down which documents are outdated, and which are so no more."""
-        before = {row.id: row.outdated for row in rows}
-        wanted: dict[str, str | None] = {**dict.fromkeys(readable), **outdated}
-        changes = {name: reason for name, reason in wanted.items() if before.get(name) != reason}
-        if changes:
-            self._library.mark_outdated(changes)
-
-    def _plan(
-        self, found: DiscoveredSources, choice: IngestOptions, progress: Progress
-    ) -> IngestReport:
-        """Plan a `sync` of files.
-
-        Those that are new or changed are read, none is stored.
-        """
-        rows, seen = self._rows(), FileStateCache(self._library.path)
-        absent = find_deleted(rows, found, namespace=choice.namespace)
-        held, count = self._held(rows), len(found.sources)
-        with self._pool() as pool:
-            intake = self._intake(held, seen, choice, pool)
-            read = intake.files(found.sources, progress=lambda done: progress("read", done, count))
-            done = {document.id for document in read}
-        left = leaving(
-            rows,
-            found,
-            namespace=choice.namespace,
-            strict=choice.strict,
-            missing=intake.gone | absent,
-            outdated=intake.outdated,
-        )
-        scope = inside(rows, found, namespace=choice.namespace)
-        many = too_many(left.missing, scope | _touched(intake, done & held.keys()))
-        stops = () if choice.remove_many or not many else (f"it would stop: {many}",)
-        return IngestReport(
-            added=tuple(sorted(done - held.keys())),
-            changed=tuple(sorted(done & held.keys())),
-            unchanged=tuple(sorted(intake.unchanged)),
-            removed=tuple(sorted(left.missing)),
-            failed=_failed(found, intake),
-            outdated=left.reports(),
-            passed_over=tuple(found.passed_over),
-            notes=(
-                *found.notes,
-                *protected_documents(rows, found, namespace=choice.namespace),
-                *stops,
-            ),
+        *,
+        removes_deleted: bool,
+    ) -> _Ingestion:
+        """Return the state with which a run begins."""
+        rows, states = self._rows(), FileStateCache(self._library.path)
+        deleted = find_deleted(rows, found, namespace=choice.namespace) if removes_deleted else ()
+        return _Ingestion(
+            choice=choice,
+            found=found,
+            rows=rows,
+            detector=self._detector(rows, states, choice, pool),
+            file_states=states,
+            deleted=set(deleted),
+            steps=IndexRun(progress=progress),
         )
 
     def _pool(self) -> ReaderPool:
@@ -472,24 +477,24 @@ class IngestPipeline:
             memory_bytes=settings.read_memory_bytes,
         )
 
-    def _intake(
+    def _detector(
         self,
-        held: Mapping[str, StoredDocument],
-        seen: FileStateCache,
+        rows: Iterable[DocumentRow],
+        states: FileStateCache,
         choice: IngestOptions,
         pool: ReaderPool,
     ) -> ChangeDetector:
         return ChangeDetector(
             settings=self._settings,
-            held=held,
+            held=self._stored_documents(rows),
             recipe=self._indexer.recipe,
             wish=IngestTarget(namespace=choice.namespace, given=choice.metadata),
-            hints=seen,
+            hints=states,
             look=stat_signature,
             pool=pool,
         )
 
-    def _held(self, rows: Iterable[DocumentRow]) -> dict[str, StoredDocument]:
+    def _stored_documents(self, rows: Iterable[DocumentRow]) -> dict[str, StoredDocument]:
         """Map document ids to the fields that detect changes."""
         to_retry = partial_by_other_version(self._library)
         return {
@@ -510,30 +515,61 @@ class IngestPipeline:
     def _sources(self) -> set[str]:
         return {row.source for row in self._rows()}
 
-    def _forget(self, removed: set[str]) -> None:
-        if removed:
-            FileStateCache(self._library.path).save(sources=self._sources())
+
+def _files_of(
+    detector: ChangeDetector,
+    sources: Sequence[FileSource],
+    progress: Progress,
+    *,
+    passing: bool = False,
+) -> Iterator[SourceText]:
+    """Read new and changed files, telling how many of them are done."""
+
+    def done(number: int) -> None:
+        progress("read", number, len(sources))
+
+    return detector.files(sources, progress=done, passing=passing)
 
 
-def _touched(intake: ChangeDetector, changed: Iterable[str]) -> set[str]:
-    """Return the stored documents that a run examined."""
-    return {*intake.unchanged, *changed, *intake.outdated}
+def _read_files(
+    detector: ChangeDetector,
+    sources: Sequence[FileSource],
+    progress: Progress,
+    *,
+    passing: bool = False,
+) -> Iterator[SourceText]:
+    """Read new and changed files, and tell when all are read."""
+    yield from _files_of(detector, sources, progress, passing=passing)
+    progress("read", len(sources), len(sources))
 
 
-_NOTHING_FOUND = DiscoveredSources([], [], [], [], [])
+def _report_changes(run: _Ingestion, *, notes: tuple[str, ...]) -> IngestReport:
+    """Report what came of every source: added, changed, unchanged, removed, failed."""
+    held = run.detector.held.keys()
+    return IngestReport(
+        added=tuple(sorted(run.stored - held)),
+        changed=tuple(sorted(run.stored & held)),
+        unchanged=tuple(sorted(run.detector.unchanged)),
+        removed=tuple(sorted(run.leaving.missing)),
+        failed=_failures(run.found, run.detector, run.steps.failed),
+        outdated=run.leaving.reports(),
+        passed_over=tuple(run.found.passed_over),
+        notes=notes,
+    )
 
 
-def _not_held(name: str) -> SourceFailure:
+def _not_in_library(name: str) -> SourceFailure:
     reason = "is not in the library: `loregraph stats --documents` lists the ids"
     return SourceFailure(source=name, reason=reason)
 
 
-def _failed(
-    found: DiscoveredSources, intake: ChangeDetector, stored: Iterable[SourceFailure] = ()
+def _failures(
+    found: DiscoveredSources, detector: ChangeDetector, stored: Iterable[SourceFailure] = ()
 ) -> tuple[SourceFailure, ...]:
-    """Return the sources that gave no document or could not be stored, each once."""
-    return tuple(sorted({*found.failures, *intake.failures, *stored}, key=_by_source))
-
-
-def _by_source(failure: SourceFailure) -> tuple[str, str]:
-    return failure.source, failure.reason
+    """Return the sources that gave nothing, or could not be stored, each once."""
+    return tuple(
+        sorted(
+            {*found.failures, *detector.failures, *stored},
+            key=lambda failure: (failure.source, failure.reason),
+        )
+    )

@@ -21,19 +21,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, Select, func, or_, select, text
+from sqlalchemy import Connection, Row, Select, func, or_, select, text, update
 
 from ..errors import TooManyRemovals
 from ..ingest.discovery import DiscoveredSources
 from ..ingest.document import sanitise_text
 from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
 from .external_index import ExternalDense
-from .graph_api import chunk_table, derived_stamp, reports_stamp
+from .graph_api import chunk_table, derived_stamp, raise_generation, reports_stamp
 from .indexer import Indexer
 from .integrity import damage
 from .library import DocumentRow, Library, vector_stamp
 from .preparation import partial_count, why_partial
-from .schema import DocumentFilter, Namespaces, document_filter, documents, metadata_values
+from .schema import (
+    DocumentFilter,
+    Namespaces,
+    document_filter,
+    documents,
+    metadata_text,
+    metadata_values,
+)
 from .vector_index import WindowedVectorIndex
 
 if TYPE_CHECKING:
@@ -542,6 +549,23 @@ def pending_chunks(library: Library) -> list[PendingChunk]:
             PendingChunk(**{**row, "unreadable": bool(row["unreadable"])})
             for row in connection.execute(query).mappings()
         ]
+
+
+def set_user_metadata(
+    library: Library, document_id: str, given: Mapping[str, MetaValue]
+) -> bool | None:
+    """Replace a document's user metadata; return whether it changed, None if absent.
+
+    Whatever was kept of answers and views counts as older afterwards, since filters go by it.
+    """
+    wanted, own = metadata_text(given), documents.c.id == sanitise_text(document_id)
+    with library.write() as connection:
+        held = connection.execute(select(documents.c.given).where(own)).scalar()
+        if held is None or held == wanted:
+            return None if held is None else False
+        connection.execute(update(documents).where(own).values(given=wanted))
+        raise_generation(connection)
+    return True
 
 
 def repair_library(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:

@@ -1,7 +1,8 @@
-"""Indexer: chunk, embed and extract outside, then one commit for each document.
+"""Indexer: the steps that write documents through the indexes of one library.
 
-Both LlamaIndex indexes are filled from the same chunks; what is slow happens before a transaction
-opens.
+`engine.pipeline` runs them in order: chunk, embed, extract, commit for each batch, then enrich,
+derive, refine, write_reports. Both LlamaIndex indexes are filled from the same chunks; what is
+slow happens before a transaction opens.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from .usage_log import drop_stale_replies
 from .vector_index import WindowedVectorIndex
 
 if TYPE_CHECKING:
-    from ..enrichment.entities import EntityRefiner
+    from ..enrichment.entities import EntityRefiner, RefineResult
     from ..enrichment.extraction import LLMExtractionRunner
     from ..enrichment.reports import ReportWriter
 
@@ -68,14 +69,16 @@ NOT_AGAIN = "this model is not asked again (`loregraph add --retry` asks)"
 
 
 @dataclass(slots=True)
-class RunStats:
-    """Statistics of a run: texts embedded, chunks extracted and stored, seconds by stage.
+class IndexRun:
+    """One run of the indexer: its progress listener, and what was really done.
 
-    `failed` are documents that could not be stored at all. `pending` are the chunks that a language
-    model was to read and has not, `postponed` how much else it was to do and has not, by what it
-    is; `notes` say why, and what of a model's work could not be used.
+    Texts embedded, chunks extracted and stored, seconds by stage. `failed` are documents that could
+    not be stored at all. `pending` are chunks still waiting for a language model, `postponed`
+    counts its other unfinished tasks by kind; `notes` say why, and what of its replies could not be
+    used.
     """
 
+    progress: Progress = no_progress
     chunks: int = 0
     embedded: int = 0
     extracted: int = 0
@@ -84,6 +87,21 @@ class RunStats:
     postponed: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - begin
+
+    def fail(self, source: SourceText, fault: Fault) -> None:
+        """Log and note a document that cannot be stored."""
+        fault.log(source.id)
+        reason = f"cannot be stored: {fault.reason}"
+        self.failed.append(SourceFailure(source=source.id, reason=reason))
 
 
 class Indexer:
@@ -100,7 +118,7 @@ class Indexer:
             stored under another recipe counts as changed. What a language model reads is no part
             of it: chunks are read anew without being cut anew.
         enrichment: reads chunks with a language model once they are stored; None for none.
-        second_look: asks a model about names and descriptions once all is derived; None for none.
+        refiner: asks a model about names and descriptions once all is derived; None for none.
         reports: writes reports with a language model as documents come; None for none.
     """
 
@@ -114,7 +132,7 @@ class Indexer:
         vectors: WindowedVectorIndex | None,
         recipe: Sequence[str],
         enrichment: LLMExtractionRunner | None = None,
-        second_look: EntityRefiner | None = None,
+        refiner: EntityRefiner | None = None,
         reports: ReportWriter | None = None,
         plain_chunkers: Sequence[Chunker] = (),
     ) -> None:
@@ -124,32 +142,80 @@ class Indexer:
         self._keyword = keyword
         self._vectors = vectors
         self._enrichment = enrichment
-        self._second_look = second_look
+        self._refiner = refiner
         self._reports = reports
         parts = [*recipe, graph.extractor]
         self.recipe = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
-    def put(
-        self, sources: Iterable[SourceText], *, work: RunStats, progress: Progress
-    ) -> Iterator[str]:
-        """Store documents, each in a transaction of its own; their ids as they are committed.
+    def chunk(self, sources: Iterable[SourceText], run: IndexRun) -> Iterator[list[Prepared]]:
+        """Yield batches of chunked documents; sources are read as batches are asked for.
 
-        What no stage can take is in `work.failed`.
+        A document that no chunker can take is in `run.failed`.
         """
         batch: list[Prepared] = []
         for source in sources:
-            with _timed(work, "chunk"):
+            with run.timed("chunk"):
                 nodes, fault = chunked(source, self._chunkers)
             if fault is not None and not nodes:
-                self._fail(source, fault, work)
+                run.fail(source, fault)
                 continue
             faults = {CHUNK: {node.node_id: fault for node in nodes[:1]}} if fault else {}
             batch.append(Prepared(source, nodes, faults=faults))
             if sum(len(each.nodes) for each in batch) >= BATCH_CHUNKS:
-                yield from self._put_batch(batch, work, progress)
+                yield batch
                 batch = []
         if batch:
-            yield from self._put_batch(batch, work, progress)
+            yield batch
+
+    def embed(self, batch: Sequence[Prepared], run: IndexRun) -> list[Prepared]:
+        """Return the batch with embedded windows of its chunks; as it came without embedding."""
+        if self._vectors is None:
+            return [each.with_faults(EMBED, {}) for each in batch]
+        nodes = _nodes_of(batch)
+        run.progress("embed", run.chunks, run.chunks + len(nodes))
+        with run.timed("embed"):
+            done = embedded(nodes, self._vectors)
+        run.embedded += done.count
+        return [
+            replace(each, windows=_some(done.windows, each.node_ids)).with_faults(
+                EMBED, done.faults
+            )
+            for each in batch
+        ]
+
+    def extract(self, batch: Sequence[Prepared], run: IndexRun) -> list[Prepared]:
+        """Return the batch with names and relations by rules, and earlier readings by the model.
+
+        Where the model alone reads, it does so in `enrich`, once the chunks are stored.
+        """
+        nodes = _nodes_of(batch)
+        known = self._earlier_extractions(nodes)
+        done = self._extract_by_rules(nodes, run)
+        read = iter(done.nodes)
+        return [
+            replace(
+                each,
+                nodes=[next(read) for _ in each.nodes],
+                known=_some(known, each.node_ids),
+            ).with_faults(EXTRACT, done.faults)
+            for each in batch
+        ]
+
+    def commit(self, batch: Sequence[Prepared], run: IndexRun) -> set[str]:
+        """Store each document in a transaction of its own; return the ids of those stored.
+
+        A document that cannot be stored even without names and vectors is in `run.failed`.
+        """
+        stored = set[str]()
+        for each in batch:
+            with run.timed("store"):
+                fault = self._store(each)
+            if fault is not None:
+                run.fail(each.source, fault)
+                continue
+            run.chunks += len(each.nodes)
+            stored.add(each.source.id)
+        return stored
 
     def remove(self, document_id: str) -> None:
         """Delete a document from every table in one transaction; unknown ids are ignored."""
@@ -163,34 +229,34 @@ class Indexer:
         """Check whether all derived rows are current."""
         return is_fresh(self._library.database)
 
-    def derive(self, *, work: RunStats, progress: Progress) -> Derived:
+    def derive(self, run: IndexRun) -> Derived:
         """Bring entities, communities and reports up to the documents; free when they are."""
         if is_fresh(self._library.database):
-            self._bring_up_store(work)
+            self._update_vector_store(run)
             return Derived()
-        with _timed(work, "derive"), self._library.write() as connection, graph_errors():
-            derived = self._graph.refresh(progress=progress)
+        with run.timed("derive"), self._library.write() as connection, graph_errors():
+            derived = self._graph.refresh(progress=run.progress)
             drop_stale_replies(connection)  # answers quote what may be gone
         self._keyword.forget_files()
         invalidate_snapshots(self._library.path / "derived")
-        self._bring_up_store(work)
+        self._update_vector_store(run)
         return derived
 
-    def _bring_up_store(self, work: RunStats) -> None:
+    def _update_vector_store(self, run: IndexRun) -> None:
         """Make a vector store outside equal to the library, which is whole without it."""
         dense = self._vectors.store.dense if self._vectors is not None else None
         if not isinstance(dense, ExternalDense):
             return
         try:
-            with _timed(work, "vector store"):
+            with run.timed("vector store"):
                 dense.ensure_current()
         except EngineError as error:
-            work.notes.append(f"the next question tries again: {error}")
+            run.notes.append(f"the next question tries again: {error}")
 
     def derived(self) -> Derived:
         """Derive as a run of its own."""
         with self._library.writer():
-            return self.derive(work=RunStats(), progress=no_progress)
+            return self.derive(IndexRun())
 
     def ensure_current(self) -> None:
         """Resume a derivation that a killed run left undone.
@@ -202,107 +268,55 @@ class Indexer:
             return
         try:
             with self._library.writer(timeout_seconds=0):
-                self.derive(work=RunStats(), progress=no_progress)
+                self.derive(IndexRun())
         except LibraryBusy:
             _log.info("another process is writing: answered from what is derived so far")
         except LibraryUnusable as error:
             _log.warning("answered from what is derived so far: %s", error)
 
-    def enrich(self, *, work: RunStats, progress: Progress) -> None:
+    def enrich(self, run: IndexRun) -> None:
         """Let the language model read every pending chunk."""
         if self._enrichment is None:
             return
-        with _timed(work, "read with the model"), graph_errors():
-            done = self._enrichment.run(progress=progress)
-        work.extracted += done.read
-        work.pending += done.pending
+        with run.timed("read with the model"), graph_errors():
+            done = self._enrichment.run(progress=run.progress)
+        run.extracted += done.read
+        run.pending += done.pending
         if done.dropped:
             parts = [f"{count} {what}" for what, count in sorted(done.dropped.items())]
-            work.notes.append(f"of the model's answers was left out: {', '.join(parts)}")
+            run.notes.append(f"of the model's answers was left out: {', '.join(parts)}")
 
-    def second_look(self, *, work: RunStats, progress: Progress) -> None:
+    def refine(self, run: IndexRun) -> None:
         """Let the language model judge names and summarise descriptions, then derive.
 
         Nothing without one. To be called when everything is derived.
         """
-        if self._second_look is None:
+        if self._refiner is None:
             return
-        with _timed(work, "names"), graph_errors():
-            names = self._second_look.judge_names(progress=progress)
-        with _timed(work, "summaries"), graph_errors():
-            summaries = self._second_look.summarise(progress=progress)
-        if names.done:
-            work.notes.append(f"{_pairs(names.done)} judged to be one thing")
-        work.postponed.update(names=names.failed.total(), descriptions=summaries.failed.total())
-        for reason, count in sorted(names.failed.items()):
-            work.notes.append(f"{_pairs(count)} not judged, and the next run asks again: {reason}")
-        for reason, count in sorted(names.given_up.items()):
-            work.notes.append(f"{_pairs(count)} not judged, and {NOT_AGAIN}: {reason}")
-        for reason, count in sorted(summaries.failed.items()):
-            work.notes.append(
-                f"{count} long description(s) stay as they are, and the next run tries again: "
-                f"{reason}"
-            )
-        for reason, count in sorted(summaries.given_up.items()):
-            work.notes.append(
-                f"{count} long description(s) stay as they are, and {NOT_AGAIN}: {reason}"
-            )
+        with run.timed("names"), graph_errors():
+            names = self._refiner.judge_names(progress=run.progress)
+        with run.timed("summaries"), graph_errors():
+            summaries = self._refiner.summarise(progress=run.progress)
+        run.postponed.update(names=names.failed.total(), descriptions=summaries.failed.total())
+        run.notes += _refine_notes(names, summaries)
         if not is_fresh(self._library.database):
-            self.derive(work=work, progress=progress)
+            self.derive(run)
 
-    def write_reports(self, *, work: RunStats, progress: Progress) -> None:
+    def write_reports(self, run: IndexRun) -> None:
         """Let the language model write missing reports, where configured."""
         if self._reports is None:
             return
-        with _timed(work, "reports"), graph_errors():
-            written = self._reports.write(progress=progress)
-        work.postponed["reports"] += len(written.failed)
+        with run.timed("reports"), graph_errors():
+            written = self._reports.write(progress=run.progress)
+        run.postponed["reports"] += len(written.failed)
         for reason, count in sorted(Counter(written.failed.values()).items()):
-            work.notes.append(
+            run.notes.append(
                 f"{count} report(s) stay as they are, and the next run tries again: {reason}"
             )
         for reason, count in sorted(Counter(written.given_up.values()).items()):
-            work.notes.append(f"{count} report(s) stay as they are, and {NOT_AGAIN}: {reason}")
+            run.notes.append(f"{count} report(s) stay as they are, and {NOT_AGAIN}: {reason}")
 
-    def _put_batch(
-        self, batch: Sequence[Prepared], work: RunStats, progress: Progress
-    ) -> Iterator[str]:
-        flat = [node for each in batch for node in each.nodes]
-        vectors = self._embed(flat, work, progress)
-        known = self._read_before(flat)
-        read = self._extract(flat, work, progress)
-        nodes = iter(read.nodes)
-        for each in batch:
-            ids = [node.node_id for node in each.nodes]
-            ready = replace(
-                each,
-                nodes=[next(nodes) for _ in ids],
-                windows=_some(vectors.windows, ids),
-                known=_some(known, ids),
-                faults={
-                    **each.faults,
-                    EMBED: _some(vectors.faults, ids),
-                    EXTRACT: _some(read.faults, ids),
-                },
-            )
-            with _timed(work, "store"):
-                fault = self._store(ready)
-            if fault is not None:
-                self._fail(each.source, fault, work)
-                continue
-            work.chunks += len(ids)
-            yield each.source.id
-
-    def _embed(self, nodes: Sequence[BaseNode], work: RunStats, progress: Progress) -> Done:
-        if self._vectors is None:
-            return Done()
-        progress("embed", work.chunks, work.chunks + len(nodes))
-        with _timed(work, "embed"):
-            done = embedded(nodes, self._vectors)
-        work.embedded += done.count
-        return done
-
-    def _read_before(self, nodes: Sequence[BaseNode]) -> dict[str, Extraction]:
+    def _earlier_extractions(self, nodes: Sequence[BaseNode]) -> dict[str, Extraction]:
         """Return stored LLM extractions of the same texts, by node."""
         if self._enrichment is None:
             return {}
@@ -310,13 +324,13 @@ class Indexer:
         known = self._enrichment.known(shas.values())
         return {node_id: known[sha] for node_id, sha in shas.items() if sha in known}
 
-    def _extract(self, nodes: Sequence[BaseNode], work: RunStats, progress: Progress) -> Done:
+    def _extract_by_rules(self, nodes: Sequence[BaseNode], run: IndexRun) -> Done:
         if self._enrichment is not None and not self._enrichment.keeps_rule_based:
             return Done(nodes=list(nodes))  # the model reads them when they are stored
-        progress("extract", work.chunks, work.chunks + len(nodes))
-        with _timed(work, "extract"):
+        run.progress("extract", run.chunks, run.chunks + len(nodes))
+        with run.timed("extract"):
             done = extracted(nodes, self._graph)
-        work.extracted += done.count
+        run.extracted += done.count
         return done
 
     def _store(self, prepared: Prepared) -> Fault | None:
@@ -324,22 +338,17 @@ class Indexer:
 
         Why none of that can be done, if so.
         """
-        fault = isolated(lambda: self._commit(prepared), stage=STORE)
+        fault = isolated(lambda: self._replace(prepared), stage=STORE)
         if isinstance(fault, Fault):
             plain = prepared.without_facts(fault)
-            again = isolated(lambda: self._commit(plain), stage=STORE)
+            again = isolated(lambda: self._replace(plain), stage=STORE)
             if isinstance(again, Fault):
                 bare = prepared.bare(again)
-                again = isolated(lambda: self._commit(bare), stage=STORE)
+                again = isolated(lambda: self._replace(bare), stage=STORE)
             return again
         return fault
 
-    def _fail(self, source: SourceText, fault: Fault, work: RunStats) -> None:
-        fault.log(source.id)
-        reason = f"cannot be stored: {fault.reason}"
-        work.failed.append(SourceFailure(source=source.id, reason=reason))
-
-    def _commit(self, prepared: Prepared) -> None:
+    def _replace(self, prepared: Prepared) -> None:
         """Commit one document atomically, replacing its previous version."""
         windows = [w for node in prepared.nodes for w in prepared.windows.get(node.node_id, [])]
         with self._library.write() as connection, graph_errors():
@@ -391,10 +400,20 @@ def _pairs(count: int) -> str:
     return f"{count} pair of names was" if count == 1 else f"{count} pairs of names were"
 
 
-@contextmanager
-def _timed(work: RunStats, stage: str) -> Iterator[None]:
-    begin = time.perf_counter()
-    try:
-        yield
-    finally:
-        work.seconds[stage] += time.perf_counter() - begin
+def _refine_notes(names: RefineResult, summaries: RefineResult) -> Iterator[str]:
+    """Say what the model judged, what it could not, and whether the next run asks again."""
+    if names.done:
+        yield f"{_pairs(names.done)} judged to be one thing"
+    for reason, count in sorted(names.failed.items()):
+        yield f"{_pairs(count)} not judged, and the next run asks again: {reason}"
+    for reason, count in sorted(names.given_up.items()):
+        yield f"{_pairs(count)} not judged, and {NOT_AGAIN}: {reason}"
+    stay = "long description(s) stay as they are, and"
+    for reason, count in sorted(summaries.failed.items()):
+        yield f"{count} {stay} the next run tries again: {reason}"
+    for reason, count in sorted(summaries.given_up.items()):
+        yield f"{count} {stay} {NOT_AGAIN}: {reason}"
+
+
+def _nodes_of(batch: Iterable[Prepared]) -> list[BaseNode]:
+    return [node for each in batch for node in each.nodes]

@@ -59,6 +59,16 @@ class Prepared:
     known: Mapping[str, Extraction] = field(default_factory=dict)
     faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
 
+    @property
+    def node_ids(self) -> list[str]:
+        """The ids of its chunks, in order."""
+        return [node.node_id for node in self.nodes]
+
+    def with_faults(self, stage: str, found: Mapping[str, Fault]) -> Prepared:
+        """The same, with its share of a stage's faults."""
+        own = {key: found[key] for key in self.node_ids if key in found}
+        return replace(self, faults={**self.faults, stage: own})
+
     def without_facts(self, fault: Fault) -> Prepared:
         """Return the document without extractions, which cannot be stored."""
         return replace(self, known={}, faults={**self.faults, EXTRACT: self._all(fault)})
