@@ -391,7 +391,7 @@ class Asking:
             said, turns = validate_question(question), parse_history(history)
             within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
             self._ready()
-            return self._questions.ask(
+            return self._questions.answer(
                 said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
             )
 
@@ -477,7 +477,7 @@ class KnowledgeEngine(Adding, Asking):
             parts,
             budget=models.budget,
             without_vectors=lambda: make(embed_model=None),
-            kept=build_answer_cache(
+            cache=build_answer_cache(
                 library,
                 settings,
                 models=models,

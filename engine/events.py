@@ -86,7 +86,7 @@ Listener = Callable[[Event], None]
 
 
 def null_listener(event: Event) -> None:
-    """Hears nothing: whoever is told may do without what only a listener needs."""
+    """No-op listener; producers may skip listener-only work."""
 
 
 class NoTokenStream:
@@ -113,6 +113,28 @@ def compose_listeners(on_event: Listener, heard: Listener, *, always: bool = Fal
     if on_event is null_listener and not always:
         return null_listener
     return heard if wants_tokens(on_event) else NoTokenStream(heard)
+
+
+def record_steps(on_event: Listener, steps: list[TraceStep]) -> Listener:
+    """Return a listener that appends each step to `steps` before it hands on to `on_event`."""
+
+    def record(event: Event) -> None:
+        if isinstance(event, StepEvent):
+            steps.append(event.step)
+        on_event(event)
+
+    return compose_listeners(on_event, record, always=True)
+
+
+def closing_events(answer: Answer) -> tuple[Event, ...]:
+    """Return the events that end an answer: its checked text, what it cost, the whole of it."""
+    checked_text = CitationsEvent(
+        text=answer.text,
+        citations=answer.citations,
+        abstained=answer.abstained,
+        claims=answer.claims,
+    )
+    return checked_text, UsageEvent(usage=answer.usage), AnswerEvent(answer=answer)
 
 
 def without_tokens(on_event: Listener) -> Listener:

@@ -1,32 +1,37 @@
-"""Query pipeline: cache, rewrite, route, answer.
+"""Query pipeline of one library: from a question to an answer with checked citations.
 
-Falls back to BM25 without embeddings.
+`QueryPipeline.answer` runs these steps, in this order:
 
-Knows which way a question can take; how each way works is `answer`'s and `retrieve`'s.
+    look up   the answer given before to the same question        cache
+    rewrite   a follow-up into a question that stands alone       conversation
+    route     to local, global or both                            routing.router
+    retrieve  passages (local) or reports (global)                retrieval.retriever,
+                                                                  answering.global_search
+    pack      what was retrieved into the model's window          answering.packing
+    answer    extract sentences, or write with a language model   answering.extractive,
+                                                                  answering.synthesis
+    verify    each claim against its citations                    verification.pipeline
+    store     the answer in the cache                             cache
+
+Retrieve, pack, answer and verify are the steps of `answering.answerer` (local) and of
+`answering.global_search.search` (global). Where the question cannot be embedded, they run once
+more without vectors, over BM25 and the graph walk alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from .answering.global_search.context import Effort
 from .answering.synthesis import replay_events
-from .cache import AnswerCache, CacheRequest, SingleFlight
+from .cache import AnswerCache, CacheKey, CacheRequest, SingleFlight
 from .components import Components
 from .embeddings.wrappers import EmbeddingUnavailable
 from .errors import QuestionError
-from .events import (
-    AnswerEvent,
-    CitationsEvent,
-    Event,
-    Listener,
-    StepEvent,
-    UsageEvent,
-    compose_listeners,
-    null_listener,
-)
+from .events import Listener, StepEvent, closing_events, null_listener, record_steps
 from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
 from .observability import Telemetry, query, watched
@@ -39,34 +44,34 @@ _log = logging.getLogger("loregraph")
 
 
 class QueryPipeline:
-    """Asks the parts of one library.
+    """Answers questions to one library.
 
     Args:
-        parts: those of the library as it is set up.
+        components: those of the library as it is set up.
         budget: what language models may cost; each question is a run.
-        without_vectors: makes the parts that answer by words and links alone.
-        kept: answers given before; None keeps none.
-        telemetry: what questions are told to; None tells nobody.
+        without_vectors: builds the components that answer by words and links alone.
+        cache: answers given before; None caches none.
+        telemetry: what records questions; None records none.
     """
 
     def __init__(
         self,
-        parts: Components,
+        components: Components,
         *,
         budget: Budget,
         without_vectors: Callable[[], Components],
-        kept: AnswerCache | None = None,
+        cache: AnswerCache | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self._telemetry = telemetry
-        self._parts = parts
+        self._components = components
         self._budget = budget
-        self._make_without_vectors = without_vectors
+        self._build_without_vectors = without_vectors
         self._without_vectors: Components | None = None
-        self._kept = kept
+        self._cache = cache
         self._flights = SingleFlight()
 
-    def ask(
+    def answer(
         self,
         question: str,
         *,
@@ -78,85 +83,28 @@ class QueryPipeline:
     ) -> Answer:
         """Answer a question; fall back to retrieval without vectors if embedding fails.
 
-        `effort` is that of an overview (None: as the parts are set up), `turns` what was said
-        before, oldest first. `on_event` hears all events of the answer, the
-        whole of it last.
+        `effort` is that of an overview (None: as the components are set up), `turns` what was said
+        before, oldest first. `on_event` hears all events of the answer, the whole of it last.
         """
+        request = CacheRequest(
+            question=question, turns=turns, mode=mode, effort=effort, within=within
+        )
         with (
             query(question) as answered,
-            watched(self._telemetry, "ask", question, on_event) as heard,
+            watched(self._telemetry, "ask", question, on_event) as listener,
         ):
-            asked = CacheRequest(
-                question=question, turns=turns, mode=mode, effort=effort, within=within
-            )
-            answer = self._kept_or_made(asked, on_event=heard)
-            checked_text = CitationsEvent(
-                text=answer.text,
-                citations=answer.citations,
-                abstained=answer.abstained,
-                claims=answer.claims,
-            )
-            for event in (checked_text, UsageEvent(usage=answer.usage), AnswerEvent(answer=answer)):
-                heard(event)
+            with self._cache_key(request) as key:
+                cached = self._look_up(key)
+                if cached is None:
+                    answer = self._answer_anew(request, listener)
+                    self._store(key, answer)
+            if cached is not None:
+                answer = cached
+                replay_events(answer, listener)
+            for event in closing_events(answer):
+                listener(event)
             answered(answer)
         return answer
-
-    def _kept_or_made(self, asked: CacheRequest, *, on_event: Listener) -> Answer:
-        if self._kept is None:
-            return self._made(asked, on_event=on_event)
-        place = self._kept.key_of(asked)
-        with self._flights.first(place.key):  # the same question at once is answered once
-            answer = self._kept.find(place)
-            if answer is None:
-                answer = self._made(asked, on_event=on_event)
-                self._kept.keep(place, answer)
-                return answer
-        replay_events(answer, on_event)
-        return answer
-
-    def _made(self, asked: CacheRequest, *, on_event: Listener) -> Answer:
-        told: list[TraceStep] = []
-
-        def noting(event: Event) -> None:
-            if isinstance(event, StepEvent):
-                told.append(event.step)
-            on_event(event)
-
-        self._budget.start_run()
-        heard = compose_listeners(on_event, noting, always=True)
-        with track_usage() as spent:
-            following = self._parts.follow_ups.read(
-                asked.question, asked.turns, within=asked.within, on_event=heard
-            )
-            alone = replace(asked, question=following.question, turns=following.turns)
-            try:
-                answer = _answered(self._parts, alone, on_event=heard)
-            except EmbeddingUnavailable as error:
-                parts = self._instead(error)
-                said = f"without vectors: {error}"
-                step = TraceStep(stage="embed", detail=said, seconds=0.0, figures={"failed": 1.0})
-                heard(StepEvent(step=step))
-                answer = _answered(parts, alone, on_event=heard)
-        # The trace is what was told, in the order in which it happened.
-        return replace(
-            answer,
-            question=asked.question,
-            understood=alone.question if alone.question != asked.question else "",
-            trace=tuple(told),
-            usage=spent.total,
-        )
-
-    def library_changed(self) -> None:
-        """Clear cached answers after the library changed."""
-        if self._kept is not None:
-            self._kept.clear()
-
-    def close(self) -> None:
-        """Nothing is asked any more."""
-        if self._kept is not None:
-            self._kept.close()
-        if self._telemetry is not None:
-            self._telemetry.close()
 
     def retrieve(
         self,
@@ -166,45 +114,115 @@ class QueryPipeline:
         min_relevance: float,
         within: DocumentFilter | None,
     ) -> list[Passage]:
-        """Retrieve passages; falls back to BM25 and the walk if embedding fails."""
+        """Retrieve passages; fall back to BM25 and the walk if embedding fails."""
 
-        def search(parts: Components, on_event: Listener) -> list[Passage]:
-            found = parts.retriever.search(
+        def search(components: Components, on_event: Listener) -> list[Passage]:
+            found = components.retriever.search(
                 question, top_k=top_k, min_relevance=min_relevance, within=within, on_event=on_event
             )
             return found.passages
 
         self._budget.start_run()
-        with watched(self._telemetry, "retrieve", question, null_listener) as heard:
+        with watched(self._telemetry, "retrieve", question, null_listener) as listener:
             try:
-                return search(self._parts, heard)
+                return search(self._components, listener)
             except EmbeddingUnavailable as error:
-                return search(self._instead(error), heard)
+                return search(self._fall_back(error), listener)
 
-    def _instead(self, error: EmbeddingUnavailable) -> Components:
+    def library_changed(self) -> None:
+        """Clear cached answers after the library changed."""
+        if self._cache is not None:
+            self._cache.clear()
+
+    def close(self) -> None:
+        """Close the cache and telemetry; no question comes any more."""
+        if self._cache is not None:
+            self._cache.close()
+        if self._telemetry is not None:
+            self._telemetry.close()
+
+    # --- steps ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _cache_key(self, request: CacheRequest) -> Iterator[CacheKey | None]:
+        """Yield the key of a request; the same question at once is answered once."""
+        if self._cache is None:
+            yield None
+            return
+        key = self._cache.key_of(request)
+        with self._flights.first(key.key):
+            yield key
+
+    def _look_up(self, key: CacheKey | None) -> Answer | None:
+        """Return the cached answer, if there is one."""
+        return self._cache.find(key) if self._cache is not None and key is not None else None
+
+    def _answer_anew(self, request: CacheRequest, on_event: Listener) -> Answer:
+        """Rewrite the question, route it and answer it; add the trace and what it cost."""
+        self._budget.start_run()
+        steps: list[TraceStep] = []
+        listener = record_steps(on_event, steps)
+        with track_usage() as usage:
+            rewritten = self._rewrite(request, listener)
+            try:
+                answer = _route_and_answer(self._components, rewritten, listener)
+            except EmbeddingUnavailable as error:
+                components = self._fall_back(error)
+                listener(StepEvent(step=_fallback_step(error)))
+                answer = _route_and_answer(components, rewritten, listener)
+        is_rewritten = rewritten.question != request.question
+        return replace(
+            answer,
+            question=request.question,
+            understood=rewritten.question if is_rewritten else "",
+            trace=tuple(steps),
+            usage=usage.total,
+        )
+
+    def _rewrite(self, request: CacheRequest, on_event: Listener) -> CacheRequest:
+        """Return the request with a question that stands alone, and the turns that matter to it."""
+        following = self._components.follow_ups.read(
+            request.question, request.turns, within=request.within, on_event=on_event
+        )
+        return replace(request, question=following.question, turns=following.turns)
+
+    def _store(self, key: CacheKey | None, answer: Answer) -> None:
+        """Store an answer in the cache."""
+        if self._cache is not None and key is not None:
+            self._cache.keep(key, answer)
+
+    def _fall_back(self, error: EmbeddingUnavailable) -> Components:
+        """Return the components without vectors, built on first use."""
         _log.warning("answered without vectors: %s", error)
         if self._without_vectors is None:
-            self._without_vectors = self._make_without_vectors()
+            self._without_vectors = self._build_without_vectors()
         return self._without_vectors
 
 
-def _answered(parts: Components, asked: CacheRequest, *, on_event: Listener) -> Answer:
-    question, within, turns = asked.question, asked.within, asked.turns
-    if asked.effort is not None:
-        parts = parts.with_effort(asked.effort)
-    match asked.mode:
+def _route_and_answer(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
+    """Route a question to the local or the global answerer, or to both, and answer it."""
+    question, within, turns = request.question, request.within, request.turns
+    if request.effort is not None:
+        components = components.with_effort(request.effort)
+    local, overview = components.local, components.overview
+    match request.mode:
         case "auto":
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
-            return answer_of(parts.router.query(routed), routed)
+            return answer_of(components.router.query(routed), routed)
         case "local":
-            return parts.local.answer(question, within=within, turns=turns, on_event=on_event)
+            return local.answer(question, within=within, turns=turns, on_event=on_event)
         case "global":
-            return parts.overview.answer(question, within=within, turns=turns, on_event=on_event)
+            return overview.answer(question, within=within, turns=turns, on_event=on_event)
         case "both":
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
-            return both_ways(parts.local.answer, parts.brief.answer, routed)
+            return both_ways(local.answer, components.brief.answer, routed)
         case mode:
             raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
+
+
+def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:
+    detail = f"without vectors: {error}"
+    return TraceStep(stage="embed", detail=detail, seconds=0.0, figures={"failed": 1.0})
 
 
 def validate_effort(effort: str | None) -> Effort | None:

@@ -79,7 +79,7 @@ def questions(model: StandIn, folder: Path) -> None:
         spent = [engine.ask(question, mode="local").usage for question in asked]
         prompt = sum(usage.prompt_tokens for usage in spent) / len(spent)
         print(f"  local: {prompt / 1000:.1f}k prompt tokens", flush=True)
-        overview: Any = engine._questions._parts.overview
+        overview: Any = engine._questions._components.overview
         for way in WAYS:
             for effort in ("low", "medium", "high"):
                 with engine._library.write() as connection:
