@@ -1,8 +1,7 @@
-"""Composition root: settings to components. Models are loaded on first use.
+"""Composition root: settings to components; models are loaded on first use.
 
-Build the retrieval components: vector index, BM25 and the hybrid retriever.
-
-Build the answering components: local, global and the router between them.
+`build_components` makes the parts of one library: retrieval (vector index, BM25, hybrid retriever),
+the graph index, the indexer, the local and global answerers, and the router between them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,14 @@ from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
 from .chunking import chunk
 from .chunking.strategy import CHUNKS_VERSION, ChunkOptions
-from .config import ChunkSettings, GraphSettings, RetrieveSettings, Settings, VectorSettings
+from .config import (
+    ChunkSettings,
+    GraphSettings,
+    RetrieveSettings,
+    RouteSettings,
+    Settings,
+    VectorSettings,
+)
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.local import TfidfEmbedding
@@ -59,12 +65,11 @@ from .storage.preparation import Chunker, chunked
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
 from .storage.vector_index import WindowedVectorIndex
 from .storage.vector_stores import open_store
-from .types import SourceText, StageUsage
+from .types import StageUsage
 from .verification.pipeline import CitationVerifier
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.schema import TextNode
 
     from .answering.global_search.context import Effort
 
@@ -167,38 +172,16 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerComponents:
-    """Local and global answerers with their router; `brief` is the low-effort overview."""
-
-    local: LocalAnswerer
-    overview: GlobalAnswerer
-    brief: GlobalAnswerer
-    router: QueryRouter
-
-
-def build_answering(
+def build_global_answerer(
     library: Library,
     settings: Settings,
     *,
-    finding: RetrievalComponents,
+    parts: AnswerDependencies,
     reading: ExtractionComponents,
     models: Models,
-    tokeniser: Tokeniser,
-    web_search: WebSearch | None,
-) -> AnswerComponents:
-    """Build the answerers and the router over the retrieval components."""
-    parts = _answer_parts(
-        library,
-        settings,
-        finding=finding,
-        models=models,
-        tokeniser=tokeniser,
-        web_search=web_search,
-    )
-    retriever = finding.retriever
-    local = LocalAnswerer(parts)
-    overview = GlobalAnswerer(
+) -> GlobalAnswerer:
+    """Build the global answerer, which writes missing reports where they are made lazily."""
+    return GlobalAnswerer(
         library,
         parts,
         ask_many=build_batch_llm(models),
@@ -206,22 +189,24 @@ def build_answering(
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
-    brief = overview.with_effort("low")
-    selector = QuerySelector(
+
+
+def build_selector(
+    settings: RouteSettings, *, finding: RetrievalComponents, models: Models
+) -> QuerySelector:
+    """Build what decides between local and global answers."""
+    retriever = finding.retriever
+    return QuerySelector(
         finding.meaning,
         readable=finding.readable,
         identity=identity_of(finding.meaning) if finding.meaning is not None else "",
         known_names=lambda question, within: len(
             {place.label for place in retriever.find_entities(question, within)}
         ),
-        ask=build_router_llm(models) if settings.route.by_model else None,
-        sure=settings.route.sure,
-        both=settings.route.both,
+        ask=build_router_llm(models) if settings.by_model else None,
+        sure=settings.sure,
+        both=settings.both,
     )
-    router = build_router(
-        selector, local=local.answer, overview=overview.answer, brief=brief.answer
-    )
-    return AnswerComponents(local=local, overview=overview, brief=brief, router=router)
 
 
 def _answer_parts(
@@ -270,7 +255,7 @@ def _answer_parts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Everything that works on one library."""
+    """Everything that works on one library; `brief` is the low-effort overview."""
 
     graph: KnowledgeGraphIndex
     vectors: WindowedVectorIndex | None
@@ -312,14 +297,22 @@ def build_components(
     finding = build_retrieval(
         library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
     )
-    answering = build_answering(
+    parts = _answer_parts(
         library,
         settings,
         finding=finding,
-        reading=reading,
         models=models,
         tokeniser=tokeniser,
         web_search=web_search,
+    )
+    local = LocalAnswerer(parts)
+    overview = build_global_answerer(library, settings, parts=parts, reading=reading, models=models)
+    brief = overview.with_effort("low")
+    router = build_router(
+        build_selector(settings.route, finding=finding, models=models),
+        local=local.answer,
+        overview=overview.answer,
+        brief=brief.answer,
     )
     return Components(
         graph=graph,
@@ -327,7 +320,7 @@ def build_components(
         keyword=finding.keyword,
         indexer=Indexer(
             library,
-            chunker=lambda source: chunk(source, options=options, tokeniser=tokeniser),
+            chunker=partial(chunk, options=options, tokeniser=tokeniser),
             graph=graph,
             keyword=finding.keyword,
             vectors=finding.vectors,
@@ -347,10 +340,10 @@ def build_components(
             count=tokeniser.count,
             names=finding.retriever.find_entities,
         ),
-        local=answering.local,
-        overview=answering.overview,
-        brief=answering.brief,
-        router=answering.router,
+        local=local,
+        overview=overview,
+        brief=brief,
+        router=router,
     )
 
 
@@ -358,11 +351,7 @@ def _plain_chunkers(options: ChunkOptions, *, tokeniser: Tokeniser) -> list[Chun
     """Ways to cut what the chosen strategy cannot: by paragraphs, else by tokens alone."""
     plain = replace(options, context_tokens=0, complete=None)
     ways = [replace(plain, strategy=way) for way in ("recursive", "fixed")]
-    return [partial(_chunk_by, tokeniser=tokeniser, options=way) for way in ways]
-
-
-def _chunk_by(source: SourceText, *, options: ChunkOptions, tokeniser: Tokeniser) -> list[TextNode]:
-    return chunk(source, options=options, tokeniser=tokeniser)
+    return [partial(chunk, options=way, tokeniser=tokeniser) for way in ways]
 
 
 def _forecasts(
@@ -376,7 +365,7 @@ def _forecasts(
     """Build the cost estimator; it chunks documents without calling a model."""
     free = replace(options, complete=None, semantic_by_model=False)
     ways: list[Chunker] = [
-        partial(_chunk_by, options=free, tokeniser=tokeniser),
+        partial(chunk, options=free, tokeniser=tokeniser),
         *_plain_chunkers(free, tokeniser=tokeniser),
     ]
     return CostEstimator(
