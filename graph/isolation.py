@@ -11,6 +11,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
@@ -74,21 +75,25 @@ def isolated(
 
 
 def narrowed(
-    items: Sequence[Item], work: Callable[[Sequence[Item]], T | Fault]
+    items: Sequence[Item],
+    work: Callable[[Sequence[Item]], T],
+    *,
+    stage: str,
+    passing: tuple[type[Exception], ...] = (),
 ) -> Iterator[tuple[Sequence[Item], T | Fault]]:
-    """Do `work` on all items, or where that is a fault on ever smaller halves, in their order.
+    """Do `work` on all items, or where it fails on ever smaller halves, in their order.
 
-    Each fault comes with the one item that it is about.
+    Each fault comes with the one item that it is about; `stage` and `passing` as for `isolated`.
     """
     if not items:
         return
-    done = work(items)
+    done = isolated(partial(work, items), stage=stage, passing=passing)
     if not isinstance(done, Fault) or len(items) == 1:
         yield items, done
         return
     middle = len(items) // 2
-    yield from narrowed(items[:middle], work)
-    yield from narrowed(items[middle:], work)
+    yield from narrowed(items[:middle], work, stage=stage, passing=passing)
+    yield from narrowed(items[middle:], work, stage=stage, passing=passing)
 
 
 def reason_of(error: BaseException) -> str:

@@ -81,8 +81,9 @@ from graph.extraction.llm.parsing import CUT_OFF
 from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, packs, prompt_of
 from graph.extraction.protocol import Extractor, joined, shifted
 from graph.extraction.rule_based import LanguageExtractor
-from graph.isolation import Fault, narrowed, product_version
+from graph.isolation import Fault, product_version
 from graph.isolation import isolated as _isolated
+from graph.isolation import narrowed as _narrowed
 from graph.llamaindex.index import KnowledgeGraphIndex
 from graph.llamaindex.store import (
     HAND_MADE,
@@ -357,7 +358,8 @@ __all__ = [
 ]
 
 isolated = partial(_isolated, passing=(EngineError,))
-"""Run a callable like `graph`'s `isolated`, passing engine errors through."""
+narrowed = partial(_narrowed, passing=(EngineError,))
+"""As in `graph`: errors of the engine's own tree are raised on purpose, too."""
 
 
 @contextmanager

@@ -121,12 +121,13 @@ def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
             model that fails, not a text.
     """
 
-    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
-        return isolated(lambda: _embed(some, vectors), stage=EMBED)
+    def embed(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int]:
+        windows = vectors.windows(some)
+        return windows, vectors.embed(windows)
 
     windows: dict[str, list[BaseNode]] = defaultdict(list)
     count, faults = 0, dict[str, Fault]()
-    for some, done in narrowed(nodes, work):
+    for some, done in narrowed(nodes, embed, stage=EMBED):
         if isinstance(done, Fault):
             if isinstance(isolated(vectors.try_out, stage=EMBED), Fault):
                 raise done.error or RuntimeError(done.reason)
@@ -138,33 +139,20 @@ def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
     return Done(windows=dict(windows), count=count, faults=faults)
 
 
-def _embed(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> tuple[list[BaseNode], int]:
-    windows = vectors.windows(nodes)
-    return windows, vectors.embed(windows)
-
-
 def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | Fault]:
     """One extraction a text, or why it cannot be read, in the texts' order."""
-
-    def work(some: Sequence[str]) -> list[Extraction] | Fault:
-        return isolated(lambda: extractor.extract(some), stage=EXTRACT)
-
     found: list[Extraction | Fault] = []
     with graph_errors():
-        for _, done in narrowed(texts, work):
+        for _, done in narrowed(texts, extractor.extract, stage=EXTRACT):
             found += [done] if isinstance(done, Fault) else done
     return found
 
 
 def extracted(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
     """Read names and relations; chunks that cannot be read come as they are, with a fault."""
-
-    def work(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int] | Fault:
-        return isolated(lambda: graph.extract(some), stage=EXTRACT)
-
     read, count, faults = list[BaseNode](), 0, dict[str, Fault]()
     with graph_errors():
-        for some, done in narrowed(nodes, work):
+        for some, done in narrowed(nodes, graph.extract, stage=EXTRACT):
             if isinstance(done, Fault):
                 faults[some[0].node_id] = done
                 read += some
