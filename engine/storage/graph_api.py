@@ -359,7 +359,7 @@ __all__ = [
 
 isolated = partial(_isolated, passing=(EngineError,))
 narrowed = partial(_narrowed, passing=(EngineError,))
-"""As in `graph`: errors of the engine's own tree are raised on purpose, too."""
+"""Run a callable like `graph`'s `isolated`, passing engine errors through."""
 
 
 @contextmanager
