@@ -146,7 +146,7 @@ def _vectors(
         embed_model=embed_model,
         model=identity_of(embed_model),
         dense=_external(library, settings.vectors, model=identity_of(embed_model)),
-        windows=lambda prefix, text: cut(text, prefix=prefix, limit=limit, tokeniser=tokeniser),
+        windows=partial(cut, limit=limit, tokeniser=tokeniser),
     )
 
 

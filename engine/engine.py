@@ -473,17 +473,18 @@ class KnowledgeEngine(Adding, Asking):
         )
         embed_model = embedding.model if embedding is not None else None
         parts = make(embed_model=embed_model)
+        cache = build_answer_cache(
+            library,
+            settings,
+            models=models,
+            embed_model=embed_model,
+            searches_web=web_search is not None,
+        )
         questions = QueryPipeline(
             parts,
             budget=models.budget,
             without_vectors=lambda: make(embed_model=None),
-            cache=build_answer_cache(
-                library,
-                settings,
-                models=models,
-                embed_model=embed_model,
-                searches_web=web_search is not None,
-            ),
+            cache=cache,
             telemetry=build_telemetry(settings.telemetry),
         )
         documents = IngestPipeline(
@@ -492,7 +493,7 @@ class KnowledgeEngine(Adding, Asking):
             settings.ingest,
             budget=models.budget,
             embedding=embedding,
-            changed=questions.library_changed,
+            cache=cache,
             warnings=models.void_caps() if asks_a_model(settings) else (),
         )
         Adding.__init__(self, documents, forecasts=parts.forecasts)

@@ -69,6 +69,8 @@ from .types import (
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
+    from .cache import AnswerCache
+
 T = TypeVar("T")
 
 
@@ -169,7 +171,7 @@ class IngestPipeline:
         settings: limits on what is read.
         budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding model, and what is to be said of it.
-        changed: called when documents came, changed or went.
+        cache: answers to clear when documents came, changed or went; None for none.
         warnings: what is to be said of whatever may be paid for.
     """
 
@@ -181,11 +183,11 @@ class IngestPipeline:
         *,
         budget: Budget,
         embedding: ChosenEmbedding | None = None,
-        changed: Callable[[], object] = lambda: None,
+        cache: AnswerCache | None = None,
         warnings: Sequence[str] = (),
     ) -> None:
         self._warnings = warnings
-        self._changed = changed
+        self._cache = cache
         self._embedding = embedding
         self._budget = budget
         self._library = library
@@ -288,7 +290,7 @@ class IngestPipeline:
             if removed:
                 FileStateCache(self._library.path).save(sources=self._sources())
             self._indexer.derive(run)
-        self._changed()
+        self._clear_cache()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(run.seconds)
         )
@@ -301,7 +303,7 @@ class IngestPipeline:
             self._indexer.derive(run)
         if changed is None:
             return IngestReport(failed=(_not_in_library(name),))
-        self._changed()
+        self._clear_cache()
         return IngestReport(
             changed=(name,) if changed else (),
             unchanged=() if changed else (name,),
@@ -335,7 +337,7 @@ class IngestPipeline:
             indexer.write_reports(run.steps)
             run.file_states.save(sources=self._sources())
         if run.stored or run.leaving.missing:
-            self._changed()
+            self._clear_cache()
         return self._report(run, usage.total)
 
     def _begin(
@@ -385,6 +387,11 @@ class IngestPipeline:
         stops = () if choice.remove_many or not many else (f"it would stop: {many}",)
         kept = protected_documents(run.rows, found, namespace=choice.namespace)
         return _report_changes(run, notes=(*found.notes, *kept, *stops))
+
+    def _clear_cache(self) -> None:
+        """Clear cached answers, which rest on what the library held before."""
+        if self._cache is not None:
+            self._cache.clear()
 
     def _report(self, run: _Ingestion, usage: Usage) -> IngestReport:
         """Build the report of an ingestion."""

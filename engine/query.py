@@ -129,11 +129,6 @@ class QueryPipeline:
             except EmbeddingUnavailable as error:
                 return search(self._fall_back(error), listener)
 
-    def library_changed(self) -> None:
-        """Clear cached answers after the library changed."""
-        if self._cache is not None:
-            self._cache.clear()
-
     def close(self) -> None:
         """Close the cache and telemetry; no question comes any more."""
         if self._cache is not None:

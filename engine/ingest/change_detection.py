@@ -167,6 +167,9 @@ class ChangeDetector:
 
     def addresses(self, urls: Iterable[str]) -> Iterator[SourceText]:
         """Yield documents of new and changed web addresses."""
+        urls = list(urls)
+        if not urls:
+            return  # the HTTP client is not loaded for nothing
         for (url, fetched), outcome in self.pool.read(self._fetched(urls)):
             source = self.wish.id_of(url)
             yield from self._read(outcome, source=source, path=None, file_name=fetched.file_name)

@@ -27,7 +27,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -363,8 +363,12 @@ def _exact(
 CHUNK_KEY = "window_of"
 """Metadata of a window node: the id of the chunk that it is part of."""
 
-Windows = Callable[[str, str], list[str]]
-"""`(prefix, text)` → the pieces to embed, each with the prefix in front."""
+
+class Windower(Protocol):
+    """Cutter of texts into the pieces that are embedded, each with the prefix in front."""
+
+    def __call__(self, text: str, *, prefix: str) -> list[str]:
+        """Return the pieces of a text, in order."""
 
 
 class LibraryVectorStore(BasePydanticVectorStore):
@@ -495,7 +499,7 @@ class WindowedVectorIndex(VectorStoreIndex):
         *,
         embed_model: BaseEmbedding,
         model: str,
-        windows: Windows,
+        windows: Windower,
         dense: Dense | None = None,
     ) -> None:
         self._library = library
@@ -541,7 +545,7 @@ class WindowedVectorIndex(VectorStoreIndex):
         prefix = "".join(f"{clean(part)}. " for part in context_prefix(node.metadata) if part)
         text = clean(node.get_content(MetadataMode.NONE))
         pieces: list[BaseNode] = []
-        for number, piece in enumerate(self._windows(prefix, text)):
+        for number, piece in enumerate(self._windows(text, prefix=prefix)):
             window = TextNode(
                 id_=f"{node.node_id}#{number}", text=piece, metadata={CHUNK_KEY: node.node_id}
             )

@@ -452,7 +452,7 @@ def vector_index(open_engine: OpenEngine, tmp_path: Path) -> Iterator[WindowedVe
         library,
         embed_model=embed_model,
         model="hashed",
-        windows=lambda prefix, text: [
+        windows=lambda text, prefix: [
             f"{prefix}{text[i : i + 60]}" for i in range(0, len(text), 60)
         ],
     )
