@@ -330,6 +330,7 @@ class IngestPipeline:
                 embedded = indexer.embed(batch, run.steps)
                 extracted = indexer.extract(embedded, run.steps)
                 run.stored |= indexer.commit(extracted, run.steps)
+                del batch, embedded, extracted  # freed before the next sources are read
             self._remove_missing(run)
             indexer.enrich(run.steps)
             indexer.derive(run.steps)
