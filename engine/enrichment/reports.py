@@ -111,7 +111,8 @@ class ReportWriter:
 
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
-        done, desk = ReportRun(), self._desk()
+        desk = self._desk()
+        done = ReportRun(given_up=self._given_up_before(desk, community_ids))
         levels = self._to_write(desk, community_ids)
         total = sum(map(len, levels))
         patience, asked = CircuitBreaker(), set[str]()
@@ -138,6 +139,16 @@ class ReportWriter:
         levels = desk.unwritten(community_ids)
         return [[key for key in level if desk.fingerprint(key) not in closed] for level in levels]
 
+    def _given_up_before(
+        self, desk: ReportQueue, community_ids: Collection[str] | None
+    ) -> dict[str, str]:
+        """Return the reasons of missing reports that are not asked for again."""
+        closed = self._unanswered.reasons()
+        missing = (
+            (key, desk.fingerprint(key)) for level in desk.unwritten(community_ids) for key in level
+        )
+        return {key: closed[mark] for key, mark in missing if mark in closed}
+
     def _give_up(
         self, desk: ReportQueue, done: ReportRun, errors: Mapping[str, ModelError], *, heard: bool
     ) -> None:
@@ -149,7 +160,7 @@ class ReportWriter:
         }
         for key in final:
             del done.failed[key]
-        done.given_up = final
+        done.given_up |= final
         by_print = {desk.fingerprint(key): reason for key, reason in final.items()}
         missing = {desk.fingerprint(key) for level in desk.unwritten() for key in level}
         self._unanswered.keep(by_print, asked=missing)

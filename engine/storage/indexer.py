@@ -308,7 +308,7 @@ class Indexer:
             return
         with run.timed("reports"), graph_errors():
             written = self._reports.write(progress=run.progress)
-        run.postponed["reports"] += len(written.failed)
+        run.postponed["reports"] += len(written.failed) + len(written.given_up)
         for reason, count in sorted(Counter(written.failed.values()).items()):
             run.notes.append(
                 f"{count} report(s) stay as they are, and the next run tries again: {reason}"

@@ -259,6 +259,7 @@ def test_a_text_that_neither_the_model_nor_its_stand_in_can_read_is_partial_unti
         assert "has no names for 1 chunk: IndexError: no way through" in report.partial[0].reason
         assert (engine.stats()["partial"], tried) == (1, [1]), again
     openai_server.answer_with(read_like_a_model)
+    engine.retry_unanswered()
     report = engine.add_text(LINES[0], document_id="d0", title="Note 0")
     assert (report.pending, report.partial, engine.stats()["partial"]) == ((), (), 0)
 

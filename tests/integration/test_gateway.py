@@ -864,16 +864,16 @@ def test_a_library_that_is_being_written_to_answers_all_the_same(
 _KILLED = """
 import os, sys
 sys.path.insert(0, sys.argv[3])
-from engine.storage.usage_log import Ledger
+from engine.storage.usage_log import UsageLog
 from engine.storage.library import Library
 from engine.llm.budget import Budget
-from engine.llm import Gateway
+from engine.llm.client import LLMClient
 from engine.providers.factory import build_llm
 from engine.config import LlmSettings
 from llama_index.core.base.llms.types import ChatMessage
 
 llm = build_llm(LlmSettings(kind="openai_like", model="m", base_url=sys.argv[1]), {})
-gateway = Gateway(llm, budget=Budget(), ledger=Ledger(Library(sys.argv[2])))
+gateway = LLMClient(llm, budget=Budget(), ledger=UsageLog(Library(sys.argv[2])))
 gateway.chat([ChatMessage(content="Who?")], stage="answers")
 os._exit(9)
 """

@@ -146,9 +146,9 @@ def pdf(objects: list[bytes]) -> bytes:
     out, starts = io.BytesIO(), []
     out.write(b"%PDF-1.4\n")
     for number, body in enumerate(objects, start=1):
-        starts.append(out.on_event())
+        starts.append(out.tell())
         out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
-    table = out.on_event()
+    table = out.tell()
     out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
     out.writelines(b"%010d 00000 n \n" % start for start in starts)
     out.write(b"trailer<</Size %d/Root 1 0 R>>\n" % (len(objects) + 1))

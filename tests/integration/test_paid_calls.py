@@ -89,7 +89,7 @@ def test_reports_that_could_not_be_written_end_with_3_until_they_are(
         assert "report(s) stay as they are" in run.output
         assert "pending" not in run.output
     openai_server.answer_with(read_like_a_model)
-    assert CliRunner().invoke(app, command, env=environment).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--retry"], env=environment).exit_code == 0
 
 
 def test_usage_tells_what_the_provider_had_kept(
