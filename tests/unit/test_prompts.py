@@ -12,7 +12,8 @@ from engine.prompts import Language, chat_messages, fence, stage_prompt
 from engine.prompts import answering_prompt as load
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
-STAGES = sorted({path.name.split(".")[0] for path in Path(prompts.__file__).parent.glob("*.txt")})
+_FILES = (Path(prompts.__file__).parent / "answering").glob("*.txt")
+STAGES = sorted({path.name.split(".")[0] for path in _FILES})
 QUESTIONS = ("Who lit the lamp?", "When was that?")
 SOURCES = "[1] The lamp\nAda Brine lit the lamp in 1901."
 
