@@ -1,9 +1,22 @@
-"""loregraph: documents in, cited answers out. Public names load on first use."""
+"""loregraph: documents in, cited answers out. Public names load on first use.
+
+`graph` is a name that anybody could have: a user's own `graph.py` beside a script would be taken
+silently, so it is checked here to be the package that this one was installed with.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import graph as _graph
+
+if Path(_graph.__file__ or "") != Path(__file__).parents[1] / "graph" / "__init__.py":
+    raise ImportError(
+        f"loregraph found another module named 'graph' at {_graph.__file__!r}: "
+        "rename it, or run from another folder"
+    )
 
 if TYPE_CHECKING:
     from .answering.corrective import WebResult

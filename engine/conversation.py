@@ -29,11 +29,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from graph.text.cjk import count_han, has_han
+
 from .answering.extractive.question_type import WH_CHINESE, classify_question, strip_question_words
 from .errors import ModelError
 from .events import Listener
 from .ingest.document import sanitise_text
-from .prompts import ABSTENTION, HAN, language_of, stage_prompt
+from .prompts import ABSTENTION, language_of, stage_prompt
 from .retrieval.passages import Tracer
 from .routing.rules import classify_scope
 from .storage.graph_api import NamedPlace, sentence_spans
@@ -422,7 +424,7 @@ _DROPPED = re.compile(
 
 def _linked(question: str, before: str, said: str, names: Names) -> str:
     """Append names of the previous turn where the topic continues."""
-    if len(question.split()) > _SHORT_WORDS or len(HAN.findall(question)) > _SHORT_HAN:
+    if len(question.split()) > _SHORT_WORDS or count_han(question) > _SHORT_HAN:
         return question
     bare = re.sub(r"[\W吗呢]+$", "", question)
     definite = _definite(question)
@@ -444,7 +446,7 @@ def _definite(question: str) -> set[str]:
 
     All nouns of a Chinese one.
     """
-    if HAN.search(question):
+    if has_han(question):
         return _things(question)
     return set(tokens(" ".join(_KNOWN_THING.findall(question))))
 
@@ -456,7 +458,7 @@ def _things(text: str) -> set[str]:
 def _beside(question: str, names: Sequence[str]) -> str:
     if not names:
         return question
-    if language_of(question) == "zh" or HAN.search(question):
+    if language_of(question) == "zh" or has_han(question):
         return f"{question}（{'、'.join(names)}）"
     return f"{_opened(question)} ({', '.join(names)})"
 
@@ -600,7 +602,7 @@ class QueryRewriter:
         known = [
             Name(start=place.start, end=place.end, type=place.type)
             for place in self._names(text, within)
-            if text[place.start].isupper() or HAN.match(text[place.start])
+            if text[place.start].isupper() or has_han(text[place.start])
         ]
         seen = [Name(start=m.start, end=m.end, type=m.type) for m in find_mentions(text)]
         kept: list[Name] = []

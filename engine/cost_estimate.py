@@ -18,6 +18,8 @@ from typing import TypeVar
 
 from llama_index.core.schema import BaseNode
 
+from graph.text.cjk import is_chinese
+
 from .enrichment.entities import NAMES, SUMMARIES, EntityRefiner
 from .enrichment.extraction import LLMExtractionRunner
 from .enrichment.reports import ReportWriter
@@ -36,7 +38,6 @@ from .storage.graph_api import (
     SqlGraphStore,
     chunk_of_node,
     graph_errors,
-    is_chinese,
     prompt_of,
     put_chunks,
     put_extractions,

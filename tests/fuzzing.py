@@ -44,8 +44,8 @@ from graph.resolution.resolver import resolve
 from graph.resolution.rules import shorter_names
 from graph.resolution.spelling import compare, spelling_of
 from graph.search.global_search import informativeness, mostly_han
-from graph.text.cjk import lay_out
 from graph.text.names import NameMatcher, capitalised_names, introduced_names, is_generic, name_key
+from graph.text.segments import lay_out
 from graph.text.sentences import is_near_duplicate, quality, sentence_spans, sentences_at
 from graph.text.sentences import tokens as passage_tokens
 

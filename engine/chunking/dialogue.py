@@ -25,6 +25,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Literal
 
+from graph.text.cjk import CJK, HAN
+
 from .merging import Limits, Unit, fill, line_spans, merge_short, ranges
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 from .structure import Block, Section, atx_heading, sections, stripped_spans
@@ -35,7 +37,7 @@ _STAMP = rf"(?:{_DATE},?[ T]+)?{_CLOCK}"
 _SPEAKER_WORD = r"(?:[^\W\d_a-z][\w.'’&-]*|\d{1,3}|de|van|von|der|del|la|du|of|the)"
 _LATIN = rf"[^\W\d_a-z][\w.'’&-]*(?:[ \t]{_SPEAKER_WORD}){{0,4}}(?:[ \t]?\([^()\n]{{1,30}}\))?"
 _CJK = (
-    r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7a3·•]{1,8}[A-Za-z\d]{0,3}"
+    rf"[{CJK}·•]{{1,8}}[A-Za-z\d]{{0,3}}"
     r"(?:[（(][^（）()\n]{1,15}[）)])?"
 )
 _SPEAKER_NAME = rf"(?:{_CJK}|{_LATIN})"
@@ -328,13 +330,13 @@ _NAME = re.compile(
     r"[\"“‘'(]?(?:The |An? )?[\"“‘']?"
     rf"({_CAPITAL}(?:,? (?:(?:of|the|de|la|von|van|and|del|der|di|in|for|&) )*{_CAPITAL}){{0,7}})"
     r"[\"”’']?(?=\s*(?:[(（,，]|[^.:;\n(]{0,30}?\b(?:is|was|are|were|refers)\b))"
-    r"|([\u3400-\u9fff·]{2,12}?)(?:是|（|\()"
+    rf"|([{HAN}·]{{2,12}}?)(?:是|（|\()"
 )
 _NO_NAME = re.compile(
     r"(?:In|On|At|It|He|She|They|We|You|This|That|These|Those|There|Here|As|When|While|After|Before"
     r"|During|For|From|By|With|However|Although|His|Her|Its|Their|If|But|And|Most|Many|Some)\b"
 )
-_WORD = re.compile(r"[^\W\d_\u3400-\u9fff]{4,}|[\u3400-\u9fff]{2}")
+_WORD = re.compile(rf"[^\W\d_{HAN}]{{4,}}|[{HAN}]{{2}}")
 _COMMON_SHARE = 0.2
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from graph.text.cjk import count_han
+
 from ..errors import SettingsError
 from ..types import Shape, SourceText, Strategy
 from .dialogue import Turn, answers, ends_like_speech, qa_pairs, questions, turns
@@ -308,7 +310,7 @@ def looks_like_legal(text: str) -> bool:
     if rank < 1 or len(clauses) < _MIN_CLAUSES or not _in_order(clauses):
         return False
     inside = sum(unit.end - unit.start for unit in clause_units(seen) if unit.alone)
-    wide = sum("\u4e00" <= character <= "\u9fff" for character in seen)
+    wide = count_han(seen)
     duties = len(_OBLIGES.findall(seen))
     needed = (len(seen) - wide) / _CHARACTERS_A_DUTY + wide / (_CHARACTERS_A_DUTY / 3)
     named = rank <= PARAGRAPH

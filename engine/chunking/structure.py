@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from graph.text.cjk import HAN
+
 from ..ingest.readers.text import front_matter_end, unmarked
 from .span_parser import Measure
 
@@ -34,7 +36,7 @@ _CHINESE_CHAPTER = re.compile(
     r"第[〇零一二三四五六七八九十百千\d]{1,7}([卷部篇编章回节])(?:[\s　:：、].*|)$"
 )
 _CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 1, "编": 1, "章": 2, "回": 2, "节": 3}
-_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t]+[A-Z\u4e00-\u9fff“\"'《].*")
+_NUMBERED = re.compile(rf"(\d{{1,2}}(?:\.\d{{1,2}}){{0,4}})\.?[ \t]+[A-Z{HAN}“\"'《].*")
 _CHINESE_NUMBERED = re.compile(
     r"(?:([一二三四五六七八九十]{1,3})、|[（(][一二三四五六七八九十]{1,3}[）)])\S.*"
 )

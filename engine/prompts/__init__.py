@@ -37,6 +37,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
+from graph.text.cjk import HAN, count_han
+
 from ..types import Passage
 
 if TYPE_CHECKING:
@@ -45,8 +47,7 @@ if TYPE_CHECKING:
     from ..storage.graph_api import Prompt
 
 Language = Literal["en", "zh"]
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_WORD = re.compile(r"[^\W\d_\u3400-\u4dbf\u4e00-\u9fff]+")
+_WORD = re.compile(rf"[^\W\d_{HAN}]+")
 
 
 @cache
@@ -72,7 +73,7 @@ def delimited_prompt(
 
 def detect_language(text: str) -> Language:
     """Chinese where a text has more Han characters than other words."""
-    return "zh" if len(_HAN.findall(text)) > len(_WORD.findall(text)) else "en"
+    return "zh" if count_han(text) > len(_WORD.findall(text)) else "en"
 
 
 ABSTENTION: dict[Language, str] = {
@@ -80,7 +81,6 @@ ABSTENTION: dict[Language, str] = {
     "zh": "资料库中没有足够的依据来回答这个问题。",
 }
 
-HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _ASKING_ZH = re.compile(r"谁|什么|哪|何|多少|几|吗|呢|怎|为什么|是否|请|概括|总结|介绍|说明|列出")
 _FUNCTION_ZH = re.compile(r"[的了是在和与有被由对从中]")
 _ASKING_EN = re.compile(
@@ -95,7 +95,7 @@ _FUNCTION_EN = re.compile(
 
 def language_of(question: str) -> Language:
     """Return the answer language; English for a question without Han characters."""
-    han = len(HAN.findall(question))
+    han = count_han(question)
     if not han:
         return "en"
     chinese = 3 * len(_ASKING_ZH.findall(question)) + len(_FUNCTION_ZH.findall(question))

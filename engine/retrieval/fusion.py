@@ -34,6 +34,8 @@ import numpy as np
 import numpy.typing as npt
 from llama_index.core.base.base_retriever import BaseRetriever
 
+from graph.text.cjk import HAN
+
 from ..storage.tokenization import tokens
 
 Scores = npt.NDArray[np.float64]
@@ -351,8 +353,7 @@ _ASKING = re.compile(
 
 _BINDING = re.compile(r"[的了是在被与]")
 """Characters that bind words: a pair with one of them in it is hardly ever a word."""
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-_IS_HAN = re.compile(rf"[{_HAN}]+")
+_IS_HAN = re.compile(f"[{HAN}]+")
 SCATTERED = 0.5
 """Credit of a Chinese word whose characters occur, but reordered (水位高 for 高水位).
 

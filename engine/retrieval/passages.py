@@ -30,6 +30,8 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from graph.text.cjk import HAN
+
 from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
 from ..llm.budget import current_usage
@@ -282,7 +284,8 @@ _TABLE_HEAD = re.compile(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _NAME = re.compile(
-    r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」|[\u4e00-\u9fff]{2,}·[\u4e00-\u9fff]{2,}"
+    r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」"
+    rf"|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
 )
 _PRONOUN = re.compile(
     r"^(?:(?:He|She|It|They|His|Her|Its|Their|This|These|That|The (?:film|song|album|company|book"

@@ -57,6 +57,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from graph.text.cjk import HAN, has_han
+
 from ..errors import ModelError
 from ..prompts import detect_language
 from ..prompts import retrieval_prompt as filled_prompt
@@ -64,7 +66,6 @@ from ..storage.tokenization import tokens
 from .fusion import Ranking, Scores, Walk, rescale
 
 _PIECE = re.compile(r"\S+")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def feedback_terms(
@@ -93,7 +94,7 @@ def feedback_terms(
             weights[token] += times / held.total() * idf(token)
         for piece in _PIECE.findall(passage):
             for token in tokens(piece):
-                written[token][token if _HAN.search(token) else piece.strip(".,;:!?()\"'“”")] += 1
+                written[token][token if has_han(token) else piece.strip(".,;:!?()\"'“”")] += 1
     best = sorted(weights.keys() - asked, key=lambda token: (-weights[token], token))[:count]
     return [_commonest(written[token]) or token for token in best]
 
@@ -232,7 +233,7 @@ _OF_CHAIN = re.compile(
     re.IGNORECASE,
 )
 _POSSESSIVE = re.compile(rf"(?P<inner>{_CAPITALISED}['’]s?\s+[a-z][\w-]+)")
-_ANCHOR = re.compile(r".\s[\"“'(]*[A-Z0-9]|[\u3400-\u9fff]")
+_ANCHOR = re.compile(rf".\s[\"“'(]*[A-Z0-9]|[{HAN}]")
 """Required content of a part: a name after its first word, or Chinese."""
 _HAN_CHAIN = re.compile(
     r"^(?P<inner>[^，。？?；：\s的]{1,24}的[^，。？?；：\s的]{1,12})的[^，。？?；：\s]+"

@@ -33,6 +33,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from graph.text.cjk import CJK
+
 from ..errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.retry import translated
 from ..prompts import detect_language, retrieval_prompt
@@ -361,7 +363,7 @@ _CHAIN = re.compile(r"\[\d{1,4}\](?:\s*(?:>|,|、|≥)\s*\[\d{1,4}\])+")
 _ONLY_NUMBERS = re.compile(r"[\[(]?\d+[\])]?(?:\s*[,，、;>\s]\s*[\[(]?\d+[\])]?)*\s*[。.]?")
 _NUMBER = re.compile(r"\[?(\d{1,4})\]?")
 _SHOWN_CHARACTERS = 20_000
-_PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+_PIECE = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 
 
 class LanguageReranker:

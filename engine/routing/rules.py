@@ -27,7 +27,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..prompts import HAN, Language, language_of
+from graph.text.cjk import count_han, has_han
+
+from ..prompts import Language, language_of
 from ..types import Mode, Route
 from .examples import lexical_similarity
 
@@ -243,12 +245,12 @@ def extract_features(question: str, *, known_names: int = 0) -> list[tuple[str, 
     """
     found = [(cue.name, cue.weight) for cue in CUES if cue.pattern.search(question)]
     names = len(names_in(question))
-    if HAN.search(question):
+    if has_han(question):
         names = max(names, known_names)
     if names:
         weight = _FIRST_NAME + _FURTHER_NAME * (min(names, _MAX_NAMES) - 1)
         found.append((f"holds {names} name(s)", weight))
-    if len(question.split()) >= _MANY_WORDS or len(HAN.findall(question)) >= _MANY_HAN:
+    if len(question.split()) >= _MANY_WORDS or count_han(question) >= _MANY_HAN:
         found.append(("states many conditions", _MANY_CONDITIONS))
     return found
 
@@ -264,7 +266,7 @@ def names_in(question: str) -> list[str]:
         while words and words[0].casefold().rstrip("'’s") in _NO_NAMES:
             words = words[1:]
         opens = match.start() == 0 and len(match.group().split()) == 1
-        if words and not (opens and not HAN.search(question)):
+        if words and not (opens and not has_han(question)):
             names.append(" ".join(words))
     return names
 
@@ -506,6 +508,6 @@ def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, st
 
 
 def _is_question(part: str) -> bool:
-    if HAN.search(part):
-        return len(HAN.findall(part)) >= _FEWEST_HAN and _ASKS_ZH.search(part) is not None
+    if has_han(part):
+        return count_han(part) >= _FEWEST_HAN and _ASKS_ZH.search(part) is not None
     return len(part.split()) >= _FEWEST_WORDS and re.match(_ASKS, part, re.IGNORECASE) is not None

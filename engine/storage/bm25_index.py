@@ -32,6 +32,8 @@ from llama_index.retrievers.bm25 import BM25Retriever
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from graph.text.cjk import HAN
+
 from . import files
 from .graph_api import (
     Fault,
@@ -110,7 +112,7 @@ FIELDS = ("title", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
 Entry = tuple[str, str, float]
-_PLAIN = re.compile(r"[^\W_\u3400-\u9fff]+|(?=([\u3400-\u9fff]{2}))")
+_PLAIN = re.compile(rf"[^\W_{HAN}]+|(?=([{HAN}]{{2}}))")
 Rows = NDArray[np.int64] | None
 """The rows over which words are counted; None is all."""
 

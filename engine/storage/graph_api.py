@@ -1,7 +1,6 @@
-"""Only import of `graph`: its API for the engine, with errors mapped.
+"""API of `graph` for the engine, with its errors mapped to the engine's.
 
-`graph` is a name anybody could have: a user's own `graph.py` beside a script would be taken
-silently, so the door checks that what it found is the package it was installed with.
+No other module of the engine imports `graph`, but for the character classes of `graph.text.cjk`.
 """
 
 from __future__ import annotations
@@ -9,17 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-
-import graph as _graph
-
-from ..errors import EngineError, GraphStageError, UnknownName
-
-if Path(_graph.__file__ or "") != Path(__file__).parents[2] / "graph" / "__init__.py":
-    raise ImportError(
-        f"loregraph found another module named 'graph' at {_graph.__file__!r}: "
-        "rename it, or run from another folder"
-    )
 
 from graph.communities.descriptions import (
     Described,
@@ -183,9 +171,10 @@ from graph.storage.queries import (
 )
 from graph.storage.schema import chunks as chunk_table
 from graph.storage.schema import faults, metadata
-from graph.text.cjk import is_chinese, simplified
 from graph.text.names import capitalised_names
 from graph.text.sentences import sentence_spans
+
+from ..errors import EngineError, GraphStageError, UnknownName
 
 __all__ = [
     "CUT_OFF",
@@ -285,7 +274,6 @@ __all__ = [
     "generation",
     "graph_errors",
     "informativeness",
-    "is_chinese",
     "is_fresh",
     "isolated",
     "joined",
@@ -339,7 +327,6 @@ __all__ = [
     "select_reports",
     "sentence_spans",
     "shifted",
-    "simplified",
     "standing_decisions",
     "summarise_descriptions",
     "summary_prompt",

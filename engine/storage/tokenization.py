@@ -13,10 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import SettingsError
-from .graph_api import simplified
+from graph.text.cjk import CJK, simplified
 
-TOKENS_VERSION = "tokens-2"
+from ..errors import SettingsError
+
+TOKENS_VERSION = "tokens-3"
 """Raised when the same text gives other tokens: documents are then indexed anew."""
 _STOP = """
 a an and are as at be been but by did do does for from had has have he her his i if in into is it
@@ -24,9 +25,8 @@ its my no not of on or our s she so such t than that the their them then there t
 those to was we were what when where which while who whom whose why how will with would you your
 """
 _STOP_WORDS = frozenset(_STOP.split())
-_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-/._'’&][^\W_{_CJK}]+)*")
-_IS_CJK = re.compile(rf"[{_CJK}]")
+_PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:[-/._'’&][^\W_{CJK}]+)*")
+_IS_CJK = re.compile(rf"[{CJK}]")
 _MARKS = re.compile(r"[-/._'’&]+")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)+")
 _LETTERS_NUMBER = re.compile(r"([^\W\d_]{2,})(\d{3,})")
@@ -76,7 +76,7 @@ def tokens_with(words: Iterable[str]) -> Callable[[str], list[str]]:
         wide = text if text.isascii() else simplified(unicodedata.normalize("NFKC", text))
         return plain + [
             wide[start : start + length]
-            for run in re.finditer(f"[{_CJK}]{{3,}}", wide)
+            for run in re.finditer(f"[{CJK}]{{3,}}", wide)
             for start in range(run.start(), run.end() - 2)
             for length in sorted(by_head.get(wide[start : start + 2], ()))
             if wide[start : start + length] in known

@@ -28,7 +28,9 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ..prompts import HAN, is_injection
+from graph.text.cjk import HAN, count_han
+
+from ..prompts import is_injection
 from ..retrieval.passages import Sentence, SentenceSpans, Tokens, split_passages
 from ..types import Passage
 from .entities_and_numbers import (
@@ -45,9 +47,7 @@ from .entities_and_numbers import (
 MAX_WORDS = 400
 """Of each text; the alignment's time grows with the product."""
 
-_WORD = re.compile(
-    r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['’.,-][^\W_]+)*"
-)
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,-][^\W_]+)*")
 _AGREES = 0.4
 """Minimum aligned share; below it the wording differs too much to compare positions."""
 _LONGEST_PUT = 8
@@ -404,7 +404,7 @@ def _other_script(claim: str, text: str) -> bool:
 
 def is_han(text: str) -> bool:
     """Check whether a text is mostly Chinese."""
-    han = len(HAN.findall(text))
+    han = count_han(text)
     return han * 3 > len(re.findall(r"[A-Za-z\u00c0-\u024f]", text))
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
-from ..storage.graph_api import simplified
+from graph.text.cjk import HAN, has_han, simplified
 
 MAX_CHARACTERS = 20_000
 """Maximum characters of a text that are examined."""
@@ -263,9 +263,8 @@ def _plain(value: Decimal) -> str:
 Names = Callable[[str], Sequence[str]]
 """The names that stand in a text, as they are written."""
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_WORD = re.compile(r"[^\W_\u3400-\u9fff]+")
-_LATIN = r"[^\W_\u3400-\u9fff]"
+_WORD = re.compile(rf"[^\W_{HAN}]+")
+_LATIN = rf"[^\W_{HAN}]"
 _LESSER_WORDS = """
 the of and de la von van der den del di da al bin ibn st mr mrs ms dr prof sir lord lady king
 queen prince princess president captain general saint mount lake river
@@ -311,9 +310,9 @@ def missing_names(
 
 def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded) -> bool:
     key = fold(name)
-    if key in near.text if _HAN.search(key) else near.has_run(key):
+    if key in near.text if has_han(key) else near.has_run(key):
         return True
-    if _HAN.search(key):
+    if has_han(key):
         return (key in asked.text and key in whole.text) or _han_in_part(key, near.text)
     words = [fold(word) for word in _WORD.findall(_POSSESSIVE.sub("", name)) if not word.islower()]
     words = [word for word in words if word not in _LESSER]
@@ -344,7 +343,7 @@ def _by_initials(name: str, evidence: str, near: _Folded) -> bool:
 
 def _only_opens(name: str, claim: str, elsewhere: str) -> bool:
     """Check whether a capital only opens the sentence; others may confirm it is a name."""
-    if " " in name or _HAN.search(name) or not claim.lstrip("*-•#> \"'“").startswith(name):
+    if " " in name or has_han(name) or not claim.lstrip("*-•#> \"'“").startswith(name):
         return False
     if not name[1:].islower():
         return False

@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from graph.text.cjk import count_han
+
 from ..answering.packing import label
 from ..errors import BudgetExceeded, ModelError
-from ..prompts import HAN, Language, answering_prompt, stage_prompt
+from ..prompts import Language, answering_prompt, stage_prompt
 from ..storage.graph_api import find_json
 from ..types import Passage
 
@@ -44,7 +46,7 @@ _FEWEST_HAN = 6
 def in_other_language(answer: str, language: Language) -> bool:
     """Check whether an answer is in the other language, ignoring quotations and brackets."""
     said = _QUOTED.sub(" ", answer)
-    chinese = len(HAN.findall(said))
+    chinese = count_han(said)
     latin = len(_LATIN_WORD.findall(said))
     if language == "zh":
         words = chinese / 2 + latin

@@ -30,6 +30,7 @@ from ..model import Entity, content_id
 from ..resolution.resolver import resolution
 from ..storage.facts import batches, raise_generation
 from ..storage.schema import descriptions, digests, statements
+from ..text.cjk import is_chinese
 from ..text.sentences import is_near_duplicate, sentence_spans, tokens
 
 MAX_CHARACTERS = 600
@@ -110,7 +111,6 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -182,7 +182,7 @@ def summary_prompt(things: Sequence[Described]) -> Prompt:
                 parts.append(f"- {sentence}")
                 left -= len(sentence)
     body = "\n".join(parts)
-    chinese = 3 * len(_HAN.findall(body)) > len(_LETTER.findall(_HAN.sub("", body)))
+    chinese = is_chinese(body)
     mark = fence(body)
     return Prompt(
         system=load("summarise_descriptions", "zh" if chinese else "en"),

@@ -38,6 +38,7 @@ from ..model import (
 )
 from ..storage.facts import batches, chunk_of
 from ..storage.schema import chunks, mentions
+from ..text.cjk import has_han
 from ..text.sentences import Sentence, is_near_duplicate, sentences_with_entities, tokens
 
 LARGE = 40
@@ -446,7 +447,7 @@ def _unlike_names(ranked: Iterable[Entity]) -> list[str]:
 
 
 def _enumeration(names: list[str]) -> str:
-    chinese = sum(map(_is_chinese, names)) * 2 > len(names)
+    chinese = sum(map(has_han, names)) * 2 > len(names)
     comma, last = ("、", "与") if chinese else (", ", " and ")
     if len(names) < 2:
         return "".join(names)
@@ -459,10 +460,6 @@ def _joined(sentences: list[str]) -> str:
     for sentence in sentences:
         text += sentence if not text or text[-1] in "。！？；…」』”》" else f" {sentence}"
     return text
-
-
-def _is_chinese(text: str) -> bool:
-    return any("\u3400" <= character <= "\u9fff" for character in text)
 
 
 MANY_KEYS = 5_000

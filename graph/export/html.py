@@ -39,7 +39,7 @@ from importlib import resources
 from ..communities.leiden import depth, partition
 from ..errors import GraphError, GraphInputError
 from ..model import Chunk, Claim, Community, Entity, Evidence, GraphExport, Relation
-from ..search.global_search import HAN
+from ..text.cjk import has_han
 from ..text.sentences import sentence_spans
 from .layout import ALONE, PALETTE, overview, titles_of
 from .subgraph import Subgraph, restricted, weights
@@ -423,7 +423,7 @@ def _first(
     flat = FLAT_PART if part.centre or part.question else FLAT
     return {
         "title": title,
-        "is_chinese": 2 * sum(_is_chinese(one.name) for one in rows.entities) > len(rows.entities),
+        "is_chinese": 2 * sum(has_han(one.name) for one in rows.entities) > len(rows.entities),
         "about": part.about,
         "centre": rows.entity.get(part.centre, -1),
         "strong": sorted(rows.entity[one] for one in part.strong if one in rows.entity),
@@ -459,10 +459,6 @@ def _first(
             "kept": relations.kept,
         },
     }
-
-
-def _is_chinese(name: str) -> bool:
-    return HAN.search(name) is not None
 
 
 def _ragged(name: str, lists: Sequence[Sequence[int]]) -> Table:

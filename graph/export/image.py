@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 from ..communities.leiden import partition
 from ..model import Entity, GraphExport
+from ..text.cjk import has_han
 from .layout import ALONE, ASPECT, PALETTE, CommunityBubble, layout, overview, pack, titles_of
 from .subgraph import Subgraph, weights
 
@@ -530,8 +531,8 @@ def _found(names: Sequence[str]) -> str | None:
 
 
 def _note(picture: Picture) -> str:
-    has_han = any("\u3400" <= c <= "\u9fff" for words in picture.words for c in words.text)
-    if has_han and _found(REGULAR) is None:
+    with_han = any(has_han(words.text) for words in picture.words)
+    if with_han and _found(REGULAR) is None:
         return (
             "no font with Chinese characters was found, so they are drawn as boxes: install one "
             "(Debian: fonts-noto-cjk), or write an .svg"

@@ -28,8 +28,9 @@ from ..resolution.name_parsing import (
     abbreviates,
     initials_match,
 )
-from ..text.cjk import Layout, Segment, has_han, is_latin
+from ..text.cjk import HAN, has_han, is_latin
 from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
+from ..text.segments import Layout, Segment
 
 NEIGHBOURS = 2
 """Each name is tied to so many different names that follow it in its sentence."""
@@ -388,7 +389,7 @@ _CHINESE = re.compile(
     r"\s*(?:[（(][^（()）]{1,50}[）)]\s*)?"  # the years of a life
     rf"(?:的?[》”」』]?[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『《]?"
 )
-_GOES_ON = re.compile(r"(?![是为等和与及或的在于后、])[\u4e00-\u9fff]")
+_GOES_ON = re.compile(rf"(?![是为等和与及或的在于后、])[{HAN}]")
 _THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
 _THAT_IS_END = re.compile(r"[”\"」』']?\s*[)）,，;；。]")
 _LANGUAGES = """
@@ -411,7 +412,7 @@ _AFTER_BRACKETS = re.compile(r"\s*[（(][^（()）]*[）)]")
 _OF = re.compile(r"[\"”'’]?\s+of\b")
 _CLOSE = re.compile(r"[”\"」』']?\s*[)）,，;；]")
 _STYLE_NAME = re.compile(
-    r"(?<=[，,（(])(?:表?字|号|又名|别号|小名)(?P<name>[\u4e00-\u9fff]{2,3}?)(?=[，,。；;、）)]|$|[是乃])"
+    rf"(?<=[，,（(])(?:表?字|号|又名|别号|小名)(?P<name>[{HAN}]{{2,3}}?)(?=[，,。；;、）)]|$|[是乃])"
 )
 _ORGANISATION_WORD = re.compile(
     r"\b(?:institute|university|company|ltd|inc|council|society|college|laboratory|agency)\b"

@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 from ..model import Mention
 from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname, parts_of
-from ..text.cjk import Segment, has_han
+from ..text.cjk import HAN, has_han
 from ..text.names import CHINESE_FUNCTION_WORDS, name_key
+from ..text.segments import Segment
 from .aliases import (
     HAN_AUXILIARIES,
     HAN_EVENT_SUFFIXES,
@@ -48,7 +49,7 @@ class HanToken(NamedTuple):
 
 
 _TITLE = re.compile(r"《([^《》\n]{1,40})》")
-_QUOTED = re.compile(r"[“「『]([\u4e00-\u9fffA-Za-z0-9·—-]{2,12})[”」』]")
+_QUOTED = re.compile(rf"[“「『]([{HAN}A-Za-z0-9·—-]{{2,12}})[”」』]")
 _SYLLABLES = f"[{''.join(sorted(TRANSLITERATION))}]"
 _DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8}})+")
 _SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")

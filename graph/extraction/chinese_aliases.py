@@ -34,42 +34,42 @@ from ..resolution.name_parsing import (
     is_surname,
     parts_of,
 )
-from ..text.cjk import Layout, Segment, simplified
+from ..text.cjk import HAN, simplified
 from ..text.names import name_key
+from ..text.segments import Layout, Segment
 from .aliases import Candidate
 
-_HAN = "\u4e00-\u9fff"
 _GAP = r"[，,、：:；;\s]{0,2}"
 _STYLED = r"(?:表?字|小字|小名|乳名|幼名)"
 _LABEL = (
     rf"(?:[又亦]?{_STYLED}|[又亦自别道]?号|[又亦一原本旧初]名|别[名号]|[后又]?改名?"
     r"|笔名|化名|更名|艺名|乳名|曾用名|绰号|外号|诨号|昵称|法[名号]|世称|人称)"
 )
-_NAME_END = rf"(?=[，,。．；;、：:！？）)”」』\s]|$|先生|[者乃是也](?![{_HAN}]{{0,1}}[，,]))"
+_NAME_END = rf"(?=[，,。．；;、：:！？）)”」』\s]|$|先生|[者乃是也](?![{HAN}]{{0,1}}[，,]))"
 _QUOTE = "[“「『]?"
-_SECOND = rf"(?:[为曰作叫是])?{_QUOTE}(?P<name>[{_HAN}]{{2,4}}?)[”」』]?{_NAME_END}"
+_SECOND = rf"(?:[为曰作叫是])?{_QUOTE}(?P<name>[{HAN}]{{2,4}}?)[”」』]?{_NAME_END}"
 _OF_WRITING = "迹体形义面典母眼里数幅画样幕库段节符串量"
 _PEN_NAME_ENDS = "(?:居士|山人|道人|散人|老人|主人|先生|翁)"
 _FIRST_LABEL = re.compile(
-    rf"{_GAP}(?:表?字(?P<styled>[{_HAN}]{{2}})(?:{_NAME_END}|(?=号))|(?:{_STYLED}|道号){_SECOND}"
-    rf"|号(?P<penned>[{_HAN}]{{1,4}}{_PEN_NAME_ENDS}){_NAME_END})"
+    rf"{_GAP}(?:表?字(?P<styled>[{HAN}]{{2}})(?:{_NAME_END}|(?=号))|(?:{_STYLED}|道号){_SECOND}"
+    rf"|号(?P<penned>[{HAN}]{{1,4}}{_PEN_NAME_ENDS}){_NAME_END})"
 )
 _NEXT_LABEL = re.compile(
-    rf"(?:先生)?[”」』]?{_GAP}(?:{_LABEL}|[{_HAN}]{{2,6}}[，,](?:更名|化名|改名)){_SECOND}"
+    rf"(?:先生)?[”」』]?{_GAP}(?:{_LABEL}|[{HAN}]{{2,6}}[，,](?:更名|化名|改名)){_SECOND}"
 )
 _OPENING = re.compile(
-    rf"(?:[复覆]?姓(?P<surname>[{_HAN}]{{1,2}}?){_GAP}单?名|(?<=[子女弟侄孙者：:，,次改曰])名)"
-    rf"(?P<given>[{_HAN}]{{1,2}}?)(?={_GAP}(?:{_STYLED}|道号))"
-    rf"|(?P<direct>(?:(?!名)[{_HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
-    rf"(?=[，,]{_STYLED}[{_HAN}]{{2}})"
-    rf"|(?P<joined>(?:(?!名)[{_HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
-    rf"(?=(?:表?字(?![{_OF_WRITING}])[{_HAN}]{{2}}"
-    rf"|[，,]?号[{_HAN}]{{1,4}}{_PEN_NAME_ENDS})(?:{_NAME_END}|号))"
-    rf"|(?:(?<![{_HAN}])|(?<=[生曰]))(?P<alone>[{_HAN}])(?=[，,]?{_STYLED}[{_HAN}]{{2}})"
+    rf"(?:[复覆]?姓(?P<surname>[{HAN}]{{1,2}}?){_GAP}单?名|(?<=[子女弟侄孙者：:，,次改曰])名)"
+    rf"(?P<given>[{HAN}]{{1,2}}?)(?={_GAP}(?:{_STYLED}|道号))"
+    rf"|(?P<direct>(?:(?!名)[{HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
+    rf"(?=[，,]{_STYLED}[{HAN}]{{2}})"
+    rf"|(?P<joined>(?:(?!名)[{HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
+    rf"(?=(?:表?字(?![{_OF_WRITING}])[{HAN}]{{2}}"
+    rf"|[，,]?号[{HAN}]{{1,4}}{_PEN_NAME_ENDS})(?:{_NAME_END}|号))"
+    rf"|(?:(?<![{HAN}])|(?<=[生曰]))(?P<alone>[{HAN}])(?=[，,]?{_STYLED}[{HAN}]{{2}})"
 )
 _FATHER = re.compile(
-    rf"(?P<father>[{_HAN}]{{2,4}})(?:之[长次幼三四]?子|[有生][一二两三四五六七八九]子)"
-    rf"|(?P<clan>[{_HAN}]{{1,4}})氏(?=[，,]?(?:兄弟|姐妹|姊妹|[一二两三四五六七八九]子))"
+    rf"(?P<father>[{HAN}]{{2,4}})(?:之[长次幼三四]?子|[有生][一二两三四五六七八九]子)"
+    rf"|(?P<clan>[{HAN}]{{1,4}})氏(?=[，,]?(?:兄弟|姐妹|姊妹|[一二两三四五六七八九]子))"
 )
 
 _BEFORE_GIVEN = frozenset("生曰")
@@ -240,8 +240,8 @@ Known = Mapping[str, str]
 """Name surfaces mapped to the key of the full name, as known so far."""
 _OPEN, _CLOSE = '“"「『‘', '”"」』’'
 _END = rf"(?=[，,。．；;、：:！？）)\s{_CLOSE}]|$|先生)"
-_NAME = rf"(?:[{_OPEN}](?P<quoted>[{_HAN}]{{2,6}})[{_CLOSE}]|(?P<plain>[{_HAN}]{{2,4}}?){_END})"
-_QUOTED = rf"[{_OPEN}](?P<said>[{_HAN}]{{2,6}})[{_CLOSE}]"
+_NAME = rf"(?:[{_OPEN}](?P<quoted>[{HAN}]{{2,6}})[{_CLOSE}]|(?P<plain>[{HAN}]{{2,4}}?){_END})"
+_QUOTED = rf"[{_OPEN}](?P<said>[{HAN}]{{2,6}})[{_CLOSE}]"
 _OWN = re.compile(
     r"(?<![其之])(?:(?:乳|小|幼|本|原|曾用|笔|艺|化|别|又|更|改|花|网|诨|法)名|(?:绰|外|诨|别|道|法)号"
     rf"|昵称|小字|江湖人称|[人世]称|(?<=[，,；;])号(?![称召令码角手房]))(?:[为叫是曰作：:]|叫做|叫作)?{_NAME}"
@@ -249,7 +249,7 @@ _OWN = re.compile(
 _IS_BESIDE_ONLY = re.compile(r"[^，,；;][人世]称|[，,；;](?:世称|号)")
 _CALLED = re.compile(
     r"(?:[时世众乡]人|人[皆都]|[中里民间][皆都]|[们家][都皆]?|[，,；;]人|被(?:人们?|大家|球迷|粉丝|读者)?)"
-    rf"[称呼唤叫](?P<whom>[之其他她]|[{_HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
+    rf"[称呼唤叫](?P<whom>[之其他她]|[{HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
 )
 _PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓]|有[一二三两]")
 _CALLED_GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
@@ -365,24 +365,24 @@ _SHORT_END = rf"(?=[{_SHORT_CLOSE}]?(?:[）)，,。；;、：:！？\s]|$))"
 _SHORT_LABEL = r"(?:以下|下文|后文)?(?:简称|下称)"
 _SHORT = re.compile(
     rf"(?:(?P<bracket>[（(])(?:(?:[^（()）]{{0,60}}[，,；;、]\s*)?(?P<inner>{_SHORT_LABEL}))?"
-    rf"|[，,]?(?P<outer>{_SHORT_LABEL}))[为作]?[：:]?[{_SHORT_OPEN}]?(?P<name>[{_HAN}]{{2,6}}){_SHORT_END}"
+    rf"|[，,]?(?P<outer>{_SHORT_LABEL}))[为作]?[：:]?[{_SHORT_OPEN}]?(?P<name>[{HAN}]{{2,6}}){_SHORT_END}"
 )
 _OTHER = re.compile(
     rf"(?:(?:[又亦别原本旧古全学俗]|曾用)名|(?:[又亦也别俗旧古通全原]|曾)被?称)[为作]?[：:]?"
-    rf"[{_SHORT_OPEN}]?(?P<name>(?![赞呼])[{_HAN}]{{2,6}}?){_SHORT_END}"
+    rf"[{_SHORT_OPEN}]?(?P<name>(?![赞呼])[{HAN}]{{2,6}}?){_SHORT_END}"
 )
 _NEXT = re.compile(
-    rf"[{_SHORT_CLOSE}]?、[{_SHORT_OPEN}]?(?P<name>(?:(?![称名])[{_HAN}]){{2,8}}){_SHORT_END}"
+    rf"[{_SHORT_CLOSE}]?、[{_SHORT_OPEN}]?(?P<name>(?:(?![称名])[{HAN}]){{2,8}}){_SHORT_END}"
 )
 _OF_A_LEMMA = ("又名", "别名", "又称", "亦称", "俗称", "俗名", "学名")
 _OF_A_PERSON = ("原名", "本名")
-_LEMMA = re.compile(rf"(?:^|\n)(?P<lemma>(?![该这那其此本他她它我])(?:(?!称)[{_HAN}]){{2,8}})$")
-_BEFORE = re.compile(rf"(?![是即为叫于])[{_HAN}]")
+_LEMMA = re.compile(rf"(?:^|\n)(?P<lemma>(?![该这那其此本他她它我])(?:(?!称)[{HAN}]){{2,8}})$")
+_BEFORE = re.compile(rf"(?![是即为叫于])[{HAN}]")
 _ORGANISATION = re.compile(
     r"(?:公司|集团|[大中]学|学[院校会]|组织|协会|委员会|研究[所院]|科学院|银行|医院|中心|法院|检察院|联盟"
     r"|联合会|基金会|出版社|通讯社)$"
 )
-_RUN = re.compile(rf"[{_HAN}]+$")
+_RUN = re.compile(rf"[{HAN}]+$")
 _LONGEST = 24
 _NO_SHORT = frozenset("的了着和与及或是在之者们其所于")
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})

@@ -23,8 +23,8 @@ from llama_index.core.schema import BaseNode, MetadataMode, TransformComponent
 from pydantic import ConfigDict, SkipValidation
 
 from ..model import Claim, Description, Extraction, Mention, Statement
-from ..text.cjk import lay_out
 from ..text.names import WORD_CHARACTERS, name_key
+from ..text.segments import lay_out
 from .protocol import Extractor, joined, type_of_label
 
 _GAP = r"\s+"

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from ..model import NAMED_TYPES, Extraction, Mention, Statement
 from ..resolution.name_parsing import given_name
-from ..text.cjk import Layout, Segment, has_han, lay_out, simplified
+from ..text.cjk import has_han, simplified
+from ..text.segments import Layout, Segment, lay_out
 from . import chinese, english
 from .aliases import (
     CLASS_NOUNS,
@@ -106,7 +107,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 9
+RULES_VERSION = 10
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 

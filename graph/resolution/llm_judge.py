@@ -21,6 +21,7 @@ from sqlalchemy import Connection, and_, delete, insert, select
 from ..extraction.llm.json_repair import find_json
 from ..llm import Ask, Prompt, fence, load
 from ..storage.schema import judgements
+from ..text.cjk import has_han
 from .rules import Link, Profiles
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
@@ -60,7 +61,6 @@ _VERDICTS = {
     "是": SAME, DIFFERENT: DIFFERENT, "no": DIFFERENT, "false": DIFFERENT, "distinct": DIFFERENT,
     "not the same": DIFFERENT, "不同": DIFFERENT, "否": DIFFERENT, "不是": DIFFERENT,
 }  # fmt: skip
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -123,7 +123,7 @@ def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
         lines.append(f"{number}.")
         lines += [f"  {mark}: {_shown(side)}" for mark, side in _sides(question)]
     body = "\n".join(lines)
-    chinese = sum(1 for q in questions if _HAN.search(q.first.name + q.second.name))
+    chinese = sum(1 for q in questions if has_han(q.first.name + q.second.name))
     mark = fence(body)
     return Prompt(
         system=load("judge_names", "zh" if 2 * chinese > len(questions) else "en"),

@@ -17,6 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..text.cjk import HAN
+
 _MALE = "mr mister sir lord king prince duke uncle father brother baron monsieur"
 _FEMALE = """
 mrs ms miss madam madame mme lady queen princess duchess aunt sister dame mother baroness
@@ -99,7 +101,7 @@ COMMON_GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
 
 
 _HAN_CORPORATE = re.compile(r"(?:股份)?有限(?:责任)?公司$")
-_HAN_TITLED = re.compile(rf"(?P<surname>[\u4e00-\u9fff]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
+_HAN_TITLED = re.compile(rf"(?P<surname>[{HAN}]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
 _NUMBER = re.compile(
     r"\d[\d.,]*"
     r"|\b(?:x{0,3}(?:ix|iv|vi{1,3}|ii{1,2})|xx{1,2})\b|(?<=\s)[ivx]$"

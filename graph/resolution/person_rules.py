@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..text.cjk import HAN
 from .name_parsing import (
     COMMON_GIVEN_NAMES,
     GENERATIONS,
@@ -26,7 +27,7 @@ from .name_parsing import (
 )
 from .rules import Link, Profile, Profiles, Root, blocks, share_document
 
-_HONOURED = re.compile(rf"(?P<name>[\u4e00-\u9fff]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
+_HONOURED = re.compile(rf"(?P<name>[{HAN}]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
 FOREMOST_DOCUMENTS = 5
 """In fewer documents nobody of a surname is foremost."""
 FOREMOST_FACTOR = 5

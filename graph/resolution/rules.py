@@ -32,6 +32,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model import Name
+from ..text.cjk import has_han
 from .name_parsing import NameParts, han_surname, initials_match, initials_of, parts_of, singular
 
 Profiles = Mapping[str, "Profile"]
@@ -79,7 +80,7 @@ class Profile:
     @property
     def is_han(self) -> bool:
         """Check whether the key begins with a Han character."""
-        return "\u4e00" <= self.name.key[:1] <= "\u9fff"
+        return has_han(self.name.key[:1])
 
 
 def profile_of(name: Name) -> Profile:

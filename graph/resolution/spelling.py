@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
+from ..text.cjk import has_han
 from .name_parsing import NameParts
 
 LETTERS = {
@@ -84,7 +85,6 @@ _SEPARATORS = re.compile(r"[.\-–—‐,/]")
 _REPEATED = re.compile(r"(.)\1+")
 _VOWELS = re.compile(r"[aeiou]")
 _DIGIT = re.compile(r"\d")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = str.maketrans(LETTERS)
 BORROWED = str.maketrans(BORROWED_SOUNDS)
 """Table folding characters of one sound in foreign names."""
@@ -134,7 +134,7 @@ def spelling_of(key: str, parts: NameParts) -> Spelling:
     written = _SEPARATORS.sub(" ", key).split() or [key]
     words = tuple(word for word in map(plain_letters, written) if word) or (key,)
     text = " ".join(words)
-    han = bool(_HAN.search(text))
+    han = has_han(text)
     telling = [word for word in words if len(word) == 1 or word in TELLING_WORDS]
     if han:
         telling = [character for character in text if character in TELLING_CHARACTERS]

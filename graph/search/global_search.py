@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Chunk, Community, Evidence, Finding, Report
+from ..text.cjk import HAN_CHARACTER, count_han, has_han
 from ..text.sentences import quality
 
 Tokens = Callable[[str], list[str]]
@@ -33,7 +34,6 @@ Scores = NDArray[np.float64]
 CHUNK, WORDS = 0.7, 0.3
 """Weights of a statement's chunk and of its own words."""
 
-HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _SCOPE_EN = re.compile(
     r"\b(?:main|major|key|central|common|overall|general(?:ly)?|important|most|biggest|principal|whole"
     r"|entire|all|everything|across|throughout|themes?|topics?|subjects?|ideas?|points?|issues?"
@@ -170,8 +170,8 @@ def informativeness(text: str) -> float:
 
     Statements too short to stand alone and very long ones get less.
     """
-    han = HAN.findall(text)
-    words = re.findall(r"[^\W\d_]{2,}", HAN.sub(" ", text))
+    han = HAN_CHARACTER.findall(text)
+    words = re.findall(r"[^\W\d_]{2,}", HAN_CHARACTER.sub(" ", text))
     names = [word for word in words if word[0].isupper()]
     facts = len(set(names)) + 1.5 * len(re.findall(r"\d[\d.,:/]*", text))
     facts += len(re.findall(r"《[^》]+》|“[^”]+”|「[^」]+」", text))
@@ -185,7 +185,7 @@ def informativeness(text: str) -> float:
 
 def mostly_han(text: str) -> bool:
     """Check whether a text is mostly Han characters."""
-    return len(HAN.findall(text)) > len(re.findall(r"[A-Za-z]+", text))
+    return count_han(text) > len(re.findall(r"[A-Za-z]+", text))
 
 
 OTHER_LANGUAGE = 0.3
@@ -331,7 +331,7 @@ def map_points(
     generic = not content_terms(question, tokens=tokens)
     own = np.ones(len(drafts)) if generic else _matched(drafts, question, match)
     top_rating = max(report.rating for report in reports) or 1.0
-    in_han = HAN.search(question) is not None
+    in_han = has_han(question)
     best: dict[str, Point] = {}
     for (report, finding), relevance in zip(drafts, own.tolist(), strict=True):
         value = (

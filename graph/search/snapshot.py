@@ -20,6 +20,7 @@ from sqlalchemy import Connection, and_, select
 from ..resolution.rules import shorter_names
 from ..storage.facts import batches
 from ..storage.schema import chunks, entities, links, names
+from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
 from .walk import WalkGraph, WalkResult, explain, rank, with_neighbours
 
@@ -31,7 +32,7 @@ Shorter documents only crowd out others.
 """
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
-_WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’.&-][^\W\u3400-\u9fff]+)*|[\u3400-\u9fff]+")
+_WORD = re.compile(rf"[^\W{HAN}]+(?:['’.&-][^\W{HAN}]+)*|[{HAN}]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -296,7 +297,7 @@ def _possible_keys(question: str) -> set[str]:
         for _, end in pieces[place : place + _MAX_NAME_WORDS]:
             keys.add(name_key(question[start:end]))
     for start, end in pieces:
-        if "\u3400" <= question[start] <= "\u9fff":
+        if has_han(question[start]):
             for first in range(start, end):
                 for last in range(first + 2, min(end, first + _MAX_HAN_NAME) + 1):
                     keys.add(name_key(question[first:last]))

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from .cjk import simplified
+from .cjk import HAN, has_han, simplified
 
 _ONE_WORD_HEADINGS = """
 abstract acknowledgement acknowledgements acknowledgment acknowledgments addendum agenda annex
@@ -254,9 +254,8 @@ class NameMatch:
 
 _WORD_OR_BREAK = re.compile(
     rf"([{WORD_CHARACTERS}]+)(?:['’]s(?![{WORD_CHARACTERS}]))?"
-    rf"|(?:[!?;…。！？；|\u2022]|(?<=[{WORD_CHARACTERS}]{{4}})\.(?=\s)|\n\s*\n|[\u3040-\u9fff]+)"
+    rf"|(?:[!?;…。！？；|\u2022]|(?<=[{WORD_CHARACTERS}]{{4}})\.(?=\s)|\n\s*\n|[\u3040-\u30ff{HAN}]+)"
 )
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _BREAK = "\x00"
 
 
@@ -320,7 +319,7 @@ class NameMatcher:
         self._root = _Node()
         self._han_names: dict[str, tuple[str, bool]] = {}
         for key in sorted(title_keys.union(key for key in names if is_matchable(key))):
-            if _HAN.search(key):
+            if has_han(key):
                 self._han_names[key.translate(_CHARACTERS)] = (key, key in title_keys)
             else:
                 self._add(key, key in title_keys)
@@ -342,7 +341,7 @@ class NameMatcher:
         `any_case` lets names of one word count in lower case too: for questions typed carelessly.
         """
         found = _two_passes(self._candidates(text, any_case=any_case))
-        if self._han_names and _HAN.search(text):
+        if self._han_names and has_han(text):
             found |= _two_passes(self._han_candidates(text))
         return sorted(found)
 
@@ -404,7 +403,7 @@ def is_matchable(key: str) -> bool:
     """Check whether a key can be matched: not a heading, function word or too short."""
     if is_generic(key) or key in CHINESE_FUNCTION_WORDS:
         return False
-    if _HAN.search(key):
+    if has_han(key):
         return len(key) >= 2
     words = [word for _, _, word in _words(key)]
     letters = sum(c.isalpha() for c in key)

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..model import Chunk, content_id
+from .cjk import HAN, count_han
 
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|No|Nos|Vol|Fig|Figs"
@@ -155,8 +156,7 @@ def _pieces(text: str, begin: int, end: int) -> list[tuple[int, int]]:
     return pieces
 
 
-_CHINESE = re.compile(r"[\u3400-\u9fff]")
-_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
+_TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _NO_SENTENCE = re.compile(r"#{1,6}\s|\||={3,}|-{3,}|<\w|```|>?\s*$")
 _LIST_MARK = re.compile(r"(?:[-*+•·>]|\(?\d{1,3}[.)、])\s*")
 _ENDS = re.compile(r"[.!?。！？…][\"'”’)\]）」』》]*$")
@@ -342,7 +342,7 @@ def _is_torn(text: str) -> bool:
 
 
 def _length_factor(text: str) -> float:
-    chinese = len(_CHINESE.findall(text))
+    chinese = count_han(text)
     words = len(_TOKEN.findall(text)) - chinese + chinese / 2
     short, long = GOOD_LENGTH
     if words < short:

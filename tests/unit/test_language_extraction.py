@@ -13,8 +13,8 @@ from graph.extraction import chinese
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
 from graph.model import NAMED_TYPES, Extraction
-from graph.text.cjk import strip_markup
 from graph.text.names import name_key
+from graph.text.segments import strip_markup
 from graph.text.sentences import sentence_spans
 
 ENGLISH = (

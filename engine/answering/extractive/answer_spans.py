@@ -23,6 +23,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graph.text.cjk import HAN, count_han
+
 from ...prompts import Language
 from ...retrieval.passages import Tokens
 from .question_type import COUNTRY_OF, QuestionType, countries_in
@@ -52,7 +54,7 @@ _DATE = re.compile(
     r"|(?:公元前?)?\d{1,4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?(?:[初末底中]|代)?"
     r"|\d{1,2}\s?月\s?\d{1,2}\s?[日号]"
     r"|\d{1,2}世纪(?:\d0年代)?(?:[初末中]期?)?|[一二三四五六七八九十]+世纪(?:[初末中]期?)?"
-    r"|[\u4e00-\u9fff]{2}[元一二三四五六七八九十]+年(?:[\(（]\d{3,4}年[\)）])?"
+    rf"|[{HAN}]{{2}}[元一二三四五六七八九十]+年(?:[\(（]\d{{3,4}}年[\)）])?"
     r"|(?:周|星期|礼拜)[一二三四五六日天]|正午|中午|午夜|黎明|黄昏|傍晚|清晨|凌晨"
 )
 _UNIT = (
@@ -306,11 +308,11 @@ _FITS: dict[str, dict[str, float]] = {
     "thing": {"name": 0.8, "quoted": 0.8, "phrase": 0.6, "gap": 0.6, "number": 0.1, "date": 0.1},
     "verdict": {},
 }
-_SURNAME_FORM = re.compile(r"^(?:[\u4e00-\u9fff]{2,4}|[\u4e00-\u9fff·]{3,16})$")
+_SURNAME_FORM = re.compile(rf"^(?:[{HAN}]{{2,4}}|[{HAN}·]{{3,16}})$")
 _PLACE_FORM = re.compile(
     r"(?:[省市县区镇村岛湾港州国路街山河湖巷站]|附近|地区|北部|南部|东部|西部|境内)$"
 )
-_WORD = re.compile(r"[^\W_\u4e00-\u9fff]+")
+_WORD = re.compile(rf"[^\W_{HAN}]+")
 _TWO_WORDS = re.compile(r"\w\s\w")
 _CUES = {
     "person": re.compile(
@@ -590,8 +592,8 @@ _COUNTRY = frozenset(("countri", "nation", "国家", "国人"))
 
 
 def _lengths(held: str) -> list[float]:
-    han = len(re.findall(r"[\u4e00-\u9fff]", held))
-    words = len(re.findall(r"[^\W\u4e00-\u9fff]+", held)) + han / 2
+    han = count_han(held)
+    words = len(re.findall(rf"[^\W{HAN}]+", held)) + han / 2
     return [min(words, 6) / 6, max(0.0, words - 6) / 10]
 
 

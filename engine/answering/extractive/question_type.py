@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from graph.text.cjk import HAN, count_han
+
 from ...prompts import Language, language_of
 
 Kind = Literal[
@@ -121,7 +123,7 @@ _OF_HEAD = re.compile(
     r"|where|at)\b",
     re.IGNORECASE,
 )
-_HEAD_CHINESE = re.compile(r"[\u4e00-\u9fff]{1,2}")
+_HEAD_CHINESE = re.compile(f"[{HAN}]{{1,2}}")
 _TWOFOLD = re.compile(
     r"\b(?:who|what|which|when|where|why|how)\b.*\band (?:by |for |in |to )?"
     r"(?:who|whom|what|which|when|where|why|how)\b",
@@ -241,7 +243,7 @@ _KINDS = (
         r"\b(?:who|whom|whose)\b|谁|何人|哪位|哪一位",
         r"\b[A-Z][\w'’.-]+(?:\s+(?:de|von|van|of|the|al|bin)\b)*\s+[A-Z][\w'’-]+"
         r"|\b(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Lord|King|Queen|Captain)\.?\s+[A-Z]"
-        rf"|[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|[\u4e00-\u9fff]{{2,}}·[\u4e00-\u9fff]{{2,}}"
+        rf"|[{_SURNAMES}][{HAN}]{{1,2}}|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
         r"|先生|女士|教授|博士|队长|站长|主任",
     ),
     _kind(
@@ -366,7 +368,6 @@ def _month(name: str) -> int:
 
 
 _SAYING = re.compile(r"\b[a-z]{3,}\b")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _DATELINE = 100
 
 
@@ -381,7 +382,7 @@ def is_dateline(text: str) -> bool:
     rest = text
     for start, end, _ in reversed(dates):
         rest = rest[:start] + rest[end:]
-    return bool(dates) and not _SAYING.search(rest) and len(_HAN.findall(rest)) <= 6
+    return bool(dates) and not _SAYING.search(rest) and count_han(rest) <= 6
 
 
 def date_of(text: str, event: Event) -> Date | None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...model import Claim, Description, Extraction, Mention, Statement
-from ...text.cjk import has_han, simplified
+from ...text.cjk import HAN, has_han, simplified
 from ...text.names import FUNCTION_WORDS, WORD_CHARACTERS, name_key
 from ...text.sentences import sentence_spans, tokens
 from ..aliases import is_name
@@ -49,7 +49,7 @@ MAX_PLACES = 50
 """Of one name in one chunk."""
 _ALIKE = str.maketrans("’‘ʼ`´“”„«»‐‑‒–—−•・‧", "'''''\"\"\"\"\"------···")
 _EDGES = " \t\n.,;:!?'\"《》「」『』【】〈〉()[]*#~|<>·、，。；：！？"
-_HAN_GAP = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
+_HAN_GAP = re.compile(rf"(?<=[{HAN}])\s+(?=[{HAN}])")
 _PARTS = re.compile(r"[^\W_]+|[^\w\s]|_")
 _WORD = re.compile(rf"[{WORD_CHARACTERS}]")
 
