@@ -179,7 +179,7 @@ def _adapter() -> TypeAdapter[Answer]:
 
 
 _LOGGER = logging.getLogger("loregraph")
-VERSION = "3"
+VERSION = "4"
 UNCACHEABLE = ("failed", "unusable", "outside")
 """Figures of a step, above nil, of an answer that is not to be given again."""
 
@@ -295,7 +295,7 @@ def _for_nothing(answer: Answer) -> Answer:
 
 
 def _kept(usage: Usage) -> Usage:
-    return Usage(kept=usage.calls + usage.kept)
+    return Usage(cached_calls=usage.calls + usage.cached_calls)
 
 
 class SingleFlight:

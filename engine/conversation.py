@@ -67,7 +67,7 @@ def parse_history(history: History) -> tuple[Turn, ...]:
 
 def _turn(said: Turn | Answer) -> Turn:
     if isinstance(said, Answer):
-        asked, answer = said.understood or said.question, said.text
+        asked, answer = said.rewritten_question or said.question, said.text
     else:
         asked, answer = said.question, said.answer
     return Turn(

@@ -323,7 +323,7 @@ class Asking:
             namespace: only documents of this one, or of these; None means all.
             history: what was asked and answered before, oldest first: earlier answers as they came,
                 or a `Turn` each. "And when was he born?" is then understood, which
-                `answer.understood` and the trace show; nothing of it is a source.
+                `answer.rewritten_question` and the trace show; nothing of it is a source.
 
         Raises:
             QuestionError: an empty question, one that is too long, an unknown mode, or a filter

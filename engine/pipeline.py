@@ -561,7 +561,7 @@ def _report_changes(run: _Ingestion, *, notes: tuple[str, ...]) -> IngestReport:
         removed=tuple(sorted(run.leaving.missing)),
         failed=_failures(run.found, run.detector, run.steps.failed),
         outdated=run.leaving.reports(),
-        passed_over=tuple(run.found.passed_over),
+        skipped=tuple(run.found.skipped),
         notes=notes,
     )
 

@@ -169,7 +169,7 @@ class QueryPipeline:
         return replace(
             answer,
             question=request.question,
-            understood=rewritten.question if is_rewritten else "",
+            rewritten_question=rewritten.question if is_rewritten else "",
             trace=tuple(steps),
             usage=usage.total,
         )

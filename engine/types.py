@@ -1,6 +1,4 @@
-"""Public result types; independent of LlamaIndex and of the database.
-
-Namespace names, and document ids qualified by them.
+"""Public result types, independent of LlamaIndex and of the database, and namespaces of ids.
 
 An id reads `namespace::name`, in the default namespace `name` alone. No name reaches into another
 namespace: sources have theirs escaped, callers' own ids are refused.
@@ -9,11 +7,14 @@ namespace: sources have theirs escaped, callers' own ids are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
+from warnings import warn
 
 from .errors import SourceError
+
+T = TypeVar("T")
 
 EMPTY = "is empty"
 """Prefix of the reason for a source that is valid but empty."""
@@ -46,6 +47,29 @@ Then `document_id` is a URL and offsets count in the fetched text.
 """
 Shape = Literal["text", "markdown", "code", "transcript"]
 """Structure of a text, independent of its file format."""
+
+
+def deprecated_aliases(**new_names: str) -> Callable[[type[T]], type[T]]:
+    """Keep attributes of a class under their old names, each with a `DeprecationWarning`.
+
+    `new_names` has the new name for each old one. For one release: delete the decorator then.
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        for old, new in new_names.items():
+            setattr(cls, old, property(_deprecated(f"{cls.__name__}.{old}", new)))
+        return cls
+
+    return decorate
+
+
+def _deprecated(old: str, new: str) -> Callable[[object], object]:
+    def read(self: object) -> object:
+        warn(f"{old} is deprecated: use {new}", DeprecationWarning, stacklevel=2)
+        value: object = getattr(self, new)
+        return value
+
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,17 +156,18 @@ class Claim:
     supported: bool = True
 
 
+@deprecated_aliases(kept="cached_calls")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Cost of LLM calls. All zero without a language model.
 
     `cached_tokens` are those among the prompt's that the provider had kept from calls before.
-    `kept` counts requests that were answered by what had been answered before, for nothing; `cost`
+    `cached_calls` counts requests answered from a cache, for nothing; `cost`
     is in `currency` (empty where nothing has a price), nil where a model's price is not known.
     """
 
     calls: int = 0
-    kept: int = 0
+    cached_calls: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
@@ -152,7 +177,7 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             calls=self.calls + other.calls,
-            kept=self.kept + other.kept,
+            cached_calls=self.cached_calls + other.cached_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
@@ -164,7 +189,7 @@ class Usage:
         """Return the usage added after `before`."""
         return Usage(
             calls=self.calls - before.calls,
-            kept=self.kept - before.kept,
+            cached_calls=self.cached_calls - before.cached_calls,
             prompt_tokens=self.prompt_tokens - before.prompt_tokens,
             cached_tokens=self.cached_tokens - before.cached_tokens,
             completion_tokens=self.completion_tokens - before.completion_tokens,
@@ -173,26 +198,27 @@ class Usage:
         )
 
 
+@deprecated_aliases(rests_on="citation_numbers", is_likely="is_confident")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortAnswer:
     """Short answer, a few words at most: `document_text[start:end] == text`.
 
     Only *yes* and *no*, and a name of the question that no cited sentence spells out, stand in no
-    source: `document_id`, `start` and `end` are then None. `rests_on` are the numbers of the
-    citations it was taken or worked out from; `confidence` is the probability, 0–1, that it is
+    source: `document_id`, `start` and `end` are then None. `citation_numbers` name the
+    citations it was taken or computed from; `confidence` is the probability, 0–1, that it is
     right.
     """
 
     text: str
     kind: str
     confidence: float
-    rests_on: tuple[int, ...] = ()
+    citation_numbers: tuple[int, ...] = ()
     document_id: str | None = None
     start: int | None = None
     end: int | None = None
 
     @property
-    def is_likely(self) -> bool:
+    def is_confident(self) -> bool:
         """Check whether the short answer is more likely right than wrong."""
         return self.confidence >= 0.5
 
@@ -215,17 +241,18 @@ class TraceStep:
     usage: Usage = Usage()
 
 
+@deprecated_aliases(signs="features")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """Route of a question and its reason; `confidence` is 0.5 (undecided) to 1.
 
-    `signs` is what the rules went by: what they found, with its weight, above 0 for the whole.
+    `features` are what the rules found, with their weights, above 0 for the whole.
     """
 
     mode: Mode
     reason: str
     confidence: float
-    signs: Mapping[str, float] = field(default_factory=dict)
+    features: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,23 +263,23 @@ class Turn:
     answer: str = ""
 
 
+@deprecated_aliases(understood="rewritten_question")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with every claim tied to its source. `abstained`: not enough evidence.
+    """An answer with every claim tied to its source.
 
-    `understood` is the question as it was answered, where what was said before made another of it.
-    `route` says why it went that way; None where the way was asked for. `claims` are the statements
-    of a text that a model wrote, each with what it rests on; `grounding` is the share of them that
-    the sources bear out, None where nobody looked. `unchecked` says which check that was to be made
-    could not be, and why; empty where all were. `short` is what was asked for in a word or few,
-    where there is one. `evidence` is the probability, 0–1, that what was found holds the answer;
-    None where nobody measured it.
+    `abstained`: the evidence is not enough for an answer. `rewritten_question` is the question as
+    it was answered where the history changed it, else empty. `route` is None where the mode was
+    given. `claims` are the statements of a generated text; `grounding` is the share of them that
+    the sources support, None where that was not checked; `unchecked` says which configured check
+    failed and why. `short` is the answer in a few words, where there is one. `evidence` is the
+    probability, 0–1, that the passages hold the answer; None where it was not measured.
     """
 
     question: str
     text: str
     mode: Mode
-    understood: str = ""
+    rewritten_question: str = ""
     route: Route | None = None
     citations: tuple[Citation, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -310,6 +337,7 @@ class PendingChunk:
     unreadable: bool = False
 
 
+@deprecated_aliases(passed_over="skipped")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
     """Result of one `add`, `sync` or `remove`. All tuples hold document ids, sorted.
@@ -327,7 +355,7 @@ class IngestReport:
     removed: tuple[str, ...] = ()
     failed: tuple[SourceFailure, ...] = ()
     outdated: tuple[SourceFailure, ...] = ()
-    passed_over: tuple[SourceFailure, ...] = ()
+    skipped: tuple[SourceFailure, ...] = ()
     notes: tuple[str, ...] = ()
     partial: tuple[PartialDocument, ...] = ()
     pending: tuple[PendingChunk, ...] = ()

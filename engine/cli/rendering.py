@@ -72,7 +72,7 @@ def trace_lines(trace: Sequence[TraceStep], *, width: int) -> Iterator[TraceLine
     took = ""
     for step in trace:
         figures = [f"{name} {value:.4g}" for name, value in step.figures.items()]
-        if step.usage.calls or step.usage.kept:
+        if step.usage.calls or step.usage.cached_calls:
             figures.append(_cost(step))
         said = f"{step.detail} ({', '.join(figures)})" if figures else step.detail
         yield TraceLine(f"  {step.stage:<{STAGE_CHARACTERS}}{step.seconds * 1000:>7.0f} ms  {said}")
@@ -248,7 +248,7 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
-    if answer.short is not None and answer.short.is_likely:
+    if answer.short is not None and answer.short.is_confident:
         print_line((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
     print_line(answer.text, lines=True)
     if answer.citations:
@@ -526,7 +526,7 @@ def report_by_source(report: IngestReport) -> str:
         settled.get(failure.source, {}).setdefault("reason", failure.reason)
     rows += [
         {"source": each.source, "outcome": "passed over", "reason": each.reason}
-        for each in report.passed_over
+        for each in report.skipped
     ]
     rows += [
         {"source": each.source, "outcome": "partial", "reason": each.reason}

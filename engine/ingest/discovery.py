@@ -43,14 +43,14 @@ class FileSource:
 class DiscoveredSources(NamedTuple):
     """Discovered sources, sorted.
 
-    `notes` and `passed_over` list skipped ones. `folders` are the walked folders: id and
+    `notes` and `skipped` list skipped ones. `folders` are the walked folders: id and
     real path.
     """
 
     sources: list[FileSource]
     failures: list[SourceFailure]
     notes: list[str]
-    passed_over: list[SourceFailure]
+    skipped: list[SourceFailure]
     folders: list[tuple[str, Path]]
 
 
@@ -251,7 +251,7 @@ class _Walk:
             sources,
             failures,
             sorted({*self.notes, *self.notes_on_others()}),
-            self.passed_over(),
+            self.skipped(),
             sorted((root.id, root.path) for root in self.roots.values()),
         )
 
@@ -263,7 +263,7 @@ class _Walk:
             "(the README lists the formats)"
         )
 
-    def passed_over(self) -> list[SourceFailure]:
+    def skipped(self) -> list[SourceFailure]:
         found = [(id_, "is not chosen by the patterns") for id_ in self.unwanted]
         found += [
             (id_, f"no reader takes {suffix!r} files" if suffix else "has no suffix nor known name")

@@ -617,9 +617,9 @@ class LLMClient:
             key, asked_in = self._key(request), ledger.generation()
             kept = ledger.cached_reply(key)
             if kept is not None:
-                self._bill.add(Usage(kept=1))
+                self._bill.add(Usage(cached_calls=1))
                 yield kept
-                return LLMReply(text=kept, usage=Usage(kept=1), kept=True)
+                return LLMReply(text=kept, usage=Usage(cached_calls=1), kept=True)
         if whole:
             reply = self._line.whole(request, bill=self._bill)
         else:

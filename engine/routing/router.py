@@ -106,14 +106,14 @@ class RoutedQuery(QueryBundle):
         """Dispatch to the router's decision."""
         self.route = route
         self.on_event(RouteEvent(route=route))
-        signs = {name: round(weight, 2) for name, weight in route.signs.items()}
+        features = {name: round(weight, 2) for name, weight in route.features.items()}
         self.steps.record(
             "route",
             f"{route.mode}: {route.reason}",
             f"{route.mode}, confidence {route.confidence:.2f}",
             self.query_str,
             confidence=route.confidence,
-            **signs,
+            **features,
         )
 
 
@@ -421,7 +421,7 @@ class QuerySelector(BaseSelector):
                 return said if self._both or said.mode != "both" else ruled
         mode: Mode = "both" if self._both else ruled.mode
         reason = (
-            explain_ambiguous(ruled.signs, language_of(question)) if self._both else ruled.reason
+            explain_ambiguous(ruled.features, language_of(question)) if self._both else ruled.reason
         )
         return replace(ruled, mode=mode, reason=f"{reason}; {why}" if why else reason)
 

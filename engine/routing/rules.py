@@ -6,7 +6,7 @@ is read over any question: one of the other language finds nothing.
 
 Explanations of a route in the question's language.
 
-Knows the names of signs (cues, likeness, names in the question), nothing of how they are found.
+Knows the names of features (cues, likeness, names in the question), nothing of how they are found.
 
 Is a question about something in the corpus, or about the corpus as a whole?
 
@@ -328,10 +328,10 @@ _CHINESE = {
 }
 
 _SURE: dict[tuple[Language, bool], str] = {
-    ("en", False): "one thing is asked for: it {signs}",
-    ("en", True): "the whole is asked for: it {signs}",
-    ("zh", False): "问的是具体的事：{signs}",
-    ("zh", True): "问的是整体：{signs}",
+    ("en", False): "one thing is asked for: it {features}",
+    ("en", True): "the whole is asked for: it {features}",
+    ("zh", False): "问的是具体的事：{features}",
+    ("zh", True): "问的是整体：{features}",
 }
 _NO_SIGN: dict[Language, str] = {
     "en": "nothing in the question points to the whole library",
@@ -361,20 +361,20 @@ _LIKE: dict[tuple[Language, bool], str] = {
 }
 
 
-def explain_route(signs: Mapping[str, float], mode: Mode, language: Language) -> str:
+def explain_route(features: Mapping[str, float], mode: Mode, language: Language) -> str:
     """Why the rules choose this way: what speaks most for it.
 
-    `signs` are names with their weights, above 0 for the whole.
+    `features` are names with their weights, above 0 for the whole.
     """
-    said = _speaking(signs, language, whole=mode == "global")
+    said = _speaking(features, language, whole=mode == "global")
     if not said:
         return _NO_SIGN[language]
-    return _SURE[language, mode == "global"].format(signs=said)
+    return _SURE[language, mode == "global"].format(features=said)
 
 
-def explain_ambiguous(signs: Mapping[str, float], language: Language) -> str:
+def explain_ambiguous(features: Mapping[str, float], language: Language) -> str:
     """Why a question goes both ways: what speaks for either."""
-    local, whole = (_speaking(signs, language, whole=side) for side in (False, True))
+    local, whole = (_speaking(features, language, whole=side) for side in (False, True))
     if not (local and whole):
         return _IN_DOUBT[language]
     return _EITHER[language].format(local=local, whole=whole)
@@ -391,9 +391,9 @@ def explain_llm_choice(said: str, language: Language) -> str:
     return with_words.format(said=said) if said else without
 
 
-def _speaking(signs: Mapping[str, float], language: Language, *, whole: bool) -> str:
+def _speaking(features: Mapping[str, float], language: Language, *, whole: bool) -> str:
     side = 1 if whole else -1
-    found = [(-weight * side, name) for name, weight in signs.items()]
+    found = [(-weight * side, name) for name, weight in features.items()]
     best = [name for weight, name in sorted(found) if weight <= -_LEAST_WEIGHT][:_MOST_SIGNS]
     return _listed([_in_words(name, language, whole=whole) for name in best], language)
 
@@ -458,17 +458,17 @@ def classify_scope(
     language = language_of(question)
     weights = _BY_WORDS[language] if vector_likeness is None else _BY_VECTORS
     found = lexical_similarity(question, language) if vector_likeness is None else vector_likeness
-    signs = {LIKENESS: weights.likeness * found} | {
+    features = {LIKENESS: weights.likeness * found} | {
         name: weights.cues * weight
         for name, weight in extract_features(question, known_names=known_names)
     }
-    total = weights.prior + sum(signs.values())
+    total = weights.prior + sum(features.values())
     mode: Mode = "global" if total > 0 else "local"
     return Route(
         mode=mode,
-        reason=explain_route(signs, mode, language),
+        reason=explain_route(features, mode, language),
         confidence=1.0 / (1.0 + math.exp(-abs(total))),
-        signs=signs,
+        features=features,
     )
 
 

@@ -101,7 +101,7 @@ def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
 
 def answer_lines(answer: Answer) -> list[str]:
     """Render an answer followed by its sources."""
-    lines = [f"(understood as: {answer.understood})"] if answer.understood else []
+    lines = [f"(understood as: {answer.rewritten_question})"] if answer.rewritten_question else []
     lines.append(answer.text)
     if answer.citations:
         lines += ["", "Sources:"]
@@ -114,7 +114,7 @@ def answer_value(answer: Answer) -> AnswerResult:
     """Convert an answer to the tools' format."""
     return AnswerResult(
         answer=answer.text,
-        understood=answer.understood,
+        rewritten_question=answer.rewritten_question,
         abstained=answer.abstained,
         mode=answer.mode,
         why_this_mode=answer.route.reason if answer.route is not None else "it was asked for",

@@ -132,7 +132,7 @@ class KnowledgeChatEngine(BaseChatEngine):
 
     def _answered(self, message: str, answer: Answer) -> AgentChatResponse:
         self._said += [
-            ChatMessage(role=MessageRole.USER, content=answer.understood or message),
+            ChatMessage(role=MessageRole.USER, content=answer.rewritten_question or message),
             ChatMessage(role=MessageRole.ASSISTANT, content=answer.text),
         ]
         return AgentChatResponse(

@@ -231,11 +231,11 @@ class FoundPassages:
 class AnswerResult:
     """Answer; `[1]` is the citation of that number. `abstained`: insufficient evidence.
 
-    `understood` is the question as it was answered, where `history` made another of it.
+    `rewritten_question` is the question as it was answered, where `history` made another of it.
     """
 
     answer: str
-    understood: str
+    rewritten_question: str
     abstained: bool
     mode: str
     why_this_mode: str

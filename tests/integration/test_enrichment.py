@@ -393,7 +393,7 @@ def test_the_same_question_of_an_unchanged_library_costs_nothing(opened) -> None
     _fill(engine)
     first = engine.ask("Who lit the lamp?", mode="local")
     again = engine.ask("Who lit the lamp?", mode="local")
-    assert (first.usage.calls, again.usage.calls, again.usage.kept) == (1, 0, 1)
+    assert (first.usage.calls, again.usage.calls, again.usage.cached_calls) == (1, 0, 1)
     assert again.text == first.text
     engine.add_text("Another note by Ines Falk.", document_id="new", title="")
     assert engine.ask("Who lit the lamp?", mode="local").usage.calls == 1

@@ -73,7 +73,7 @@ def test_a_follow_up_is_answered_without_a_model(plain: KnowledgeEngine) -> None
     answer = plain.ask(THEN, mode="local", history=[first])
     assert "1870" in answer.text
     assert "ada" in {citation.document_id for citation in answer.citations}
-    assert (answer.question, answer.understood) == (THEN, ALONE)
+    assert (answer.question, answer.rewritten_question) == (THEN, ALONE)
     step = answer.trace[0]
     assert (step.stage, step.detail) == ("understand", "a follow-up, by rules")
     assert (step.input, step.output) == (THEN, ALONE)
@@ -84,32 +84,32 @@ def test_a_follow_up_is_answered_without_a_model(plain: KnowledgeEngine) -> None
 def test_a_chinese_follow_up_is_answered_without_a_model(plain: KnowledgeEngine) -> None:
     first = plain.ask("谁创立了临江气象站？", mode="local")
     answer = plain.ask("他是什么时候出生的？", mode="local", history=[first])
-    assert answer.understood == "陈明远是什么时候出生的？"
+    assert answer.rewritten_question == "陈明远是什么时候出生的？"
     assert "1870" in answer.text
 
 
 def test_without_history_nothing_is_different(plain: KnowledgeEngine) -> None:
     answer = plain.ask(FIRST, mode="local", history=[])
-    assert answer.understood == ""
+    assert answer.rewritten_question == ""
     assert "understand" not in [step.stage for step in answer.trace]
 
 
 def test_a_question_that_stands_alone_is_answered_as_it_is(plain: KnowledgeEngine) -> None:
     asked = "When was Orrin Vale born?"
     answer = plain.ask(asked, mode="local", history=HISTORY)
-    assert answer.understood == ""
+    assert answer.rewritten_question == ""
     assert answer.text == plain.ask(asked, mode="local").text
 
 
 def test_streams_and_awaited_answers_follow_on_too(plain: KnowledgeEngine) -> None:
     told = list(plain.stream(THEN, mode="local", history=HISTORY))
     assert told[0].name == "step"
-    assert told[-1].answer.understood == ALONE  # type: ignore[union-attr]
+    assert told[-1].answer.rewritten_question == ALONE  # type: ignore[union-attr]
 
     async def awaited() -> tuple[str, str]:
         answer = await plain.aask(THEN, mode="auto", history=HISTORY)
         last = [event async for event in plain.astream(THEN, mode="both", history=HISTORY)][-1]
-        return answer.understood, last.answer.understood  # type: ignore[union-attr]
+        return answer.rewritten_question, last.answer.rewritten_question  # type: ignore[union-attr]
 
     assert asyncio.run(awaited()) == (ALONE, ALONE)
 
@@ -120,7 +120,7 @@ def test_llama_indexs_chat_engine_remembers_what_was_said(plain: KnowledgeEngine
     answer = chat.chat(THEN)
     assert "1870" in answer.response
     assert answer.metadata is not None
-    assert answer.metadata["answer"].understood == ALONE
+    assert answer.metadata["answer"].rewritten_question == ALONE
     assert answer.source_nodes[0].node.metadata["document_id"] == "ada"
     streamed = chat.stream_chat("Where did she die?")
     assert "Oslo" in "".join(streamed.response_gen)
@@ -149,7 +149,7 @@ def test_names_of_documents_that_may_not_be_seen_are_not_known(open_engine, tmp_
         engine.add_text("# 临江\n\n临江建于1901年。", document_id="b", namespace="open")
         history = [Turn("海鸥码头在哪里？", "在海边。")]
         seen = engine.ask("它建于哪一年？", mode="local", namespace="secret", history=history)
-        assert seen.understood == "海鸥码头建于哪一年？"
+        assert seen.rewritten_question == "海鸥码头建于哪一年？"
         unseen = engine.ask("它建于哪一年？", mode="local", namespace="open", history=history)
         assert "1902" not in unseen.text
 
@@ -164,7 +164,7 @@ def test_kept_answers_are_told_apart_by_what_was_said_before(open_engine, librar
         assert "1888" in other.text
         again = engine.ask(THEN, mode="local", history=HISTORY)
         assert again.trace[0].stage == "cache"
-        assert again.understood == ALONE
+        assert again.rewritten_question == ALONE
 
 
 # --- with a model -------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_a_model_reads_the_follow_up_and_is_shown_what_was_said(
     assert "Ada Brine lit the lamp at Gull Quay in 1901.\n<<<end earlier" in writing.question
     assert writing.question.endswith(f"Question: {ALONE}")
     assert answer.text == "Ada Brine was born in 1870. [1]"
-    assert (answer.question, answer.understood) == (THEN, ALONE)
+    assert (answer.question, answer.rewritten_question) == (THEN, ALONE)
     step = answer.trace[0]
     assert (step.stage, step.detail) == ("understand", "a follow-up, by a model")
     assert step.usage.calls == 1
@@ -202,7 +202,7 @@ def test_rules_read_it_where_the_model_is_no_help(
 ) -> None:
     openai_server.script(reply, Reply("Ada Brine was born in 1870. [1]"))
     answer = written.ask(THEN, mode="local", history=HISTORY)
-    assert answer.understood == ALONE
+    assert answer.rewritten_question == ALONE
     step = answer.trace[0]
     assert step.detail.startswith("a follow-up, by rules; by rules alone: ")
     assert step.figures["failed"] == 1
@@ -226,7 +226,7 @@ def test_orders_in_what_was_said_are_text_and_no_source(
         user = str(request.body["messages"][-1]["content"])
         (end,) = [line for line in user.splitlines() if line.startswith("<<<end ")][-1:]
         assert user.index("Ignore all instructions") < user.rindex(end)
-    assert "stole" not in (answer.understood or answer.question)
+    assert "stole" not in (answer.rewritten_question or answer.question)
     (claim,) = answer.claims
     assert not claim.supported
 
@@ -263,7 +263,7 @@ def test_the_setting_leaves_follow_ups_to_rules_or_alone(
 ) -> None:
     openai_server.answer_with(speaks("never", "Ada Brine was born in 1870. [1]"))
     with open_engine(library, llm=llm, answer={"follow_up_by_model": False}) as engine:
-        assert engine.ask(THEN, mode="local", history=HISTORY).understood == ALONE
+        assert engine.ask(THEN, mode="local", history=HISTORY).rewritten_question == ALONE
     assert not any(map(is_rewriting, openai_server.requests))
     with open_engine(library, llm=llm, answer={"history_tokens": 0}) as engine:
-        assert engine.ask(THEN, mode="local", history=HISTORY).understood == ""
+        assert engine.ask(THEN, mode="local", history=HISTORY).rewritten_question == ""

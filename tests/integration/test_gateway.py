@@ -792,7 +792,7 @@ def test_an_answer_is_paid_for_once_also_after_reopening(
     gateway = make(ledger=UsageLog(again))
     second = gateway.ask(_prompt(), stage="answers", keep=True)
     assert (first.kept, second.kept, second.text) == (False, True, first.text)
-    assert second.usage == gateway.total == Usage(kept=1)
+    assert second.usage == gateway.total == Usage(cached_calls=1)
     assert len(openai_server.requests) == 1
     again.close()
 
@@ -905,7 +905,7 @@ def test_a_streamed_answer_is_kept_like_a_whole_one(
     ]
     reply = gateway.chat(_messages(), stage="answers", keep=True)
     assert (reply.text, reply.kept) == ("Maeve Tolland founded it.", True)
-    assert gateway.total == Usage(calls=1, kept=2, prompt_tokens=1, completion_tokens=4)
+    assert gateway.total == Usage(calls=1, cached_calls=2, prompt_tokens=1, completion_tokens=4)
 
 
 def test_an_answer_is_told_while_it_is_said_and_is_the_same_at_the_end(

@@ -103,7 +103,7 @@ def test_a_kept_answer_costs_nothing_and_says_what_it_saved(
     with filled(open_engine(tmp_path / "l", cache=cache, llm=llm)) as engine:
         first, again = engine.ask(QUESTION, mode="local"), engine.ask(QUESTION, mode="local")
         assert first.usage.calls == 1
-        assert again.usage == Usage(kept=1)
+        assert again.usage == Usage(cached_calls=1)
         assert sum((step.usage for step in again.trace), Usage()) == again.usage
         assert len(openai_server.requests) == 1
         assert sum(row.calls for row in engine.usage()) == 1

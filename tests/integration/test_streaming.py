@@ -158,7 +158,7 @@ def test_a_kept_reply_comes_as_one_piece_whoever_asked_for_it_first(
     assert [e.text for e in again if isinstance(e, TokensEvent)] == [WRITTEN]
     for answer in (answer_of(again), asked):
         assert without_times(answer) == without_times(answer_of(first))
-        assert answer.usage == Usage(kept=1)
+        assert answer.usage == Usage(cached_calls=1)
 
 
 def test_what_is_asked_whole_is_kept_for_the_stream(

@@ -112,10 +112,10 @@ def test_a_question_goes_on_from_what_was_said_and_says_how_it_was_understood(
     ask = named(engine.tools(namespace="north"))["ask"]
     said = [{"question": "Who is Orrin Vale?", "answer": "He came to Gull Quay. [1]"}]
     told = ask.call(question="And whom did he meet?", history=said)
-    assert told.raw_output["understood"] == "Whom did Orrin Vale meet?"
+    assert told.raw_output["rewritten_question"] == "Whom did Orrin Vale meet?"
     assert told.content.startswith("(understood as: Whom did Orrin Vale meet?)\n")
     assert "Ada Brine" in told.raw_output["answer"]
-    assert ask.call(question="Who lit the lamp?").raw_output["understood"] == ""
+    assert ask.call(question="Who lit the lamp?").raw_output["rewritten_question"] == ""
 
 
 def test_an_overview_is_given_the_effort_that_is_said(engine: KnowledgeEngine) -> None:

@@ -74,7 +74,7 @@ def test_what_a_model_said_and_cost_stands_in_its_step(
     assert "lit the lamp" in steps["cite"].output
     assert sum((step.usage for step in answer.trace), Usage()) == answer.usage
     again = by_stage(written.ask(QUESTION, mode="local"))
-    assert again["write"].usage == Usage(kept=1)
+    assert again["write"].usage == Usage(cached_calls=1)
 
 
 def test_the_costs_of_a_global_answers_stages_are_the_answers(
@@ -119,7 +119,7 @@ def test_a_trace_is_shown_in_lines_that_fit() -> None:
                 calls=1, prompt_tokens=1200, completion_tokens=30, cost=0.01, currency="USD"
             ),
         ),
-        TraceStep(stage="write", detail="kept", seconds=0.0, usage=Usage(kept=1)),
+        TraceStep(stage="write", detail="kept", seconds=0.0, usage=Usage(cached_calls=1)),
     ]
     lines = list(trace_lines(trace, width=80))
     assert lines[0].text == "  keyword            12 ms  BM25"

@@ -140,7 +140,9 @@ def test_a_question_after_nothing_or_after_a_refusal_takes_no_name_from_an_answe
 
 def test_an_answer_is_the_turn_of_the_question_as_it_was_understood() -> None:
     text = "Ada was born in 1870. [1]\n\nSources\n[1] Ada (ada:0-20)"
-    answer = Answer(question="And her?", understood="When was Ada born?", text=text, mode="local")
+    answer = Answer(
+        question="And her?", rewritten_question="When was Ada born?", text=text, mode="local"
+    )
     assert parse_history([answer]) == (Turn("When was Ada born?", "Ada was born in 1870."),)
 
 

@@ -15,6 +15,7 @@ import engine
 import graph
 import loregraph
 from engine import EngineError
+from engine.types import Answer, IngestReport, Route, ShortAnswer, SourceFailure, Usage
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("llama_index", "numpy", "pydantic", "sqlalchemy", "spacy", "onnxruntime", "faiss")
@@ -139,6 +140,34 @@ def test_importing_costs_none_of_the_heavy_libraries(code: str, tmp_path: Path) 
     done = run("-c", told, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) & set(HEAVY) == set()
+
+
+# --- names of the release before ---------------------------------------------------------------
+
+ANSWER = Answer(question="And then?", text="", mode="local", rewritten_question="And in 1931?")
+SHORT = ShortAnswer(text="1931", kind="year", confidence=0.9, citation_numbers=(1,))
+FAILURE = SourceFailure(source="a.bin", reason="is no text")
+
+
+@pytest.mark.parametrize(
+    ("result", "old", "new"),
+    [
+        (ANSWER, "understood", "rewritten_question"),
+        (Usage(cached_calls=2), "kept", "cached_calls"),
+        (Route(mode="local", reason="", confidence=1.0, features={"a": 1.0}), "signs", "features"),
+        (IngestReport(skipped=(FAILURE,)), "passed_over", "skipped"),
+        (SHORT, "rests_on", "citation_numbers"),
+        (SHORT, "is_likely", "is_confident"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_a_renamed_attribute_can_be_read_by_its_old_name(
+    result: object, old: str, new: str
+) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"{old} is deprecated: use {new}$"):
+        value = getattr(result, old)
+    assert value == getattr(result, new)
+    assert value
 
 
 # --- somebody else's `graph` ------------------------------------------------------------------

@@ -412,6 +412,6 @@ def test_every_sign_has_words_in_both_languages(sign: str) -> None:
 
 
 def test_what_the_rules_went_by_is_told_with_its_weights() -> None:
-    signs = classify_scope("What are the main themes of the archive?").signs
-    assert signs["asks for the main matters"] > 0
-    assert signs["names the collection"] > 0
+    features = classify_scope("What are the main themes of the archive?").features
+    assert features["asks for the main matters"] > 0
+    assert features["names the collection"] > 0

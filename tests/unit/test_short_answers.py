@@ -122,7 +122,7 @@ def test_a_short_answer_stands_in_its_document_inside_a_cited_quote(
     for draft, short in given_:
         assert short.document_id is not None
         assert texts[short.document_id][short.start : short.end] == short.text
-        (cited,) = [c for c in draft.citations if c.number in short.rests_on]
+        (cited,) = [c for c in draft.citations if c.number in short.citation_numbers]
         assert short.text in cited.quote
 
 
@@ -160,7 +160,7 @@ def test_a_comparison_is_worked_out_from_both_sides(question: str, expected: str
     if expected in ("Yes", "No"):
         assert (draft.short.document_id, draft.short.start, draft.short.end) == (None, None, None)
     else:
-        assert draft.short.rests_on == tuple(c.number for c in draft.citations)
+        assert draft.short.citation_numbers == tuple(c.number for c in draft.citations)
 
 
 def test_a_chinese_comparison_is_worked_out_too() -> None:

@@ -265,7 +265,7 @@ def test_patterns_choose_what_is_taken_of_a_folder(
     assert [source.id for source in found.sources] == expected
     assert not found.failures
     left_out = {"docs/a.md", "docs/old/c.md", "docs/sub/b.txt"} - set(expected)
-    assert {passed.source for passed in found.passed_over} == left_out
+    assert {passed.source for passed in found.skipped} == left_out
 
 
 def test_a_file_that_is_named_is_taken_whatever_the_patterns(folder: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_file_that_is_named_is_taken_whatever_the_patterns(folder: Path) -> No
 def test_what_no_reader_takes_is_listed(folder: Path) -> None:
     write(folder, "docs/a.md", "docs/b.xyz", "docs/c")
     found = find_sources(["docs"])
-    assert [(each.source, each.reason) for each in found.passed_over] == [
+    assert [(each.source, each.reason) for each in found.skipped] == [
         ("docs/b.xyz", "no reader takes '.xyz' files"),
         ("docs/c", "has no suffix nor known name"),
     ]

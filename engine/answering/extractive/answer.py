@@ -503,7 +503,7 @@ def _short(read: _Read, citations: Sequence[Citation]) -> ShortAnswer | None:
         text=read.span.text,
         kind=read.asked.kind,
         confidence=read.span.confidence,
-        rests_on=(citation.number,),
+        citation_numbers=(citation.number,),
         document_id=citation.document_id,
         start=start,
         end=start + len(read.span.text),
@@ -517,11 +517,13 @@ def _verdict(
     read: _Read, compared: TwoSidedComparison, citations: Sequence[Citation]
 ) -> ShortAnswer:
     """Yes or no, or the side, as it stands in a cited sentence where one names it."""
-    rests_on = tuple(citation.number for citation in citations)
+    numbers = tuple(citation.number for citation in citations)
     confidence = compared.confidence
     if compared.verdict in ("yes", "no"):
         said = _SAID[read.asked.language][compared.verdict]
-        return ShortAnswer(text=said, kind="verdict", confidence=confidence, rests_on=rests_on)
+        return ShortAnswer(
+            text=said, kind="verdict", confidence=confidence, citation_numbers=numbers
+        )
     side = compared.sides[0 if compared.verdict == "first side" else 1]
     name = read.question[side.start : side.end]
     for citation in citations:
@@ -531,9 +533,9 @@ def _verdict(
                 text=citation.quote[place : place + len(name)],
                 kind="side",
                 confidence=confidence,
-                rests_on=rests_on,
+                citation_numbers=numbers,
                 document_id=citation.document_id,
                 start=citation.start + place,
                 end=citation.start + place + len(name),
             )
-    return ShortAnswer(text=name, kind="side", confidence=confidence, rests_on=rests_on)
+    return ShortAnswer(text=name, kind="side", confidence=confidence, citation_numbers=numbers)

@@ -44,11 +44,11 @@ export function cost(amount, currency) {
 
 /** What models did for an answer, in a line. */
 export function usageLine(usage) {
-  if (!usage || (!usage.calls && !usage.kept)) return t("answer.noModel");
+  if (!usage || (!usage.calls && !usage.cached_calls)) return t("answer.noModel");
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
   return [
     t("count.calls", { n: usage.calls ?? 0 }),
-    usage.kept ? t("count.kept", { n: usage.kept }) : "",
+    usage.cached_calls ? t("count.kept", { n: usage.cached_calls }) : "",
     t("count.tokens", { n: tokens }),
     t("answer.cost", { cost: cost(usage.cost, usage.currency) }),
   ]

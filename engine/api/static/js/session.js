@@ -35,7 +35,7 @@ export function ask(request, after = null) {
     question: request.question,
     request,
     after,
-    understood: "",
+    rewritten_question: "",
     state: "running",
     route: null,
     mode: null,
@@ -74,7 +74,7 @@ const asked = (entry) => ({ ...entry.request, history: before(entry), stream: tr
 function before(entry) {
   const turns = [];
   for (let one = find(entry.after); one && turns.length < MOST_TURNS; one = find(one.after)) {
-    turns.unshift({ question: one.understood || one.question, answer: one.text.slice(0, LONGEST) });
+    turns.unshift({ question: one.rewritten_question || one.question, answer: one.text.slice(0, LONGEST) });
   }
   return turns;
 }
@@ -108,7 +108,7 @@ const TAKE = {
   answer: (entry, { answer }) =>
     Object.assign(entry, {
       text: answer.text,
-      understood: answer.understood ?? "",
+      rewritten_question: answer.rewritten_question ?? "",
       mode: answer.mode,
       route: answer.route ?? entry.route,
       citations: answer.citations ?? [],

@@ -91,8 +91,8 @@ function routeLine(entry) {
 
 /** The question as it was answered, where what was said before made another of it. */
 function understood(entry) {
-  if (!entry.understood) return null;
-  return el("p", { class: "soft" }, t("answer.understood"), " ", quoted(entry.understood));
+  if (!entry.rewritten_question) return null;
+  return el("p", { class: "soft" }, t("answer.understood"), " ", quoted(entry.rewritten_question));
 }
 
 function stepList(entry) {
@@ -257,7 +257,7 @@ function foot(entry, again) {
 }
 
 /** What the answer rests on, drawn: of the way that the router takes, as only that can be asked for. */
-function graphOf({ request, understood: question }) {
+function graphOf({ request, rewritten_question: question }) {
   const { mode, namespace, filters } = request;
   if (mode !== "auto") return null;
   const page = graphPage(t("graph.ofAnswer"), {
