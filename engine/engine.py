@@ -1,15 +1,7 @@
 """`KnowledgeEngine`: everything the product does, in one object over one library.
 
-It keeps no knowledge of its own: which part gets what stands in `assemble`, how documents are cut,
-indexed, found and answered in the packages beside this module.
-
-The adding side of an engine: documents in and out, and what that would cost.
-
-How documents are read, stored and indexed is `documents`' business.
-
-Query methods: answers and passages, blocking, async or streamed.
-
-All ways lead through one; how a question is answered is `questions`' business.
+Methods check their arguments and hand over: documents to `pipeline`, questions to `query`. What is
+built for a library, and from which settings, stands in `components`.
 """
 
 from __future__ import annotations
@@ -26,7 +18,6 @@ from .components import build_components
 from .concurrency import astreamed, awaited, streamed
 from .config import Settings
 from .conversation import parse_history
-from .cost_estimate import CostEstimator
 from .embeddings.wrappers import ChosenEmbedding, choose_embedding, probe_error, skip_probe
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
@@ -44,7 +35,7 @@ from .providers.llm_clients import (
     with_placeholder_keys,
     without_reranker,
 )
-from .query import QueryPipeline, validate_effort, validate_question
+from .query import QueryPipeline, accepts_query, validate_effort, validate_question
 from .retrieval.retriever import LocalRetriever
 from .storage.documents import (
     DocumentStore,
@@ -84,361 +75,7 @@ if TYPE_CHECKING:
     from .storage.schema import Filters, Namespaces
 
 
-class Adding:
-    """Ingestion methods: add, describe, synchronise and remove documents.
-
-    Args:
-        documents: who writes.
-        forecasts: what adding would cost.
-    """
-
-    def __init__(self, documents: IngestPipeline, *, forecasts: CostEstimator) -> None:
-        self._documents = documents
-        self._forecasts = forecasts
-
-    def add(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        strict: bool = False,
-        remove_many: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add files, folders, web addresses, databases and LlamaIndex documents.
-
-        What is there unchanged costs nothing; a document that changed replaces itself. One source
-        that fails stops no other: it is a row of the report. A file that was emptied takes its
-        document with it; one that can no longer be read keeps the text of its last readable state,
-        and its document is `outdated` until it can.
-
-        Args:
-            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
-                row become documents; LlamaIndex documents.
-            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
-                anything. None leaves what a document has, anything else replaces it.
-            namespace: keeps documents apart: their ids begin with it, and a question can be
-                confined to it.
-            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
-                matches is taken.
-            exclude: of what lies in a folder, what one of these matches is passed over.
-            tables: patterns of table names; of a database only these are read, and what is held of
-                others stays.
-            strict: remove documents whose file can no longer be read.
-            remove_many: agree to remove more than a fifth of the documents, and more than 20.
-            progress: called as work goes on, with a stage, steps done and steps in all.
-
-        Raises:
-            LibraryBusy: another process went on writing for too long.
-            LibraryUnusable: the disk is full; what was committed is kept.
-            SourceError: a namespace or metadata that cannot be.
-            TooManyRemovals: so much would go; nothing was removed.
-        """
-        choice = IngestOptions(
-            include=include,
-            exclude=exclude,
-            tables=tables,
-            namespace=namespace,
-            metadata=metadata,
-            strict=strict,
-            remove_many=remove_many,
-        )
-        return self._documents.add(
-            as_list(sources), choice=choice, progress=progress or no_progress
-        )
-
-    def add_text(
-        self,
-        text: str,
-        *,
-        document_id: str,
-        title: str = "",
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add one text under an id of yours; the same id later replaces it."""
-        return self._documents.add_text(
-            text,
-            document_id=document_id,
-            title=title,
-            choice=IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
-
-    def add_files(
-        self,
-        files: Mapping[str, str | Path],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add files under ids of yours, wherever they lie; the same id later replaces it.
-
-        For what only passes through a folder, such as an upload: the place is not remembered.
-        """
-        return self._documents.add_files(
-            {document_id: Path(path) for document_id, path in files.items()},
-            choice=IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
-
-    def estimate(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> Estimate:
-        """Estimate the LLM calls and cost of an `add`; makes no call.
-
-        Documents are read and cut, not stored. Prices are those of `budget.prices`.
-        """
-        return self._documents.estimate(
-            as_list(sources),
-            choice=IngestOptions(
-                include=include, exclude=exclude, tables=tables, namespace=namespace
-            ),
-            forecast=self._forecasts.of,
-            progress=progress or no_progress,
-        )
-
-    def sync(
-        self,
-        sources: str | Path | Sequence[str | Path],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        dry_run: bool = False,
-        strict: bool = False,
-        remove_many: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add like `add`, and remove documents whose file is missing from these folders.
-
-        Also those that the patterns now leave out. A folder in which nothing readable is left is
-        a failure, and nothing of it is removed: its disk may be away. A run that would remove more
-        than a fifth of the documents that it is about, and more than 20, stops before it does,
-        unless `remove_many` agrees. With `strict` documents go whose file can no longer be read.
-        With `dry_run` nothing is stored: the report says what would be done to files.
-
-        Raises:
-            TooManyRemovals: so much would go; nothing was removed.
-        """
-        return self._documents.sync(
-            as_list(sources),
-            choice=IngestOptions(
-                include=include,
-                exclude=exclude,
-                tables=tables,
-                namespace=namespace,
-                metadata=metadata,
-                strict=strict,
-                remove_many=remove_many,
-            ),
-            dry_run=dry_run,
-            progress=progress or no_progress,
-        )
-
-    def remove(
-        self,
-        document_ids: str | Sequence[str],
-        *,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Remove documents by id, with all that only they said.
-
-        The id of an archive, a message, an address or a database removes all that came of it.
-        """
-        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
-        return self._documents.remove(
-            [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
-        )
-
-    def describe(
-        self,
-        document_id: str,
-        metadata: Mapping[str, MetaValue],
-        *,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Replace the user metadata of a document.
-
-        What the document says of itself stays, under what you say. Nothing is read again.
-
-        Raises:
-            SourceError: a namespace or metadata that cannot be.
-        """
-        return self._documents.describe(
-            qualified_id(namespace, document_id),
-            IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
-
-
-class Asking:
-    """Query methods of an engine.
-
-    Args:
-        questions: who answers.
-        ready: brings the library up to date before each question.
-    """
-
-    def __init__(self, questions: QueryPipeline, *, ready: Callable[[], object]) -> None:
-        self._questions = questions
-        self._ready = ready
-
-    def ask(
-        self,
-        question: str,
-        *,
-        mode: str = "auto",
-        effort: str | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        history: History = (),
-    ) -> Answer:
-        """Answer a question, every claim cited; `mode` is auto, local, global or both.
-
-        Args:
-            question: in words.
-            mode: which way it takes.
-            effort: how much an overview may cost, low, medium or high; None as the settings say
-                (`overview.effort`). What is answered from passages alone takes no notice of it.
-            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
-                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
-            namespace: only documents of this one, or of these; None means all.
-            history: what was asked and answered before, oldest first: earlier answers as they came,
-                or a `Turn` each. "And when was he born?" is then understood, which
-                `answer.rewritten_question` and the trace show; nothing of it is a source.
-
-        Raises:
-            QuestionError: an empty question, one that is too long, an unknown mode, or a filter
-                that is no condition.
-            ModelError: the language model could not do its part.
-        """
-        return self._asker(question, mode, effort, filters, namespace, history)(null_listener)
-
-    async def aask(
-        self,
-        question: str,
-        *,
-        mode: str = "auto",
-        effort: str | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        history: History = (),
-    ) -> Answer:
-        """Answer like `ask` without blocking the event loop; cancelling stops the work."""
-        asked = self._asker(question, mode, effort, filters, namespace, history)
-        return await awaited(lambda: asked(null_listener))
-
-    def stream(
-        self,
-        question: str,
-        *,
-        mode: str = "auto",
-        effort: str | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        history: History = (),
-    ) -> Generator[Event]:
-        """Answer like `ask`, yielding events (see `events`); the last one holds the answer.
-
-        The work is done in a thread of its own, which is given up where the generator is closed.
-        What `ask` raises comes out of it too, after the events before.
-        """
-        return streamed(self._asker(question, mode, effort, filters, namespace, history))
-
-    def astream(
-        self,
-        question: str,
-        *,
-        mode: str = "auto",
-        effort: str | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        history: History = (),
-    ) -> AsyncGenerator[Event]:
-        """Stream like `stream` without blocking the event loop; cancelling stops the work."""
-        return astreamed(self._asker(question, mode, effort, filters, namespace, history))
-
-    def _asker(
-        self,
-        question: str,
-        mode: str,
-        effort: str | None,
-        filters: Filters,
-        namespace: Namespaces,
-        history: History,
-    ) -> Callable[[Listener], Answer]:
-        """Answers, and tells how; what is wrong with the question shows when it is called."""
-
-        def asked(on_event: Listener) -> Answer:
-            said, turns = validate_question(question), parse_history(history)
-            within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
-            self._ready()
-            return self._questions.answer(
-                said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
-            )
-
-        return asked
-
-    def retrieve(
-        self,
-        question: str,
-        *,
-        top_k: int | None = None,
-        min_relevance: float = 0.0,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-    ) -> list[Passage]:
-        """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
-        question = validate_question(question)
-        within = document_filter(filters, namespace=namespace)
-        self._ready()
-        return self._questions.retrieve(
-            question, top_k=top_k, min_relevance=min_relevance, within=within
-        )
-
-    async def aretrieve(
-        self,
-        question: str,
-        *,
-        top_k: int | None = None,
-        min_relevance: float = 0.0,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-    ) -> list[Passage]:
-        """Retrieve like `retrieve` without blocking the event loop.
-
-        Cancelling stops the work.
-        """
-        return await awaited(
-            lambda: self.retrieve(
-                question,
-                top_k=top_k,
-                min_relevance=min_relevance,
-                filters=filters,
-                namespace=namespace,
-            )
-        )
-
-
-class KnowledgeEngine(Adding, Asking):
+class KnowledgeEngine:
     """An open library with everything that can be done with it; a context manager.
 
     Args:
@@ -480,14 +117,14 @@ class KnowledgeEngine(Adding, Asking):
             embed_model=embed_model,
             searches_web=web_search is not None,
         )
-        questions = QueryPipeline(
+        self._queries = QueryPipeline(
             parts,
             budget=models.budget,
             without_vectors=lambda: make(embed_model=None),
             cache=cache,
             telemetry=build_telemetry(settings.telemetry),
         )
-        documents = IngestPipeline(
+        self._pipeline = IngestPipeline(
             library,
             parts.indexer,
             settings.ingest,
@@ -496,8 +133,7 @@ class KnowledgeEngine(Adding, Asking):
             cache=cache,
             warnings=models.void_caps() if asks_a_model(settings) else (),
         )
-        Adding.__init__(self, documents, forecasts=parts.forecasts)
-        Asking.__init__(self, questions, ready=parts.indexer.ensure_current)
+        self._forecasts = parts.forecasts
         self._graph = parts.graph
         self._vectors = parts.vectors
         self._keyword = parts.keyword
@@ -585,7 +221,7 @@ class KnowledgeEngine(Adding, Asking):
         """Close the library, and the vector store where there is one."""
         if self._vectors is not None:
             self._vectors.store.dense.close()
-        self._questions.close()
+        self._queries.close()
         self._ledger.close()
         self._library.close()
 
@@ -593,6 +229,342 @@ class KnowledgeEngine(Adding, Asking):
     def path(self) -> Path:
         """The library's folder."""
         return self._library.path
+
+    # --- documents ----------------------------------------------------------------------------
+
+    def add(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        strict: bool = False,
+        remove_many: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files, folders, web addresses, databases and LlamaIndex documents.
+
+        What is there unchanged costs nothing; a document that changed replaces itself. One source
+        that fails stops no other: it is a row of the report. A file that was emptied takes its
+        document with it; one that can no longer be read keeps the text of its last readable state,
+        and its document is `outdated` until it can.
+
+        Args:
+            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
+                row become documents; LlamaIndex documents.
+            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
+                anything. None leaves what a document has, anything else replaces it.
+            namespace: keeps documents apart: their ids begin with it, and a question can be
+                confined to it.
+            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
+                matches is taken.
+            exclude: of what lies in a folder, what one of these matches is passed over.
+            tables: patterns of table names; of a database only these are read, and what is held of
+                others stays.
+            strict: remove documents whose file can no longer be read.
+            remove_many: agree to remove more than a fifth of the documents, and more than 20.
+            progress: called as work goes on, with a stage, steps done and steps in all.
+
+        Raises:
+            LibraryBusy: another process went on writing for too long.
+            LibraryUnusable: the disk is full; what was committed is kept.
+            SourceError: a namespace or metadata that cannot be.
+            TooManyRemovals: so much would go; nothing was removed.
+        """
+        choice = IngestOptions(
+            include=include,
+            exclude=exclude,
+            tables=tables,
+            namespace=namespace,
+            metadata=metadata,
+            strict=strict,
+            remove_many=remove_many,
+        )
+        return self._pipeline.add(as_list(sources), choice=choice, progress=progress or no_progress)
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        document_id: str,
+        title: str = "",
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add one text under an id of yours; the same id later replaces it."""
+        return self._pipeline.add_text(
+            text,
+            document_id=document_id,
+            title=title,
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+    def add_files(
+        self,
+        files: Mapping[str, str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add files under ids of yours, wherever they lie; the same id later replaces it.
+
+        For what only passes through a folder, such as an upload: the place is not remembered.
+        """
+        return self._pipeline.add_files(
+            {document_id: Path(path) for document_id, path in files.items()},
+            choice=IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+    def estimate(
+        self,
+        sources: str | Path | Document | Sequence[str | Path | Document],
+        *,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """Estimate the LLM calls and cost of an `add`; makes no call.
+
+        Documents are read and cut, not stored. Prices are those of `budget.prices`.
+        """
+        return self._pipeline.estimate(
+            as_list(sources),
+            choice=IngestOptions(
+                include=include, exclude=exclude, tables=tables, namespace=namespace
+            ),
+            forecast=self._forecasts.of,
+            progress=progress or no_progress,
+        )
+
+    def sync(
+        self,
+        sources: str | Path | Sequence[str | Path],
+        *,
+        metadata: Mapping[str, MetaValue] | None = None,
+        namespace: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        dry_run: bool = False,
+        strict: bool = False,
+        remove_many: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Add like `add`, and remove documents whose file is missing from these folders.
+
+        Also those that the patterns now leave out. A folder in which nothing readable is left is
+        a failure, and nothing of it is removed: its disk may be away. A run that would remove more
+        than a fifth of the documents that it is about, and more than 20, stops before it does,
+        unless `remove_many` agrees. With `strict` documents go whose file can no longer be read.
+        With `dry_run` nothing is stored: the report says what would be done to files.
+
+        Raises:
+            TooManyRemovals: so much would go; nothing was removed.
+        """
+        return self._pipeline.sync(
+            as_list(sources),
+            choice=IngestOptions(
+                include=include,
+                exclude=exclude,
+                tables=tables,
+                namespace=namespace,
+                metadata=metadata,
+                strict=strict,
+                remove_many=remove_many,
+            ),
+            dry_run=dry_run,
+            progress=progress or no_progress,
+        )
+
+    def remove(
+        self,
+        document_ids: str | Sequence[str],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Remove documents by id, with all that only they said.
+
+        The id of an archive, a message, an address or a database removes all that came of it.
+        """
+        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
+        return self._pipeline.remove(
+            [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
+        )
+
+    def describe(
+        self,
+        document_id: str,
+        metadata: Mapping[str, MetaValue],
+        *,
+        namespace: str = "",
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Replace the user metadata of a document.
+
+        What the document says of itself stays, under what you say. Nothing is read again.
+
+        Raises:
+            SourceError: a namespace or metadata that cannot be.
+        """
+        return self._pipeline.describe(
+            qualified_id(namespace, document_id),
+            IngestOptions(namespace=namespace, metadata=metadata),
+            progress=progress or no_progress,
+        )
+
+    # --- questions ----------------------------------------------------------------------------
+
+    @accepts_query
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Answer:
+        """Answer a question, every claim cited; `mode` is auto, local, global or both.
+
+        Args:
+            question: in words; `query=` is accepted for it.
+            mode: which way it takes.
+            effort: how much an overview may cost, low, medium or high; None as the settings say
+                (`overview.effort`). What is answered from passages alone takes no notice of it.
+            filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
+                conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.
+            namespace: only documents of this one, or of these; None means all.
+            history: what was asked and answered before, oldest first: earlier answers as they came,
+                or a `Turn` each. "And when was he born?" is then understood, which
+                `answer.rewritten_question` and the trace show; nothing of it is a source.
+
+        Raises:
+            QuestionError: an empty question, one that is too long, an unknown mode, or a filter
+                that is no condition.
+            ModelError: the language model could not do its part.
+        """
+        return self._asker(question, mode, effort, filters, namespace, history)(null_listener)
+
+    @accepts_query
+    async def aask(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Answer:
+        """Answer like `ask` without blocking the event loop; cancelling stops the work."""
+        asked = self._asker(question, mode, effort, filters, namespace, history)
+        return await awaited(lambda: asked(null_listener))
+
+    @accepts_query
+    def stream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> Generator[Event]:
+        """Answer like `ask`, yielding events (see `events`); the last one holds the answer.
+
+        The work is done in a thread of its own, which is given up where the generator is closed.
+        What `ask` raises comes out of it too, after the events before.
+        """
+        return streamed(self._asker(question, mode, effort, filters, namespace, history))
+
+    @accepts_query
+    def astream(
+        self,
+        question: str,
+        *,
+        mode: str = "auto",
+        effort: str | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        history: History = (),
+    ) -> AsyncGenerator[Event]:
+        """Stream like `stream` without blocking the event loop; cancelling stops the work."""
+        return astreamed(self._asker(question, mode, effort, filters, namespace, history))
+
+    def _asker(
+        self,
+        question: str,
+        mode: str,
+        effort: str | None,
+        filters: Filters,
+        namespace: Namespaces,
+        history: History,
+    ) -> Callable[[Listener], Answer]:
+        """Answers, and tells how; what is wrong with the question shows when it is called."""
+
+        def asked(on_event: Listener) -> Answer:
+            said, turns = validate_question(question), parse_history(history)
+            within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
+            self._indexer.ensure_current()
+            return self._queries.answer(
+                said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
+            )
+
+        return asked
+
+    @accepts_query
+    def retrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
+        question = validate_question(question)
+        within = document_filter(filters, namespace=namespace)
+        self._indexer.ensure_current()
+        return self._queries.retrieve(
+            question, top_k=top_k, min_relevance=min_relevance, within=within
+        )
+
+    @accepts_query
+    async def aretrieve(
+        self,
+        question: str,
+        *,
+        top_k: int | None = None,
+        min_relevance: float = 0.0,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> list[Passage]:
+        """Retrieve like `retrieve` without blocking the event loop.
+
+        Cancelling stops the work.
+        """
+        return await awaited(
+            lambda: self.retrieve(
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                filters=filters,
+                namespace=namespace,
+            )
+        )
 
     # --- looking in -------------------------------------------------------------------------
 

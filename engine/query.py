@@ -24,6 +24,8 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from .answering.global_search.context import Effort
 from .answering.synthesis import replay_events
@@ -40,6 +42,9 @@ from .storage.schema import DocumentFilter
 from .types import Answer, Passage, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
+TWO_QUESTIONS = "two questions: `question` and `query` are the same argument; give one"
+P = ParamSpec("P")
+T = TypeVar("T")
 _log = logging.getLogger("loregraph")
 
 
@@ -220,6 +225,23 @@ def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:
     return TraceStep(stage="embed", detail=detail, seconds=0.0, figures={"failed": 1.0})
 
 
+def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method that takes `question` accept it as `query=`, too.
+
+    The question has one name in Python, REST, MCP and the command line; `query` is LlamaIndex's.
+    """
+
+    @wraps(method)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        if "query" in kwargs:
+            if len(args) > 1 or "question" in kwargs:
+                raise QuestionError(TWO_QUESTIONS)
+            kwargs["question"] = kwargs.pop("query")
+        return method(*args, **kwargs)
+
+    return asked
+
+
 def validate_effort(effort: str | None) -> Effort | None:
     """Validate the effort level; raises `QuestionError`."""
     match effort:
@@ -232,8 +254,10 @@ def validate_question(question: str) -> str:
     """Strip and validate a question.
 
     Raises:
-        QuestionError: it is empty, holds no letter and no digit, or is too long.
+        QuestionError: it is no text, empty, without letter and digit, or too long.
     """
+    if not isinstance(question, str):
+        raise QuestionError(f"the question is a {type(question).__name__}: give it as text")
     stripped = sanitise_text(
         question
     ).strip()  # a terminal of another encoding sends half characters

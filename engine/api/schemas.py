@@ -16,7 +16,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..ingest.document import sanitise_text
-from ..tools.schemas import MOST_TURNS, MessageResult, without_addresses
+from ..tools.schemas import MOST_TURNS, MessageResult, QuestionArguments, without_addresses
 from ..types import IngestReport, MetaValue, Passage
 from .auth import Principal
 from .errors import Problem
@@ -57,7 +57,7 @@ class Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Question(Wanted):
+class Question(QuestionArguments):
     """Something to ask, and which documents may be seen."""
 
     question: str = Field(min_length=1, max_length=4_000, examples=["Who founded the station?"])

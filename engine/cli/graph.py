@@ -13,10 +13,10 @@ import typer
 from ..errors import QuestionError
 from .session import (
     DEFAULT_LIBRARY,
+    FiltersOption,
     JsonOption,
     LibraryOption,
     ProfileOption,
-    WhereOption,
     WithinOption,
     command_group,
     opened,
@@ -37,7 +37,7 @@ def show(
     limit: Annotated[
         int, typer.Option(help="So many relations, or entities about it.", min=1, max=1000)
     ] = 12,
-    where: WhereOption = None,
+    filters: FiltersOption = None,
     within: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -49,11 +49,11 @@ def show(
     with reading(library, profile, asks_models=False) as engine:
         if hops:
             around = engine.graph.neighbourhood(
-                entity, hops=hops, limit=limit, filters=where, namespace=within
+                entity, hops=hops, limit=limit, filters=filters, namespace=within
             )
             _out(around, neighbourhood_lines(around), as_json=json_output)
             return
-        detail = engine.graph.entity(entity, limit=limit, filters=where, namespace=within)
+        detail = engine.graph.entity(entity, limit=limit, filters=filters, namespace=within)
     _out(detail, entity_lines(detail), as_json=json_output)
 
 
@@ -62,7 +62,7 @@ def path(
     second: Entity,
     max_hops: Annotated[int, typer.Option(help="The longest way.", min=1, max=6)] = 4,
     limit: Annotated[int, typer.Option(help="How many ways at most.", min=1, max=100)] = 3,
-    where: WhereOption = None,
+    filters: FiltersOption = None,
     within: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -73,11 +73,11 @@ def path(
 
     with reading(library, profile, asks_models=False) as engine:
         found = engine.graph.paths(
-            first, second, max_hops=max_hops, limit=limit, filters=where, namespace=within
+            first, second, max_hops=max_hops, limit=limit, filters=filters, namespace=within
         )
         if not found:
             one, other = (
-                engine.graph.entity(name, filters=where, namespace=within).id
+                engine.graph.entity(name, filters=filters, namespace=within).id
                 for name in (first, second)
             )
             if one == other:
@@ -93,7 +93,7 @@ def communities(
         int | None, typer.Option(help="List those of this level; 0 is the widest.", min=0)
     ] = None,
     limit: Annotated[int, typer.Option(help="How many at most.", min=1, max=1000)] = 20,
-    where: WhereOption = None,
+    filters: FiltersOption = None,
     within: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -105,10 +105,10 @@ def communities(
     with reading(library, profile, asks_models=False) as engine:
         graph = engine.graph
         if community:
-            detail = graph.community(community, limit=limit, filters=where, namespace=within)
+            detail = graph.community(community, limit=limit, filters=filters, namespace=within)
             _out(detail, community_lines(detail), as_json=json_output)
             return
-        found = graph.communities(level, limit=limit, filters=where, namespace=within)
+        found = graph.communities(level, limit=limit, filters=filters, namespace=within)
     lines = community_list_lines(found, numbered=level is None)
     _out(found, lines, as_json=json_output)
 

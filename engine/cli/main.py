@@ -24,6 +24,7 @@ from .server import demo, token_app
 from .session import (
     DEFAULT_LIBRARY,
     ExcludeOption,
+    FiltersOption,
     IncludeOption,
     JsonOption,
     LibraryOption,
@@ -34,7 +35,6 @@ from .session import (
     StrictOption,
     TableOption,
     TagOption,
-    WhereOption,
     WithinOption,
     YesOption,
     command_group,
@@ -236,7 +236,7 @@ def ask(
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
-    where: WhereOption = None,
+    filters: FiltersOption = None,
     namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -248,9 +248,13 @@ def ask(
     text = " ".join(question)
     with reading(library, profile) as engine:
         if json_output or not stderr_is_tty():
-            answer = engine.ask(text, mode=mode, effort=effort, filters=where, namespace=namespace)
+            answer = engine.ask(
+                text, mode=mode, effort=effort, filters=filters, namespace=namespace
+            )
         else:
-            told = engine.stream(text, mode=mode, effort=effort, filters=where, namespace=namespace)
+            told = engine.stream(
+                text, mode=mode, effort=effort, filters=filters, namespace=namespace
+            )
             answer = render_stream(told)
     show_answer(answer, explain=explain, as_json=json_output)
 
@@ -258,9 +262,14 @@ def ask(
 @app.command()
 def search(
     question: Annotated[Words, typer.Argument(help="What to look for.")],
-    top: Annotated[int, typer.Option(help="How many passages.", min=1, max=1000)] = 10,
+    top_k: Annotated[
+        int, typer.Option("--top-k", "--top", help="How many passages.", min=1, max=1000)
+    ] = 10,
+    min_relevance: Annotated[
+        float, typer.Option(help="Leave out passages less relevant (0–1).", min=0, max=1)
+    ] = 0.0,
     explain: Annotated[bool, typer.Option("--explain", help="Show each list's score.")] = False,
-    where: WhereOption = None,
+    filters: FiltersOption = None,
     namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -271,7 +280,11 @@ def search(
 
     with reading(library, profile) as engine:
         passages = engine.retrieve(
-            " ".join(question), top_k=top, filters=where, namespace=namespace
+            " ".join(question),
+            top_k=top_k,
+            min_relevance=min_relevance,
+            filters=filters,
+            namespace=namespace,
         )
     show_passages(passages, explain=explain, as_json=json_output)
 
@@ -300,8 +313,11 @@ def export(
         int | None, typer.Option(help="How many relations away from it (1).", min=0)
     ] = None,
     community: Annotated[str, typer.Option(help="Only this one: an id, number or title.")] = "",
-    question: Annotated[str, typer.Option(help="Ask, and show what the answer rests on.")] = "",
-    where: WhereOption = None,
+    question: Annotated[
+        str,
+        typer.Option("--question", "--query", help="Ask, and show what the answer rests on."),
+    ] = "",
+    filters: FiltersOption = None,
     namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
@@ -320,7 +336,7 @@ def export(
             community=community or None,
             question=question,
             max_nodes=max_nodes,
-            filters=where,
+            filters=filters,
             namespace=namespace,
         )
     typer.echo(f"{target} written ({size_in_words(target.stat().st_size)})")

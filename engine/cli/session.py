@@ -58,10 +58,12 @@ YesOption = Annotated[
 ReportOption = Annotated[
     Path | None, typer.Option("--report", help="Write what came of every file, as JSON.")
 ]
-WhereOption = Annotated[
+FiltersOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="Only documents that fit: tags=red, date>=2024-01-01, title~plan, type!=pdf."
+        "--filter",
+        "--where",
+        help="Only documents that fit: tags=red, date>=2024-01-01, title~plan, type!=pdf.",
     ),
 ]
 WithinOption = Annotated[

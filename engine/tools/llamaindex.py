@@ -31,7 +31,7 @@ from .schemas import ALL_RIGHTS, Call, Result
 if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, ToolOutput
 
-    from ..engine import Asking, KnowledgeEngine
+    from ..engine import KnowledgeEngine
     from ..storage.schema import Filters, Namespaces
 
 
@@ -47,13 +47,13 @@ class KnowledgeChatEngine(BaseChatEngine):
 
     def __init__(
         self,
-        asking: Asking,
+        engine: KnowledgeEngine,
         *,
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
     ) -> None:
-        self._asking = asking
+        self._engine = engine
         self._options: dict[str, Any] = {"mode": mode, "filters": filters, "namespace": namespace}
         self._said: list[ChatMessage] = []
 
@@ -74,7 +74,7 @@ class KnowledgeChatEngine(BaseChatEngine):
         Raises:
             EngineError: as `KnowledgeEngine.ask`; the message is then not remembered.
         """
-        answer = self._asking.ask(message, history=self._before(chat_history), **self._options)
+        answer = self._engine.ask(message, history=self._before(chat_history), **self._options)
         return self._answered(message, answer)
 
     async def achat(
@@ -82,14 +82,14 @@ class KnowledgeChatEngine(BaseChatEngine):
     ) -> AgentChatResponse:
         """Answer like `chat` without blocking the event loop."""
         history = self._before(chat_history)
-        answer = await self._asking.aask(message, history=history, **self._options)
+        answer = await self._engine.aask(message, history=history, **self._options)
         return self._answered(message, answer)
 
     def stream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """Stream the answer; the history keeps the verified text."""
-        events = self._asking.stream(message, history=self._before(chat_history), **self._options)
+        events = self._engine.stream(message, history=self._before(chat_history), **self._options)
         response = StreamingAgentChatResponse(is_writing_to_memory=False)
 
         def pieces() -> Generator[ChatResponse]:
@@ -103,7 +103,7 @@ class KnowledgeChatEngine(BaseChatEngine):
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """Stream like `stream_chat` without blocking the event loop."""
-        events = self._asking.astream(message, history=self._before(chat_history), **self._options)
+        events = self._engine.astream(message, history=self._before(chat_history), **self._options)
         response = StreamingAgentChatResponse(is_writing_to_memory=False)
 
         async def pieces() -> AsyncGenerator[ChatResponse]:

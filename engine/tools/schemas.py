@@ -1,10 +1,7 @@
-"""Tool arguments, which reject unknown fields, and plain results.
+"""Arguments and results of tools, and what a call may see and add.
 
-The descriptions are read by models: they say what to give and what comes back.
-
-Access control of tools: namespaces, and sources that may be added.
-
-One call of a tool, and what came of it.
+Arguments reject unknown fields. Their descriptions are read by models: what to give and what comes
+back. `Call` holds the namespaces and folders that a caller is limited to.
 """
 
 from __future__ import annotations
@@ -15,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..errors import NotAllowed
 from ..events import Progress, no_progress
 from ..ingest.discovery import find_sources
+from ..query import TWO_QUESTIONS
 from ..storage.graph_api import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
 from ..types import Citation, IngestReport, MetaValue, check_namespace
 
@@ -63,7 +61,21 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchArguments(Arguments):
+class QuestionArguments(Arguments):
+    """Base of what asks a `question`; `query` is accepted for it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_query(cls, values: object) -> object:
+        if not isinstance(values, dict) or "query" not in values:
+            return values
+        if "question" in values:
+            raise ValueError(TWO_QUESTIONS)
+        named = {key: value for key, value in values.items() if key != "query"}
+        return named | {"question": values["query"]}
+
+
+class SearchArguments(QuestionArguments):
     """Arguments of `search`."""
 
     question: str = Field(
@@ -83,7 +95,7 @@ class MessageResult(Arguments):
     answer: str = Field("", max_length=40_000)
 
 
-class AskArguments(Arguments):
+class AskArguments(QuestionArguments):
     """Arguments of `ask`."""
 
     question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
