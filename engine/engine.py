@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from .cache import build_answer_cache
 from .components import build_components
@@ -21,7 +21,7 @@ from .conversation import parse_history
 from .embeddings.wrappers import ChosenEmbedding, choose_embedding, probe_error, skip_probe
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
-from .errors import SettingsError
+from .errors import QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
 from .graph_explorer import GraphExplorer, GraphViewCache
 from .llm_components import asks_a_model
@@ -35,7 +35,7 @@ from .providers.llm_clients import (
     with_placeholder_keys,
     without_reranker,
 )
-from .query import QueryPipeline, accepts_query, validate_effort, validate_question
+from .query import TWO_QUESTIONS, QueryPipeline, validate_effort, validate_question
 from .retrieval.retriever import LocalRetriever
 from .storage.documents import (
     DocumentStore,
@@ -73,6 +73,27 @@ if TYPE_CHECKING:
 
     from .answering.corrective import WebSearch
     from .storage.schema import Filters, Namespaces
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method that takes `question` accept it as `query=`, too.
+
+    The question has one name in Python, REST, MCP and the command line; `query` is LlamaIndex's.
+    """
+
+    @wraps(method)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        if "query" in kwargs:
+            if len(args) > 1 or "question" in kwargs:
+                raise QuestionError(TWO_QUESTIONS)
+            kwargs["question"] = kwargs.pop("query")
+        return method(*args, **kwargs)
+
+    return asked
 
 
 class KnowledgeEngine:

@@ -24,8 +24,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 from .answering.global_search.context import Effort
 from .answering.synthesis import replay_events
@@ -43,8 +41,6 @@ from .types import Answer, Passage, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
 TWO_QUESTIONS = "two questions: `question` and `query` are the same argument; give one"
-P = ParamSpec("P")
-T = TypeVar("T")
 _log = logging.getLogger("loregraph")
 
 
@@ -223,23 +219,6 @@ def _route_and_answer(components: Components, request: CacheRequest, on_event: L
 def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:
     detail = f"without vectors: {error}"
     return TraceStep(stage="embed", detail=detail, seconds=0.0, figures={"failed": 1.0})
-
-
-def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method that takes `question` accept it as `query=`, too.
-
-    The question has one name in Python, REST, MCP and the command line; `query` is LlamaIndex's.
-    """
-
-    @wraps(method)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
-        if "query" in kwargs:
-            if len(args) > 1 or "question" in kwargs:
-                raise QuestionError(TWO_QUESTIONS)
-            kwargs["question"] = kwargs.pop("query")
-        return method(*args, **kwargs)
-
-    return asked
 
 
 def validate_effort(effort: str | None) -> Effort | None:
