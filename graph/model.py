@@ -8,7 +8,8 @@ unless a name says otherwise.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 ENTITY_TYPES = (
     "PERSON",
@@ -31,6 +32,10 @@ OCCURS_WITH = "occurs with"
 
 ALSO_KNOWN_AS = "also known as"
 """The predicate by which a text itself says that two names mean one thing."""
+
+
+SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
+"""Verdicts on whether two names mean one thing."""
 
 
 def content_id(prefix: str, *parts: str) -> str:
@@ -252,3 +257,72 @@ class GraphExport:
     claims: tuple[PlacedClaim, ...] = ()
     chunks: dict[str, Chunk] = field(default_factory=dict)
     appearances: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Judgement:
+    """Verdict on two sorted keys; `reason` is one of `REASONS` or empty."""
+
+    first_key: str
+    second_key: str
+    verdict: str
+    reason: str
+    model: str
+
+
+def shifted(extraction: Extraction, offset: int) -> Extraction:
+    """Shift an extraction to a text that begins `offset` characters earlier."""
+    return replace(
+        extraction,
+        mentions=tuple(
+            replace(one, start=one.start + offset, end=one.end + offset)
+            for one in extraction.mentions
+        ),
+        statements=tuple(
+            replace(one, start=one.start + offset, end=one.end + offset)
+            for one in extraction.statements
+        ),
+        claims=tuple(
+            replace(one, start=one.start + offset, end=one.end + offset)
+            for one in extraction.claims
+        ),
+    )
+
+
+def joined(extractions: Iterable[Extraction]) -> Extraction:
+    """Merge extractions without repeats; the longer description and statement win."""
+    found = list(extractions)
+    statements: dict[tuple[int, int, str, str, str], Statement] = {}
+    for statement in (one for each in found for one in each.statements):
+        key = (
+            statement.start,
+            statement.end,
+            statement.subject,
+            statement.predicate,
+            statement.object,
+        )
+        known = statements.get(key)
+        if known is None or _says(statement) > _says(known):
+            statements[key] = statement
+    texts: dict[str, str] = {}
+    for description in (one for each in found for one in each.descriptions):
+        other = texts.get(description.key, "")
+        texts[description.key] = max(description.text, other, key=lambda text: (len(text), text))
+    claims: dict[tuple[int, int, str, str, str], Claim] = {}
+    for claim in sorted(one for each in found for one in each.claims):
+        claims.setdefault((claim.start, claim.end, claim.subject, claim.object, claim.type), claim)
+    return Extraction(
+        mentions=tuple(sorted({one for each in found for one in each.mentions})),
+        statements=tuple(sorted(statements.values())),
+        descriptions=tuple(Description(key=key, text=texts[key]) for key in sorted(texts)),
+        claims=tuple(sorted(claims.values())),
+    )
+
+
+def _says(statement: Statement) -> tuple[bool, int, float, str]:
+    return (
+        not statement.inferred,
+        len(statement.description),
+        statement.strength,
+        statement.description,
+    )

@@ -30,12 +30,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select
 
 from .communities.descriptions import collect_descriptions, described
-from .communities.incremental import Way, clustered
+from .communities.incremental import ANCHOR, stable_communities
+from .communities.leiden import communities as cluster
 from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
 from .isolation import Fault, isolated
 from .linking import (
@@ -47,21 +48,28 @@ from .linking import (
     write_relations,
 )
 from .model import Community, Entity, Merge, Name, Report, content_id
-from .resolution.llm_judge import forget_judgements
 from .resolution.resolver import resolution
-from .storage.database import Database, Difference, write_difference, write_difference_at
+from .storage.database import (
+    Database,
+    Difference,
+    derived_reports,
+    is_fresh,
+    write_difference,
+    write_difference_at,
+    write_findings,
+)
 from .storage.facts import (
     DERIVE,
     FAILED,
     batches,
     delete_facts_of,
     derived_generation,
+    forget_judgements,
     generation,
     put_faults,
     read_state,
     write_state,
 )
-from .storage.queries import derived_reports, write_findings
 from .storage.schema import (
     chunks,
     communities,
@@ -269,7 +277,7 @@ class DeriveOptions:
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
-    communities: Way = "exact"
+    communities: Literal["exact", "anchored"] = "exact"
     drift: float = 0.1
 
 
@@ -283,12 +291,6 @@ class Derived:
     reports: int = 0
     reports_written: int = 0
     rows_written: int = 0
-
-
-def is_fresh(database: Database) -> bool:
-    """Check whether derived rows are current."""
-    with database.read() as connection:
-        return derived_generation(connection) == generation(connection)
 
 
 def derive(
@@ -332,16 +334,7 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)
     relation_count, edges = read_edges(connection)
-    clusters = clustered(
-        connection,
-        [entity.id for entity in found],
-        edges,
-        way=options.communities,
-        drift=options.drift,
-        max_size=options.max_community_size,
-        resolution=options.resolution,
-        seed=options.seed,
-    )
+    clusters = _clusters(connection, sorted(entity.id for entity in found), edges, options)
     before = derived_reports(connection)
     fresh, community_count = _write_communities(connection, clusters)
     again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
@@ -368,6 +361,29 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
         rows_written=community_count
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
+
+
+def _clusters(
+    connection: Connection,
+    entity_ids: Sequence[str],
+    edges: Sequence[tuple[str, str, float]],
+    options: DeriveOptions,
+) -> Sequence[Community]:
+    """Return the community hierarchy, in the order of `leiden.communities`."""
+    size, resolution, seed = options.max_community_size, options.resolution, options.seed
+    if options.communities == "anchored":
+        return stable_communities(
+            connection,
+            entity_ids,
+            edges,
+            drift=options.drift,
+            max_size=size,
+            resolution=resolution,
+            seed=seed,
+        )
+    if read_state(connection, ANCHOR):
+        write_state(connection, ANCHOR, "")
+    return cluster(entity_ids, edges, max_size=size, resolution=resolution, seed=seed)
 
 
 def _write_entities(connection: Connection, found: Sequence[Entity]) -> Difference:

@@ -41,12 +41,11 @@ from graph.extraction.rule_based import LanguageExtractor
 from graph.model import Extraction, Name
 from graph.resolution.name_parsing import abbreviates, initials_match, parts_of
 from graph.resolution.resolver import resolve
-from graph.resolution.rules import shorter_names
-from graph.resolution.spelling import compare, spelling_of
+from graph.resolution.similarity import compare, spelling_of
 from graph.search.global_search import informativeness, mostly_han
+from graph.search.snapshot import shorter_names
 from graph.text.names import NameMatcher, capitalised_names, introduced_names, is_generic, name_key
-from graph.text.segments import lay_out
-from graph.text.sentences import is_near_duplicate, quality, sentence_spans, sentences_at
+from graph.text.sentences import is_near_duplicate, lay_out, quality, sentence_spans, sentences_at
 from graph.text.sentences import tokens as passage_tokens
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"

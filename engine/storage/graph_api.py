@@ -27,7 +27,6 @@ from graph.communities.llm_reports import (
     put_written,
     read_written,
     report_prompt,
-    reports_stamp,
     unwritten_among,
 )
 from graph.errors import GraphError, NameUnknown
@@ -67,7 +66,7 @@ from graph.extraction.llm.extractor import PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
 from graph.extraction.llm.parsing import CUT_OFF
 from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, packs, prompt_of
-from graph.extraction.protocol import Extractor, joined, shifted
+from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
 from graph.isolation import Fault, product_version
 from graph.isolation import isolated as _isolated
@@ -92,8 +91,10 @@ from graph.model import (
     GraphExport,
     Mention,
     Report,
+    joined,
+    shifted,
 )
-from graph.pipeline import Derived, DeriveOptions, gc_paused, is_fresh
+from graph.pipeline import Derived, DeriveOptions, gc_paused
 from graph.resolution.llm_judge import (
     PairQuestion,
     PairVerdicts,
@@ -137,7 +138,15 @@ from graph.search.global_strategies import (
     select_dynamic,
 )
 from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
-from graph.storage.database import Database
+from graph.storage.database import (
+    Database,
+    derived_reports,
+    is_fresh,
+    read_chunks,
+    read_communities,
+    read_export,
+    read_reports,
+)
 from graph.storage.facts import (
     DERIVE,
     EXTRACT,
@@ -157,18 +166,12 @@ from graph.storage.facts import (
     raise_generation,
     read_extractions,
     read_state,
+    reports_stamp,
     text_sha,
     unread_chunks,
     write_state,
 )
 from graph.storage.packed_arrays import load_view, save_view, view_stamp
-from graph.storage.queries import (
-    derived_reports,
-    read_chunks,
-    read_communities,
-    read_export,
-    read_reports,
-)
 from graph.storage.schema import chunks as chunk_table
 from graph.storage.schema import faults, metadata
 from graph.text.names import capitalised_names

@@ -1,16 +1,10 @@
 """Incremental communities: stable while the graph changes little.
 
 Clustering anew may move what no change came near, and every community that moved asks for another
-report. Here the communities that were there are kept: who has gone leaves them, who has come joins
-those that its ties lead to, and one that has grown too large is divided alone. The price is that
-the **order of arrival matters**: the same graph reached by another way may have other communities.
-What has drifted too far from a clustering of everything at once is to be clustered anew.
-
-
-Community detection: full, or incremental from the stored hierarchy.
-
-Reads what was held before and remembers how far it has drifted since; `communities` and `anchored`
-do the work.
+report. Here stored communities stay: entities that went leave them, newcomers join those that
+their ties lead to, and one that has grown too large is divided alone. The price is that the
+**order of arrival matters**: the same graph reached by another way may have other communities.
+Beyond a share of drift since the last full clustering, everything is clustered anew.
 """
 
 from __future__ import annotations
@@ -20,7 +14,6 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sqlalchemy import Connection, select
 
@@ -30,7 +23,6 @@ from ..storage.facts import read_state, write_state
 from ..storage.schema import communities as community_table
 from ..storage.schema import members
 from .leiden import communities
-from .leiden import communities as cluster
 
 GROWTH = 1.5
 """Factor over `max_size` at which a leaf community is divided."""
@@ -344,31 +336,27 @@ def _line(root: _Node) -> Iterator[_Node]:
 ANCHOR = "anchor"
 """Key of the state table: parameters of the last full clustering and the drift since."""
 
-Way = Literal["exact", "anchored"]
 
-
-def clustered(
+def stable_communities(
     connection: Connection,
-    entity_ids: Collection[str],
-    edges: Sequence[tuple[str, str, float]],
+    entity_ids: Sequence[str],
+    edges: Sequence[Edge],
     *,
-    way: Way,
     drift: float,
     max_size: int,
     resolution: float,
     seed: int,
 ) -> Sequence[Community]:
-    """Return the community hierarchy, in the order of `communities`.
+    """Update the stored hierarchy, or cluster anew where none of these parameters is stored.
 
-    "exact" depends on the graph alone; "anchored" also on what is held from before, and so on the
-    order in which documents came.
+    The result depends on what is stored, and so on the order in which documents came.
     """
-    ids = sorted(entity_ids)
     parameters = f"{max_size} {resolution!r} {seed}"
-    if way == "anchored" and (anchor := _anchor(connection, parameters)) is not None:
+    anchor = _anchor(connection, parameters)
+    if anchor is not None:
         kept = update_communities(
             _held(connection),
-            ids,
+            entity_ids,
             edges,
             anchor=anchor,
             max_size=max_size,
@@ -379,11 +367,8 @@ def clustered(
         if kept is not None:
             _remember(connection, parameters, kept.anchor)
             return kept.communities
-    found = cluster(ids, edges, max_size=max_size, resolution=resolution, seed=seed)
-    if way == "anchored":
-        _remember(connection, parameters, IncrementalState(astray=astray(found, strengths(edges))))
-    elif read_state(connection, ANCHOR):
-        write_state(connection, ANCHOR, "")
+    found = communities(entity_ids, edges, max_size=max_size, resolution=resolution, seed=seed)
+    _remember(connection, parameters, IncrementalState(astray=astray(found, strengths(edges))))
     return found
 
 

@@ -24,8 +24,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from ..extraction.llm.json_repair import find_json
 from ..llm import Prompt, fence, load
 from ..model import OCCURS_WITH, Community, Entity, Evidence, Finding, Relation, Report
-from ..storage.facts import batches, read_state, write_state
-from ..storage.queries import (
+from ..storage.database import (
     derived_reports,
     read_communities,
     read_entities,
@@ -33,6 +32,7 @@ from ..storage.queries import (
     read_reports,
     write_findings,
 )
+from ..storage.facts import WRITTEN, batches, read_state, write_state
 from ..storage.schema import members, reports, written_reports
 from ..text.cjk import is_chinese
 
@@ -277,10 +277,6 @@ def _rating(value: object, *, otherwise: float) -> float:
     return otherwise if math.isnan(rating) else round(min(10.0, max(0.0, rating)), 4)
 
 
-WRITTEN = "written reports"
-"""Key of the state table: how often a model's reports were stored."""
-
-
 class ReportQueue:
     """Inputs of reports, read once.
 
@@ -387,11 +383,6 @@ def put_written(
         connection.execute(insert(written_reports), rows)
         write_state(connection, WRITTEN, str(int(read_state(connection, WRITTEN) or 0) + 1))
     return held
-
-
-def reports_stamp(connection: Connection) -> str:
-    """Return a stamp that changes with stored reports."""
-    return read_state(connection, WRITTEN) or "0"
 
 
 def _by_source(found: Sequence[Relation]) -> dict[str, list[Relation]]:

@@ -16,8 +16,8 @@ from sqlalchemy import Connection, select
 
 from ..errors import NameUnknown
 from ..model import Community, Report
+from ..storage.database import derived_reports, read_communities, read_reports
 from ..storage.facts import batches
-from ..storage.queries import derived_reports, read_communities, read_reports
 from ..storage.schema import chunks
 from .results import (
     CommunityDetail,

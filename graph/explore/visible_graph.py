@@ -27,8 +27,8 @@ from ..communities.descriptions import Described, combined
 from ..linking import Ends, evidence_weight, relation_ends
 from ..model import Chunk, Entity, Evidence, Name, content_id
 from ..resolution.resolver import RENAME, read_curations, read_names, read_stated_aliases, resolve
+from ..storage.database import entity_of_row, read_chunks, read_entities
 from ..storage.facts import batches
-from ..storage.queries import entity_of_row, read_chunks, read_entities
 from ..storage.schema import (
     chunks,
     descriptions,

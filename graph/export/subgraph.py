@@ -42,8 +42,8 @@ from ..model import (
     Report,
 )
 from ..resolution.review import find_key
+from ..storage.database import placed_claims
 from ..storage.facts import batches, chunk_of
-from ..storage.queries import placed_claims
 from ..storage.schema import chunks, claims, descriptions, links
 
 MAX_HOPS = 6

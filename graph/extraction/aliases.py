@@ -30,7 +30,7 @@ from ..resolution.name_parsing import (
 )
 from ..text.cjk import HAN, has_han, is_latin
 from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
-from ..text.segments import Layout, Segment
+from ..text.sentences import Layout, Segment
 
 NEIGHBOURS = 2
 """Each name is tied to so many different names that follow it in its sentence."""

@@ -24,7 +24,7 @@ from ..model import Mention
 from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname, parts_of
 from ..text.cjk import HAN, has_han
 from ..text.names import CHINESE_FUNCTION_WORDS, name_key
-from ..text.segments import Segment
+from ..text.sentences import Segment
 from .aliases import (
     HAN_AUXILIARIES,
     HAN_EVENT_SUFFIXES,

@@ -36,7 +36,7 @@ from ..resolution.name_parsing import (
 )
 from ..text.cjk import HAN, simplified
 from ..text.names import name_key
-from ..text.segments import Layout, Segment
+from ..text.sentences import Layout, Segment
 from .aliases import Candidate
 
 _GAP = r"[，,、：:；;\s]{0,2}"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.cjk import has_han
 from ..text.names import CALENDAR, FUNCTION_WORDS, capitalised_names, name_key
-from ..text.segments import Layout, Segment
+from ..text.sentences import Layout, Segment
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
 
 if TYPE_CHECKING:

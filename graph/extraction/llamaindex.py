@@ -22,10 +22,10 @@ from llama_index.core.graph_stores.types import (
 from llama_index.core.schema import BaseNode, MetadataMode, TransformComponent
 from pydantic import ConfigDict, SkipValidation
 
-from ..model import Claim, Description, Extraction, Mention, Statement
+from ..model import Claim, Description, Extraction, Mention, Statement, joined
 from ..text.names import WORD_CHARACTERS, name_key
-from ..text.segments import lay_out
-from .protocol import Extractor, joined, type_of_label
+from ..text.sentences import lay_out
+from .protocol import Extractor, type_of_label
 
 _GAP = r"\s+"
 _SPANS = "loregraph_spans"

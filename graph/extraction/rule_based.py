@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from ..model import NAMED_TYPES, Extraction, Mention, Statement
 from ..resolution.name_parsing import given_name
 from ..text.cjk import has_han, simplified
-from ..text.segments import Layout, Segment, lay_out
+from ..text.sentences import Layout, Segment, lay_out
 from . import chinese, english
 from .aliases import (
     CLASS_NOUNS,

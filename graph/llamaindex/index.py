@@ -48,9 +48,8 @@ from ..linking import Progress
 from ..model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
 from ..pipeline import Derived, DeriveOptions
 from ..search.snapshot import WalkSnapshot, read_view
-from ..storage.database import Database
-from ..storage.facts import chunk_of, extractions_by_text, text_sha
-from ..storage.queries import (
+from ..storage.database import (
+    Database,
     read_chunks,
     read_communities,
     read_entities,
@@ -59,6 +58,7 @@ from ..storage.queries import (
     read_relations,
     read_reports,
 )
+from ..storage.facts import chunk_of, extractions_by_text, text_sha
 from ..storage.schema import chunks
 from .store import SqlGraphStore, chunk_of_node, document_splitter, node_of_chunk
 

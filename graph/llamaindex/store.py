@@ -46,7 +46,7 @@ from ..errors import GraphInputError
 from ..extraction.llamaindex import extraction_from_node
 from ..linking import Progress
 from ..pipeline import Derived, DeriveOptions, derive
-from ..storage.database import Database
+from ..storage.database import Database, read_chunks, read_entities, read_relations
 from ..storage.facts import (
     delete_chunks,
     delete_document,
@@ -58,7 +58,6 @@ from ..storage.facts import (
     read_extractions,
     unique_per_span,
 )
-from ..storage.queries import read_chunks, read_entities, read_relations
 from ..storage.schema import chunks, metadata
 from ..text.names import name_key
 

@@ -12,19 +12,15 @@ A judgement goes when one of its names goes. What it comes to stands in `resolve
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, select
-
 from ..extraction.llm.json_repair import find_json
 from ..llm import Ask, Prompt, fence, load
-from ..storage.schema import judgements
+from ..model import DIFFERENT, SAME, UNKNOWN, Judgement
 from ..text.cjk import has_han
-from .rules import Link, Profiles
 
-SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 PAIRS_A_CALL = 12
 CONTEXT_CHARACTERS = 200
 NAME_CHARACTERS = 120
@@ -84,17 +80,6 @@ class PairQuestion:
     def keys(self) -> tuple[str, str]:
         """The two keys."""
         return self.first.key, self.second.key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Judgement:
-    """Verdict on two sorted keys; `reason` is one of `REASONS` or empty."""
-
-    first_key: str
-    second_key: str
-    verdict: str
-    reason: str
-    model: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,66 +180,3 @@ def _read(row: Mapping[str, Any]) -> tuple[int, str, str]:
         _VERDICTS.get(said, UNKNOWN),
         reason if reason in REASONS else "",
     )
-
-
-def judged_links(judgements: Iterable[Judgement], profiles: Profiles) -> Iterator[Link]:
-    """Return positive verdicts as links; unknown keys are skipped."""
-    for value in sorted(judgements):
-        keys = (value.first_key, value.second_key)
-        if value.verdict == SAME and all(key in profiles for key in keys):
-            shorter = value.reason in {"short form", "abbreviation", "nickname"}
-            because = f" ({value.reason})" if value.reason else ""
-            yield Link(
-                key=value.first_key,
-                other=value.second_key,
-                reason=f"{value.model} judged that both names mean one thing{because}",
-                lesser=min(keys, key=lambda key: (len(key), key)) if shorter else "",
-            )
-
-
-def read_judgements(connection: Connection) -> list[Judgement]:
-    """Every judgement, sorted by its two keys."""
-    query = select(judgements).order_by(judgements.c.first_key, judgements.c.second_key)
-    return [
-        Judgement(
-            first_key=row.first_key,
-            second_key=row.second_key,
-            verdict=row.verdict,
-            reason=row.reason,
-            model=row.model,
-        )
-        for row in connection.execute(query)
-    ]
-
-
-def put_judgements(connection: Connection, values: Iterable[Judgement]) -> None:
-    """Keep judgements; one of the same pair replaces another."""
-    for value in sorted(values):
-        delete_judgement(connection, value.first_key, value.second_key)
-        connection.execute(
-            insert(judgements).values(
-                first_key=value.first_key,
-                second_key=value.second_key,
-                verdict=value.verdict,
-                reason=value.reason,
-                model=value.model,
-            )
-        )
-
-
-def delete_judgement(connection: Connection, first_key: str, second_key: str) -> None:
-    """Forget what was said of a pair."""
-    pair = and_(judgements.c.first_key == first_key, judgements.c.second_key == second_key)
-    connection.execute(delete(judgements).where(pair))
-
-
-def forget_judgements(connection: Connection, known_keys: Collection[str]) -> int:
-    """Delete verdicts whose names no longer exist; return their number."""
-    gone = [
-        value
-        for value in read_judgements(connection)
-        if value.first_key not in known_keys or value.second_key not in known_keys
-    ]
-    for value in gone:
-        delete_judgement(connection, value.first_key, value.second_key)
-    return len(gone)

@@ -32,10 +32,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Merge, Name, content_id
-from ..storage.facts import batches, raise_generation
+from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
+from ..storage.facts import batches, raise_generation, read_judgements
 from ..storage.schema import chunks, curations, mentions, statements
-from .llm_judge import Judgement, judged_links, read_judgements
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
 from .rules import (
@@ -43,6 +42,7 @@ from .rules import (
     Profile,
     acronym_links,
     alias_links,
+    judged_links,
     known_links,
     part_links,
     profile_of,

@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from ..errors import GraphInputError
-from ..model import ENTITY_TYPES, Entity, Merge, Name, content_id
-from ..storage.facts import batches, raise_generation
-from ..storage.queries import entity_of_row
+from ..model import ENTITY_TYPES, SAME, Entity, Judgement, Merge, Name, content_id
+from ..storage.database import entity_of_row
+from ..storage.facts import batches, put_judgements, raise_generation, read_judgements
 from ..storage.schema import chunks, descriptions, mentions, names
 from ..storage.schema import entities as entity_table
 from ..storage.schema import names as name_table
 from ..text.cjk import has_han
 from ..text.names import name_key
 from ..text.sentences import sentence_spans
-from .llm_judge import SAME, Judgement, NamedThing, PairQuestion, put_judgements, read_judgements
+from .llm_judge import NamedThing, PairQuestion
 from .resolver import (
     MERGE,
     RENAME,

@@ -18,10 +18,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    and_,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from ..isolation import product_version
-from ..model import Chunk, Claim, Description, Extraction, Mention, Statement
+from ..model import Chunk, Claim, Description, Extraction, Judgement, Mention, Statement
 from ..text.names import is_generic, name_key
 from .schema import (
     chunks,
@@ -30,6 +41,7 @@ from .schema import (
     descriptions,
     entities,
     faults,
+    judgements,
     links,
     members,
     mentions,
@@ -407,3 +419,60 @@ def faulty_chunks(connection: Connection, *, stage: str) -> set[str]:
     """Return ids of chunks that a stage could not process."""
     query = select(faults.c.chunk_id).where(faults.c.stage == stage)
     return set(connection.execute(query).scalars())
+
+
+WRITTEN = "written reports"
+"""Key of the state table: how often a model's reports were stored."""
+
+
+def reports_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with stored reports."""
+    return read_state(connection, WRITTEN) or "0"
+
+
+def read_judgements(connection: Connection) -> list[Judgement]:
+    """Every judgement, sorted by its two keys."""
+    query = select(judgements).order_by(judgements.c.first_key, judgements.c.second_key)
+    return [
+        Judgement(
+            first_key=row.first_key,
+            second_key=row.second_key,
+            verdict=row.verdict,
+            reason=row.reason,
+            model=row.model,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def put_judgements(connection: Connection, values: Iterable[Judgement]) -> None:
+    """Keep judgements; one of the same pair replaces another."""
+    for value in sorted(values):
+        delete_judgement(connection, value.first_key, value.second_key)
+        connection.execute(
+            insert(judgements).values(
+                first_key=value.first_key,
+                second_key=value.second_key,
+                verdict=value.verdict,
+                reason=value.reason,
+                model=value.model,
+            )
+        )
+
+
+def delete_judgement(connection: Connection, first_key: str, second_key: str) -> None:
+    """Forget what was said of a pair."""
+    pair = and_(judgements.c.first_key == first_key, judgements.c.second_key == second_key)
+    connection.execute(delete(judgements).where(pair))
+
+
+def forget_judgements(connection: Connection, known_keys: Collection[str]) -> int:
+    """Delete verdicts whose names no longer exist; return their number."""
+    gone = [
+        value
+        for value in read_judgements(connection)
+        if value.first_key not in known_keys or value.second_key not in known_keys
+    ]
+    for value in gone:
+        delete_judgement(connection, value.first_key, value.second_key)
+    return len(gone)

@@ -27,7 +27,6 @@ from scipy import sparse
 from sqlalchemy import Connection, func, select
 
 from ..errors import GraphInputError
-from ..resolution import rules
 from ..search import snapshot, walk
 from ..search.snapshot import WalkSnapshot
 from ..search.walk import WalkGraph
@@ -169,7 +168,7 @@ _LISTS: Mapping[str, Callable[[Iterable[str]], Collection[str]]] = {
     "tuples": tuple,
     "frozensets": frozenset,
 }
-_BUILT_BY = (rules, walk, snapshot)
+_BUILT_BY = (walk, snapshot)
 
 
 def view_stamp(connection: Connection) -> str:

@@ -35,7 +35,7 @@ from graph.extraction.aliases import stated_aliases
 from graph.model import Mention, Name
 from graph.resolution.resolver import resolve
 from graph.text.names import name_key
-from graph.text.segments import lay_out
+from graph.text.sentences import lay_out
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "redocred_dev200" / "dev.jsonl"

@@ -35,7 +35,6 @@ from engine.storage.schema import migrate
 from graph.communities.incremental import (
     IncrementalCommunities,
     IncrementalState,
-    Way,
     astray,
     strengths,
     update_communities,
@@ -52,10 +51,9 @@ from graph.model import (
     Report,
     content_id,
 )
-from graph.pipeline import DeriveOptions, communities_of, derive
-from graph.storage.database import Database
+from graph.pipeline import DeriveOptions, Way, communities_of, derive
+from graph.storage.database import Database, read_communities
 from graph.storage.facts import delete_document, generation, write_state
-from graph.storage.queries import read_communities
 from graph.storage.schema import chunks
 
 LIBRARIES = Path(os.environ.get("LOREGRAPH_BENCH", "/tmp/loregraph-bench"))  # noqa: S108

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Engine
 from engine import KnowledgeEngine
 from engine.storage.graph_api import metadata
 from graph.export.subgraph import to_json
-from graph.storage.queries import read_reports
+from graph.storage.database import read_reports
 
 DOCUMENTS = {
     f"note-{number}": f"# Lamp {number}\n\nCaptain Ada Brine lit Lamp {number} at Gull Quay. "

@@ -15,9 +15,8 @@ from graph.communities.descriptions import collect_descriptions, save_summaries
 from graph.model import Chunk, Extraction, Mention, Statement
 from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive, rechunked_documents
 from graph.resolution.resolver import resolution
-from graph.storage.database import Database
+from graph.storage.database import Database, read_reports
 from graph.storage.facts import delete_chunks, put_chunks, put_extractions, read_state, write_state
-from graph.storage.queries import read_reports
 from graph.storage.schema import metadata
 from graph.text.names import name_key
 

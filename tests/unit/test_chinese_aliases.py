@@ -9,7 +9,7 @@ from graph.extraction.chinese_aliases import introductions, short_name_aliases, 
 from graph.extraction.rule_based import LanguageExtractor
 from graph.model import ALSO_KNOWN_AS, Mention, Name
 from graph.resolution.resolver import resolve
-from graph.text.segments import lay_out
+from graph.text.sentences import lay_out
 
 
 def introduced(text: str, *names: str) -> list[tuple[str, str]]:

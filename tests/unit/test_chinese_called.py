@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graph.extraction.chinese_aliases import Introduction, appellation_aliases
-from graph.text.segments import lay_out
+from graph.text.sentences import lay_out
 
 
 def second_names(

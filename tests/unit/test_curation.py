@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
 from graph.model import Chunk, Entity, Extraction, Mention, Name
-from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.pipeline import DeriveOptions, derive
 from graph.resolution.resolver import (
     MERGED_BY_HAND,
     Curation,
@@ -29,9 +29,8 @@ from graph.resolution.review import (
     plan_undo,
     standing_decisions,
 )
-from graph.storage.database import Database
+from graph.storage.database import Database, is_fresh, read_entities
 from graph.storage.facts import delete_document, put_chunks, put_extractions
-from graph.storage.queries import read_entities
 from graph.storage.schema import metadata
 
 

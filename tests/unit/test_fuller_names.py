@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.resolution.rules import is_short_for, shorter_names
+from graph.search.snapshot import is_short_for, shorter_names
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,16 @@ import pytest
 from sqlalchemy import Connection, Table, select
 
 from graph.model import Chunk, Extraction, Mention, Statement
-from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.pipeline import DeriveOptions, derive
 from graph.search.snapshot import read_view
-from graph.storage.database import Database
+from graph.storage.database import (
+    Database,
+    is_fresh,
+    read_chunks,
+    read_entities,
+    read_relations,
+    read_reports,
+)
 from graph.storage.facts import (
     batches,
     delete_chunks,
@@ -29,7 +36,6 @@ from graph.storage.facts import (
     unique_per_span,
     write_state,
 )
-from graph.storage.queries import read_chunks, read_entities, read_relations, read_reports
 from graph.storage.schema import chunks, communities, entities, metadata, names, reports
 from graph.text.names import name_key
 

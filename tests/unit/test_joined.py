@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from graph.extraction.protocol import joined, shifted
-from graph.model import Claim, Description, Extraction, Mention, Statement
+from graph.model import Claim, Description, Extraction, Mention, Statement, joined, shifted
 
 ADA = Mention(start=0, end=3, surface="Ada", key="ada", type="PERSON")
 BO = Mention(start=8, end=10, surface="Bo", key="bo", type="PERSON")

@@ -10,23 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.model import Chunk, Description, Extraction, Mention
-from graph.pipeline import DeriveOptions, derive, is_fresh
+from graph.model import Chunk, Description, Extraction, Judgement, Mention
+from graph.pipeline import DeriveOptions, derive
 from graph.resolution.llm_judge import (
     PAIRS_A_CALL,
-    Judgement,
     NamedThing,
     PairQuestion,
     batch_questions,
     judge_prompt,
-    judged_links,
-    read_judgements,
     read_verdicts,
 )
 from graph.resolution.review import save_verdicts, uncertain_pairs
-from graph.storage.database import Database
-from graph.storage.facts import delete_document, put_chunks, put_extractions
-from graph.storage.queries import read_entities
+from graph.resolution.rules import judged_links
+from graph.storage.database import Database, is_fresh, read_entities
+from graph.storage.facts import delete_document, put_chunks, put_extractions, read_judgements
 from graph.storage.schema import metadata
 from graph.text.names import name_key
 

@@ -14,8 +14,7 @@ from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
 from graph.model import NAMED_TYPES, Extraction
 from graph.text.names import name_key
-from graph.text.segments import strip_markup
-from graph.text.sentences import sentence_spans
+from graph.text.sentences import sentence_spans, strip_markup
 
 ENGLISH = (
     "Dr. Lin Ruoxi, director of the Kestrel Marine Institute (KMI), founded the Petrel 3 project "

@@ -11,7 +11,7 @@ import pytest
 from engine.chunking.structure import atx_heading, blocks, is_delimiter_row, sentence_starts
 from engine.ingest.readers.pdf.glyphs import SOFT_HYPHEN
 from engine.ingest.readers.pdf.layout import flowing_pages, one_paragraph, word_counts
-from graph.text.segments import strip_markup
+from graph.text.sentences import strip_markup
 
 SIZE = 100_000
 SECONDS = 10.0

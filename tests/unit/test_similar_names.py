@@ -20,16 +20,18 @@ from graph.resolution.similarity import (
     BLOCK,
     DOUBTFUL,
     SURE,
+    Likeness,
     SimilarPair,
+    Spelling,
+    compare,
     far_pairs,
     near_pairs,
     similar_links,
     similar_pairs,
+    spelling_of,
 )
-from graph.resolution.spelling import Likeness, Spelling, compare, spelling_of
-from graph.storage.database import Database
+from graph.storage.database import Database, read_entities, read_merges, read_relations
 from graph.storage.facts import delete_document, put_chunks, put_extractions
-from graph.storage.queries import read_entities, read_merges, read_relations
 from graph.storage.schema import metadata
 
 BESIDE = ("bob cratchit", "jacob marley", "tiny tim")

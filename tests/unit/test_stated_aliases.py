@@ -6,7 +6,7 @@ import pytest
 
 from graph.extraction.aliases import stated_aliases
 from graph.model import Mention
-from graph.text.segments import lay_out
+from graph.text.sentences import lay_out
 
 
 def stated(text: str, first: str, second: str, *, kind: str = "PERSON") -> bool:
