@@ -43,9 +43,14 @@ from .storage.schema import DocumentFilter
 from .storage.tokenization import tokens
 from .types import Answer, History, Turn
 from .verification.claims import without_markers
-from .verification.entities_and_numbers import Beside, extract_quantities, missing_names
+from .verification.entities_and_numbers import (
+    Beside,
+    extract_quantities,
+    find_mentions,
+    missing_names,
+    names_in,
+)
 from .verification.llm_judge import JudgeLLM, read_object
-from .verification.pipeline import find_mentions, names_in
 
 if TYPE_CHECKING:
     from .storage.graph_api import Prompt
@@ -285,7 +290,7 @@ class _Topic:
         answered = [m for m in _mentions(_opening(said), names) if m.name.casefold() not in known]
         if any(_is_all_that_is_asked(before, name) for name in names(before)):
             return cls((*map(_likeliest, asked), *answered))
-        wants_name = classify_question(before, tokens=tokens).kind in ("person", "place")
+        wants_name = classify_question(before).kind in ("person", "place")
         first, second = (answered[:1], asked) if wants_name else (asked, answered[:1])
         return cls((*first, *second, *answered[1:]))
 

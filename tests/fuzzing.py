@@ -31,7 +31,6 @@ from engine.chunking.span_parser import ContextSource, SpanNodeParser
 from engine.chunking.strategy import ChunkOptions, node_parser, select_strategy
 from engine.prompts import escape_delimiters, is_injection
 from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
-from engine.storage.tokenization import tokens
 from engine.types import Passage, Shape, Strategy
 from engine.verification.claims import parse_claims
 from engine.verification.entailment import EntailmentScorer
@@ -369,18 +368,18 @@ def _names(text: str) -> list[tuple[int, int]]:
 def answered(text: str) -> None:
     """What answers read in a passage: sentences, spans, dates, figures, countries."""
     passage = _passage(text)
-    for sentence in split_passages([passage], tokens=tokens, sentence_spans=sentence_spans):
+    for sentence in split_passages([passage]):
         assert text[sentence.start : sentence.end] == sentence.text
         with_neighbours(
             strip_markdown(sentence.text, columns=sentence.columns), title=passage.title
         )
         for question in QUESTIONS:
-            asked = classify_question(question, tokens=tokens)
-            for span in spans_of(sentence.text, asked, names=_names, held=question):
+            asked = classify_question(question)
+            for span in spans_of(sentence.text, asked, held=question):
                 assert 0 <= span.start < span.end <= len(sentence.text)
             has_answer_type(sentence.text, answer_types(question))
     answer_types(text[:300])
-    classify_question(text[:300], tokens=tokens)
+    classify_question(text[:300])
     for start, end, _ in (*dates_in(text), *countries_in(text)):
         assert 0 <= start < end <= len(text)
     for event in ("birth", "death", "made"):
@@ -396,21 +395,14 @@ def answered(text: str) -> None:
 
 def checked(text: str) -> None:
     """What the checks of an answer read in claims and sources."""
-    parse_claims(text, tokens=tokens, sentence_spans=sentence_spans, question=text[:30])
+    parse_claims(text, question=text[:30])
     extract_quantities(text)
     is_injection(text)
     assert len(escape_delimiters(text)) == len(text)
     passage = _passage(text)
-    reader = EntailmentScorer(
-        tokens=tokens,
-        weight=lambda _: 1.0,
-        names=lambda said: [said[a:b] for a, b in capitalised_names(said)],
-        sentence_spans=sentence_spans,
-    )
+    reader = EntailmentScorer(weight=lambda _: 1.0)
     reader.support(reader.statement(text[:200]), [reader.source(passage)])
-    select_key_sentences(
-        text[:60], [passage], tokens=tokens, weight=lambda _: 1.0, sentence_spans=sentence_spans
-    )
+    select_key_sentences(text[:60], [passage], weight=lambda _: 1.0)
 
 
 def _passage(text: str) -> Passage:

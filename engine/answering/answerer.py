@@ -31,9 +31,7 @@ from ..observability import synthesis
 from ..prompts import ABSTENTION, Language, language_of
 from ..retrieval.passages import Tracer
 from ..retrieval.query_expansion import Expander
-from ..storage.graph_api import capitalised_names, sentence_spans
 from ..storage.schema import DocumentFilter
-from ..storage.tokenization import tokens
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
 from ..verification.llm_judge import in_other_language, retry_in_language
 from .context import AnswerDependencies, candidate_count, packed_context
@@ -204,10 +202,7 @@ class LocalAnswerer:
         return extractive_answer(
             question,
             packed.passages,
-            tokens=tokens,
             weight=self._parts.idf(within),
-            sentence_spans=sentence_spans,
-            names=capitalised_names,
             max_sentences=self._parts.settings.max_sentences,
             min_evidence=self._parts.settings.min_evidence,
         )

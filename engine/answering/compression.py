@@ -16,8 +16,9 @@ from typing import Any
 
 from ..errors import ModelError
 from ..prompts import language_of, stage_prompt
-from ..retrieval.passages import Embed, Sentence, SentenceSpans, Tokens, split_passages
+from ..retrieval.passages import Embed, Sentence, split_passages
 from ..storage.graph_api import Prompt, find_json
+from ..storage.tokenization import tokens
 from ..types import Passage
 
 SCHEMA: dict[str, Any] = {
@@ -49,9 +50,7 @@ def select_key_sentences(
     question: str,
     passages: Sequence[Passage],
     *,
-    tokens: Tokens,
     weight: Callable[[str], float],
-    sentence_spans: SentenceSpans,
     embed: Embed | None = None,
     near_best: float = NEAR_BEST,
 ) -> SentenceSelection:
@@ -61,8 +60,8 @@ def select_key_sentences(
     title and headings counting half, and half its likeness where an encoder is given. With one that
     is kept goes the sentence before it where it leans on that.
     """
-    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
-    scores = _scores(question, sentences, tokens=tokens, weight=weight, embed=embed)
+    sentences = split_passages(passages)
+    scores = _scores(question, sentences, weight=weight, embed=embed)
     best_of: dict[int, Sentence] = {}
     for sentence, score in zip(sentences, scores, strict=True):
         best = best_of.get(sentence.passage)
@@ -78,15 +77,10 @@ def select_key_sentences(
 
 
 def sentences_by_model(
-    question: str,
-    passages: Sequence[Passage],
-    *,
-    ask: Callable[[Prompt], str],
-    tokens: Tokens,
-    sentence_spans: SentenceSpans,
+    question: str, passages: Sequence[Passage], *, ask: Callable[[Prompt], str]
 ) -> tuple[SentenceSelection | None, str]:
     """Select sentences by a model; None with a reason if unusable."""
-    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    sentences = split_passages(passages)
     lines = [f"[{each.order + 1}] {' '.join(each.text.split())}" for each in sentences]
     prompt = stage_prompt(
         "compress",
@@ -157,7 +151,6 @@ def _scores(
     question: str,
     sentences: Sequence[Sentence],
     *,
-    tokens: Tokens,
     weight: Callable[[str], float],
     embed: Embed | None,
 ) -> list[float]:

@@ -23,9 +23,7 @@ from ..prompts import answering_prompt, count_injections, language_of
 from ..providers.llm_clients import Models
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.retriever import LocalRetriever
-from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
-from ..storage.tokenization import tokens
 from ..types import Citation, Passage
 from ..verification.pipeline import CitationVerifier
 from .compression import (
@@ -178,18 +176,9 @@ def _compressed(
             question,
             readable,
             ask=lambda prompt: gateway.ask(prompt, stage="compress", keep=True).text,
-            tokens=tokens,
-            sentence_spans=sentence_spans,
         )
     if key is None:
-        key = select_key_sentences(
-            question,
-            passages,
-            tokens=tokens,
-            weight=parts.idf(within),
-            sentence_spans=sentence_spans,
-            embed=parts.embed,
-        )
+        key = select_key_sentences(question, passages, weight=parts.idf(within), embed=parts.embed)
     steps.record("compress", f"{key.detail}; {why}" if why else key.detail)
     return render_selection(key, passages)
 

@@ -36,7 +36,6 @@ from .packing import Draft, abstain
 
 Verdict = Literal["right", "doubtful", "wrong"]
 Grade = Literal["yes", "partly", "no"]
-SentenceSpans = Callable[[str], Sequence[tuple[int, int]]]
 
 MAX_WEB_RESULTS = 5
 MAX_WEB_CHARACTERS = 4_000
@@ -99,23 +98,17 @@ def without_refused(
 
 
 def refined(
-    question: str,
-    passages: Sequence[Passage],
-    *,
-    idf: Callable[[str], float],
-    sentence_spans: SentenceSpans,
+    question: str, passages: Sequence[Passage], *, idf: Callable[[str], float]
 ) -> list[Passage]:
     """Trim each passage to its relevant run of sentences plus one on each side.
 
     `document_text[start:end] == text` still holds. A passage in which nothing stands out stays.
     """
     wanted = {token: max(idf(token), 0.0) for token in question_tokens(question)}
-    return [_refined(passage, wanted, sentence_spans) for passage in passages]
+    return [_refined(passage, wanted) for passage in passages]
 
 
-def _refined(
-    passage: Passage, wanted: Mapping[str, float], sentence_spans: SentenceSpans
-) -> Passage:
+def _refined(passage: Passage, wanted: Mapping[str, float]) -> Passage:
     spans = sentence_spans(passage.text)
     carried = [
         sum(wanted[token] for token in set(tokens(passage.text[start:end])) & wanted.keys())
@@ -312,7 +305,7 @@ class CorrectiveRetriever:
     ) -> list[Passage]:
         if self._consult is None:
             return list(passages)  # extraction chooses sentences itself, and reads around them
-        cut = refined(question, passages, idf=self._idf(within), sentence_spans=sentence_spans)
+        cut = refined(question, passages, idf=self._idf(within))
         before = sum(len(each.text) for each in passages)
         after = sum(len(each.text) for each in cut)
         steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))

@@ -36,9 +36,10 @@ from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
 from ..llm.budget import current_usage
 from ..storage.files import load_snapshot
-from ..storage.graph_api import Chunk, WalkSnapshot, derived_stamp
+from ..storage.graph_api import Chunk, WalkSnapshot, derived_stamp, sentence_spans
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
+from ..storage.tokenization import tokens
 from ..types import Passage, TraceStep
 from .fusion import Scores, time_decay
 
@@ -267,8 +268,6 @@ def _beginning(text: str) -> str:
     return line if whole else f"{line[: LONGEST_TEXT - 1]}…"
 
 
-Tokens = Callable[[str], list[str]]
-SentenceSpans = Callable[[str], list[tuple[int, int]]]
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to unit vectors, one row a text."""
 
@@ -323,9 +322,7 @@ class Sentence:
     tells: frozenset[str] = frozenset()
 
 
-def split_passages(
-    passages: Sequence[Passage], *, tokens: Tokens, sentence_spans: SentenceSpans
-) -> list[Sentence]:
+def split_passages(passages: Sequence[Passage]) -> list[Sentence]:
     """Split passages into citable sentences, without headings, rules and termless lines.
 
     A heading inside a passage belongs to the context of what follows it, and a table's first row to

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..prompts import Language
-from ..retrieval.passages import SentenceSpans, Tokens
+from ..storage.graph_api import sentence_spans
+from ..storage.tokenization import tokens
 from ..types import Passage
 from .entailment import (
     EntailmentScorer,
@@ -133,9 +134,7 @@ class _Mark:
     opens: bool
 
 
-def parse_claims(
-    text: str, *, tokens: Tokens, sentence_spans: SentenceSpans, question: str
-) -> ParsedAnswer:
+def parse_claims(text: str, *, question: str) -> ParsedAnswer:
     """Parse an answer into sentences and segments; empty sentences need no source.
 
     That are headings, questions, leads that end in a colon, and what a model says of its own
@@ -154,7 +153,7 @@ def parse_claims(
             or len(tokens(said)) < 1
             or (_is_aside(said) and not (extract_quantities(said).numbers - asked))
         )
-        pieces = _pieces(bare, start, end, by_unit[number], tokens=tokens, silent=silent)
+        pieces = _pieces(bare, start, end, by_unit[number], silent=silent)
         leads = bool(_HEADING.match(said) or _LEAD.search(said))
         units.append(ClaimSpan(start=start, end=end, pieces=pieces, leads=leads and silent))
     return ParsedAnswer(bare=bare, units=tuple(units))
@@ -261,13 +260,7 @@ def _before_stop(bare: str, span: tuple[int, int]) -> int:
 
 
 def _pieces(
-    bare: str,
-    start: int,
-    end: int,
-    marks: Sequence[_Mark],
-    *,
-    tokens: Tokens,
-    silent: bool,
+    bare: str, start: int, end: int, marks: Sequence[_Mark], *, silent: bool
 ) -> tuple[ClaimSegment, ...]:
     pieces: list[ClaimSegment] = []
     begin = start
@@ -352,12 +345,7 @@ def read_claims(
     Where it sums up, every passage that is named stays, each says a part of the claim; all together
     may bear it out, and a figure or a name may stand in any passage.
     """
-    parts = parse_claims(
-        reply,
-        tokens=reader.tokens,
-        sentence_spans=reader.sentence_spans,
-        question=reader.question,
-    )
+    parts = parse_claims(reply, question=reader.question)
     sources = [reader.source(passage) for passage in passages]
     whole = _plain_claim(" ".join(text for one in passages for text in (one.title, one.text)))
     verdicts: dict[tuple[int, int], Verdict] = {}

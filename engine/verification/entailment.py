@@ -31,17 +31,18 @@ from functools import lru_cache
 from graph.text.cjk import HAN, count_han
 
 from ..prompts import is_injection
-from ..retrieval.passages import Sentence, SentenceSpans, Tokens, split_passages
+from ..retrieval.passages import Sentence, split_passages
+from ..storage.tokenization import tokens
 from ..types import Passage
 from .entities_and_numbers import (
     Beside,
-    Names,
     Quantities,
     contradicts,
     extract_quantities,
     fold,
     missing_names,
     missing_quantities,
+    names_in,
 )
 
 MAX_WORDS = 400
@@ -60,9 +61,9 @@ class _Word:
     specific: bool
 
 
-def count_swapped_entities(claim: str, source: str, *, names: Names) -> int:
+def count_swapped_entities(claim: str, source: str) -> int:
     """Count figures or names of the claim at positions where the source has another."""
-    said, told = _words(claim, names), _words(source, names)
+    said, told = _words(claim), _words(source)
     if not said or not told:
         return 0
     matcher = SequenceMatcher(
@@ -99,9 +100,9 @@ def _differ(said: Sequence[_Word], told: Sequence[_Word], own: set[str]) -> bool
     return bool(ours and theirs) and not ours & theirs and not theirs & own
 
 
-def _words(text: str, names: Names) -> list[_Word]:
+def _words(text: str) -> list[_Word]:
     spans = []
-    for name in dict.fromkeys(names(text)):
+    for name in dict.fromkeys(names_in(text)):
         place = text.find(name)
         while place != -1:
             spans.append((place, place + len(name)))
@@ -215,10 +216,7 @@ class EntailmentScorer:
     """Reads claims and passages with one library's words.
 
     Args:
-        tokens: the keyword index's, stop words removed.
         weight: a token's idf, highest for one that the corpus does not hold.
-        names: finds names in a text.
-        sentence_spans: where sentences stand.
         question: what was asked; names of it are known.
         alike: the cosine of two texts, asked only where words leave a claim in doubt; None, or a
             function that gives None, compares words alone.
@@ -227,35 +225,29 @@ class EntailmentScorer:
     def __init__(
         self,
         *,
-        tokens: Tokens,
         weight: Callable[[str], float],
-        names: Names,
-        sentence_spans: SentenceSpans,
         question: str = "",
         alike: Callable[[str, str], float | None] | None = None,
     ) -> None:
         self.alike = alike
-        self.tokens = tokens
         self._weight = weight
-        self._names = names
-        self.sentence_spans = sentence_spans
         self.question = question
 
     def source(self, passage: Passage) -> EvidenceSource:
         """Split a passage into sentences, without injected instructions."""
-        found = split_passages([passage], tokens=self.tokens, sentence_spans=self.sentence_spans)
+        found = split_passages([passage])
         telling = tuple(each for each in found if not is_injection(each.text))
         return EvidenceSource(passage=passage, sentences=telling)
 
     def statement(self, text: str) -> CheckedClaim:
         """Prepare a statement for checking."""
-        asked = set(self.tokens(self.question))
+        asked = set(tokens(self.question))
         terms = {
             term: max(self._weight(term), 0.1) * (ASKED_CREDIT if term in asked else 1.0)
-            for term in self.tokens(text)
+            for term in tokens(text)
         }
         return CheckedClaim(
-            text=text, terms=terms, figures=extract_quantities(text), names=tuple(self._names(text))
+            text=text, terms=terms, figures=extract_quantities(text), names=names_in(text)
         )
 
     def support(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
@@ -339,18 +331,18 @@ class EntailmentScorer:
         denied = contradicts(
             claim.text,
             first.text,
-            shared=lambda clause: len(claim.terms.keys() & set(self.tokens(clause))),
+            shared=lambda clause: len(claim.terms.keys() & set(tokens(clause))),
         )
         have = _credits([sentence for _, sentence in chosen], claim)
         evidence = (
             1.0,
             _covered(claim, [sentence for _, sentence in chosen]),
             _gain(claim, first, {}),
-            _gap(self.tokens(claim.text), have),
+            _gap(tokens(claim.text), have),
             (len(near) - len(missing)) / max(1, claim.specifics),
             float(denied),
             float(claim.specifics > 0),
-            float(min(2, count_swapped_entities(claim.text, said, names=self._names))),
+            float(min(2, count_swapped_entities(claim.text, said))),
             float(denied) * _gain(claim, first, {}),
             _covered(claim, [sentence for _, sentence in beside]),
             (len(alone) - len(near)) / max(1, claim.specifics),
@@ -503,7 +495,7 @@ def multi_source_support(
     if not claim.terms:
         return 0.0
     held = [
-        claim.terms.keys() & set(reader.tokens(f"{source.above} {source.passage.text}"))
+        claim.terms.keys() & set(tokens(f"{source.above} {source.passage.text}"))
         for source in sources
     ]
     covered = sum(claim.terms[term] for term in set[str]().union(*held)) / claim.total

@@ -6,7 +6,7 @@
 Name support and negation checks between a claim and its evidence.
 
 A name may be shortened in the sentence ("Brine") where the passage gives it whole ("Ada Brine"),
-and stand for its initials. What finds names in a text comes by argument.
+and stand for its initials.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from graph.text.cjk import HAN, has_han, simplified
+
+from ..storage.graph_api import LanguageExtractor, Mention
 
 MAX_CHARACTERS = 20_000
 """Maximum characters of a text that are examined."""
@@ -260,9 +262,6 @@ def _plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-Names = Callable[[str], Sequence[str]]
-"""The names that stand in a text, as they are written."""
-
 _WORD = re.compile(rf"[^\W_{HAN}]+")
 _LATIN = rf"[^\W_{HAN}]"
 _LESSER_WORDS = """
@@ -284,6 +283,23 @@ class Beside:
 
     passages: str = ""
     question: str = ""
+
+
+@lru_cache(maxsize=1)
+def _extractor() -> LanguageExtractor:
+    return LanguageExtractor(spacy_model="none", concepts=False)
+
+
+@lru_cache(maxsize=2_048)
+def find_mentions(text: str) -> tuple[Mention, ...]:
+    """Find names in a text by position: capitals in English, a tagger in Chinese."""
+    (found,) = _extractor().extract([text])
+    return tuple(found.mentions)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names in a text as written."""
+    return tuple(text[mention.start : mention.end] for mention in find_mentions(text))
 
 
 def missing_names(

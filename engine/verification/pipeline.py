@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -25,9 +24,7 @@ from ..answering.packing import Draft, PackedContext, abstain, cite_span
 from ..config import CheckSettings
 from ..prompts import Language, language_of
 from ..retrieval.passages import Embed
-from ..storage.graph_api import LanguageExtractor, Mention, sentence_spans
 from ..storage.schema import DocumentFilter
-from ..storage.tokenization import tokens
 from ..types import Citation, Claim, Passage, Usage
 from .claims import (
     UNSUPPORTED,
@@ -366,14 +363,7 @@ class CitationVerifier:
         *,
         summing_up: bool,
     ) -> VerificationResult:
-        reader = EntailmentScorer(
-            tokens=tokens,
-            weight=weight,
-            names=names_in,
-            sentence_spans=sentence_spans,
-            question=question,
-            alike=self._alike,
-        )
+        reader = EntailmentScorer(weight=weight, question=question, alike=self._alike)
         findings = VerificationResult(
             reading=read_claims(
                 reply,
@@ -475,23 +465,6 @@ def _with(
 
 def _supporting(verdict: Verdict, support: float) -> tuple[tuple[int, int, int, float | None], ...]:
     return tuple((n, start, end, support) for n, start, end, _ in verdict.spans)
-
-
-@lru_cache(maxsize=1)
-def _extractor() -> LanguageExtractor:
-    return LanguageExtractor(spacy_model="none", concepts=False)
-
-
-@lru_cache(maxsize=2_048)
-def find_mentions(text: str) -> tuple[Mention, ...]:
-    """Find names in a text by position: capitals in English, a tagger in Chinese."""
-    (found,) = _extractor().extract([text])
-    return tuple(found.mentions)
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a text as written."""
-    return tuple(text[mention.start : mention.end] for mention in find_mentions(text))
 
 
 def _figures(reading: Reading, findings: VerificationResult, *, dropped: int) -> dict[str, float]:

@@ -40,8 +40,7 @@ from scipy.stats import rankdata
 from engine import Answer, KnowledgeEngine, Settings
 from engine.answering.extractive.answer import COEFFICIENTS, FEATURES, extractive_answer
 from engine.prompts import language_of
-from engine.storage.graph_api import capitalised_names, sentence_spans
-from engine.storage.tokenization import tokens
+from engine.storage.graph_api import sentence_spans
 
 PENALTY = 0.001
 WRONG, WITHOUT = 20, 100
@@ -154,15 +153,7 @@ def _gap(engine: KnowledgeEngine, asked: Asked, answer: Answer) -> Case:
         text = " ".join(each for each in kept if not contains(each, asked.answers))
         if text:
             cut.append(replace(passage, text=text))
-    draft = extractive_answer(
-        asked.text,
-        cut,
-        tokens=tokens,
-        weight=engine._keyword.idf(),
-        sentence_spans=sentence_spans,
-        names=capitalised_names,
-        min_evidence=0.0,
-    )
+    draft = extractive_answer(asked.text, cut, weight=engine._keyword.idf(), min_evidence=0.0)
     return _case("gap", asked.text, draft.figures, False)
 
 

@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from corpora import DATA  # noqa: E402
 
 from engine.answering.extractive.answer import extractive_answer  # noqa: E402
-from engine.storage.graph_api import LanguageExtractor, capitalised_names, sentence_spans  # noqa: E402
+from engine.storage.graph_api import LanguageExtractor, sentence_spans  # noqa: E402
 from engine.storage.tokenization import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
 from engine.verification.claims import Verdict, read_claims  # noqa: E402
@@ -360,13 +360,7 @@ def all_pairs(limit: int) -> list[Pair]:
 def supports(pairs: Sequence[Pair]) -> list[SupportScore]:
     found = []
     for pair in pairs:
-        reader = EntailmentScorer(
-            tokens=tokens,
-            weight=pair.weight,
-            names=names_in,
-            sentence_spans=sentence_spans,
-            question=pair.question,
-        )
+        reader = EntailmentScorer(weight=pair.weight, question=pair.question)
         sources = [reader.source(passage) for passage in pair.passages]
         found.append(reader.support(reader.statement(pair.claim), sources))
     return found
@@ -521,7 +515,7 @@ def check_answers(given: Sequence[Given], *, wrong: float, false: float, thresho
     before, after, kept, caught = [], [], [], []
     for question, facts, packed, corpus in given:
         reader = EntailmentScorer(
-            tokens=tokens, weight=corpus.weight, names=names_in, sentence_spans=sentence_spans,
+            weight=corpus.weight,
             question=question,
         )  # fmt: skip
         for one in scripted(facts, packed, wrong=wrong, false=false):
@@ -558,8 +552,8 @@ def extracted(given: Sequence[Given]) -> str:
     right, first = [], []
     for question, facts, packed, corpus in given:
         draft = extractive_answer(
-            question, packed, tokens=tokens, weight=corpus.weight, sentence_spans=sentence_spans,
-            names=capitalised_names, min_evidence=0.0,
+            question, packed, weight=corpus.weight,
+            min_evidence=0.0,
         )  # fmt: skip
         gold = {document for _, document, _ in facts}
         hits = [citation.document_id in gold for citation in draft.citations]

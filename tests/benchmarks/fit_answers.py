@@ -39,7 +39,7 @@ from engine.answering.extractive.question_type import (
 )
 from engine.prompts import language_of
 from engine.retrieval.passages import split_passages
-from engine.storage.graph_api import capitalised_names, sentence_spans
+from engine.storage.graph_api import capitalised_names
 from engine.storage.tokenization import tokens
 
 ENGLISH = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "single", "sample")
@@ -92,7 +92,7 @@ def cases(name: str) -> tuple[list[Case], list[Case]]:
 def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case, Case]]:
     passages = engine.retrieve(asked.text)
     wanted = {term: max(idf(term), 0.0) for term in tokens(strip_question_words(asked.text))}
-    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    sentences = split_passages(passages)
     if not sentences or not sum(wanted.values()):
         return
     kinds = answer_types(asked.text)
@@ -116,7 +116,7 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
     spans, features = short.span_candidates(
         asked.text,
         weighed,
-        asked=classify_question(asked.text, tokens=tokens),
+        asked=classify_question(asked.text),
         wanted=wanted,
         tokens=tokens,
         names=capitalised_names,

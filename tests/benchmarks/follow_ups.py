@@ -22,7 +22,7 @@ from corpora import DATA  # noqa: E402
 
 from engine.conversation import Name, resolve_references  # noqa: E402
 from engine.types import Turn  # noqa: E402
-from engine.verification.pipeline import find_mentions  # noqa: E402
+from engine.verification.entities_and_numbers import find_mentions  # noqa: E402
 
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "cmrc2018_zh", "qmsum_val",
         "scifact_dev")  # fmt: skip

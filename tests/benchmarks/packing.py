@@ -37,8 +37,6 @@ from engine.answering.context import embedder  # noqa: E402
 from engine.answering.packing import Order, PackedContext, pack_context  # noqa: E402
 from engine.embeddings.tokenizer import load_tokeniser  # noqa: E402
 from engine.prompts import language_of  # noqa: E402
-from engine.storage.graph_api import sentence_spans  # noqa: E402
-from engine.storage.tokenization import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
 
 BUDGETS = (500, 1_000, 2_000, 3_000)
@@ -128,9 +126,7 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
             key = select_key_sentences(
                 question,
                 found,
-                tokens=tokens,
                 weight=weight,
-                sentence_spans=sentence_spans,
                 embed=embed if meaning else None,
                 near_best=near_best,
             )

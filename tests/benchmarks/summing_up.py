@@ -27,13 +27,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from citations import idf_of, names_in, passage_of  # noqa: E402
+from citations import idf_of, passage_of  # noqa: E402
 from corpora import DATA  # noqa: E402
 
 from engine.config import CheckSettings  # noqa: E402
 from engine.embeddings.local import BundledEmbedding  # noqa: E402
 from engine.storage.graph_api import sentence_spans  # noqa: E402
-from engine.storage.tokenization import tokens  # noqa: E402
 from engine.verification.entailment import (  # noqa: E402
     EntailmentScorer,
     multi_source_support,
@@ -123,12 +122,7 @@ def scores(cases: Sequence[Case], *, by_meaning: bool) -> NDArray[np.float64]:
     found = []
     for case in cases:
         reader = EntailmentScorer(
-            tokens=tokens,
-            weight=weight,
-            names=names_in,
-            sentence_spans=sentence_spans,
-            question=case.question,
-            alike=alike if by_meaning else None,
+            weight=weight, question=case.question, alike=alike if by_meaning else None
         )
         sources = [
             reader.source(passage_of(turn, identity=str(n))) for n, turn in enumerate(case.turns)

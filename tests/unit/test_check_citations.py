@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.storage.graph_api import sentence_spans
-from engine.storage.tokenization import tokens
 from engine.types import Passage
 from engine.verification.claims import read_claims
 from engine.verification.entailment import EntailmentScorer
-from engine.verification.pipeline import Policy, VerifiedAnswer, names_in, rebuild_answer
+from engine.verification.pipeline import Policy, VerifiedAnswer, rebuild_answer
 
 DOCUMENTS = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",
@@ -39,13 +37,7 @@ PASSAGES = tuple(
 
 
 def checked(text: str, policy: Policy = "flag", *, min_support: float = 0.4) -> VerifiedAnswer:
-    reader = EntailmentScorer(
-        tokens=tokens,
-        weight=lambda _: 2.0,
-        names=names_in,
-        sentence_spans=sentence_spans,
-        question="Who lit the lamp?",
-    )
+    reader = EntailmentScorer(weight=lambda _: 2.0, question="Who lit the lamp?")
     reading = read_claims(text, PASSAGES, reader=reader, min_support=min_support)
     return rebuild_answer(reading, PASSAGES, policy=policy, language="en")
 

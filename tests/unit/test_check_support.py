@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.storage.graph_api import sentence_spans
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 from engine.verification.entailment import EntailmentScorer, SupportScore, count_swapped_entities
 from engine.verification.entities_and_numbers import Beside, contradicts, missing_names
-from engine.verification.pipeline import names_in
 
 LAMP = (
     "Ada Brine was born on the island of Skerra. She lit the lamp at Gull Quay in 1901. "
@@ -37,13 +35,7 @@ def passage(text: str, title: str = "", identity: str = "p") -> Passage:
 
 
 def support(claim: str, *passages: Passage, question: str = "") -> SupportScore:
-    reader = EntailmentScorer(
-        tokens=tokens,
-        weight=lambda _: 2.0,
-        names=names_in,
-        sentence_spans=sentence_spans,
-        question=question,
-    )
+    reader = EntailmentScorer(weight=lambda _: 2.0, question=question)
     given = passages or (passage(LAMP, "Ada Brine"), passage(STATION, "维岛站", "s"))
     return reader.support(reader.statement(claim), [reader.source(each) for each in given])
 
@@ -125,13 +117,7 @@ def test_doubt_alone_asks_for_the_cosine() -> None:
         return 1.0
 
     def score(claim: str, compare: bool) -> float:
-        reader = EntailmentScorer(
-            tokens=tokens,
-            weight=lambda _: 2.0,
-            names=names_in,
-            sentence_spans=sentence_spans,
-            alike=alike if compare else None,
-        )
+        reader = EntailmentScorer(weight=lambda _: 2.0, alike=alike if compare else None)
         return reader.support(reader.statement(claim), [reader.source(passage(LAMP))]).score
 
     clear = "She lit the lamp at Gull Quay in 1901."
@@ -167,12 +153,10 @@ def test_names_are_found_however_they_are_shortened(
 
 def test_a_name_put_for_another_shows_by_its_place() -> None:
     source = "Ada Brine lit the lamp and Orrin Vale repaired the lamp at Gull Quay."
-    assert (
-        count_swapped_entities("Orrin Vale lit the lamp at Gull Quay.", source, names=names_in) == 0
-    )
+    assert count_swapped_entities("Orrin Vale lit the lamp at Gull Quay.", source) == 0
     wrong = "Ada Brine lit the lamp and Mary Holt repaired the lamp at Gull Quay."
-    assert count_swapped_entities(wrong, source, names=names_in) == 1
-    assert count_swapped_entities(source, source, names=names_in) == 0
+    assert count_swapped_entities(wrong, source) == 1
+    assert count_swapped_entities(source, source) == 0
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from engine.answering.compression import (
 )
 from engine.answering.packing import pack_context
 from engine.errors import ModelUnavailable
-from engine.storage.graph_api import Prompt, sentence_spans
-from engine.storage.tokenization import tokens
+from engine.storage.graph_api import Prompt
 from engine.types import Passage
 
 TEXT = (
@@ -42,14 +41,7 @@ def passage(text: str, name: str = "d", start: int = 0) -> Passage:
 
 
 def compressed(question: str, *passages: Passage, near_best: float = 0.5) -> Callable:
-    key = select_key_sentences(
-        question,
-        passages,
-        tokens=tokens,
-        weight=lambda _: 1.0,
-        sentence_spans=sentence_spans,
-        near_best=near_best,
-    )
+    key = select_key_sentences(question, passages, weight=lambda _: 1.0, near_best=near_best)
     return render_selection(key, passages)
 
 
@@ -125,9 +117,7 @@ def by_model(reply: str | Exception) -> tuple[object, str]:
             raise reply
         return reply
 
-    return sentences_by_model(
-        "Who?", [passage(TEXT)], ask=ask, tokens=tokens, sentence_spans=sentence_spans
-    )
+    return sentences_by_model("Who?", [passage(TEXT)], ask=ask)
 
 
 def test_a_model_names_the_sentences_by_number() -> None:

@@ -15,7 +15,6 @@ from engine.answering.corrective import (
     web_passages,
     without_refused,
 )
-from engine.storage.graph_api import sentence_spans
 from engine.types import Passage
 
 TEXT = (
@@ -64,12 +63,7 @@ def test_what_is_refused_goes_unless_all_is() -> None:
 
 
 def cut(question: str, text: str) -> Passage:
-    (found,) = refined(
-        question,
-        [passage("a", text=text)],
-        idf=lambda _: 1.0,
-        sentence_spans=sentence_spans,
-    )
+    (found,) = refined(question, [passage("a", text=text)], idf=lambda _: 1.0)
     return found
 
 

@@ -23,8 +23,6 @@ from engine.prompts import ABSTENTION
 from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
 from engine.storage.tokenization import tokens
 from engine.types import Passage
-from graph.text.names import capitalised_names
-from graph.text.sentences import sentence_spans
 
 DOCUMENTS = {
     "Maren Holt": (
@@ -66,13 +64,7 @@ def weight(term: str) -> float:
 
 def answer(question: str, found: Sequence[Passage] | None = None, **options: Any) -> Draft:
     return extractive_answer(
-        question,
-        passages() if found is None else found,
-        tokens=tokens,
-        weight=weight,
-        sentence_spans=sentence_spans,
-        names=capitalised_names,
-        **options,
+        question, passages() if found is None else found, weight=weight, **options
     )
 
 
@@ -251,5 +243,5 @@ def test_a_heading_in_capitals_is_no_answer() -> None:
     text = "NOTES TO THE SONG SHEET\n\nMaren Holt wrote the song at the Vey Station in 1974."
     (known,) = passages("Jon Abara")
     sheet = replace(known, text=text, end=len(text))
-    found = split_passages([sheet], tokens=tokens, sentence_spans=sentence_spans)
+    found = split_passages([sheet])
     assert [sentence.text for sentence in found] == [text.split("\n\n")[1]]

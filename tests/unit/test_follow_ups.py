@@ -16,7 +16,7 @@ from engine.conversation import (
 )
 from engine.prompts import ABSTENTION
 from engine.types import Answer, Turn
-from engine.verification.pipeline import find_mentions
+from engine.verification.entities_and_numbers import find_mentions
 
 FOUNDED = Turn(
     "Who founded the station at Gull Quay?", "Ada Marsh founded the station at Gull Quay in 1901."

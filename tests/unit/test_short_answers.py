@@ -26,8 +26,6 @@ from engine.answering.packing import Draft
 from engine.retrieval.passages import split_passages, strip_markdown
 from engine.storage.tokenization import tokens
 from engine.types import Passage
-from graph.text.names import capitalised_names
-from graph.text.sentences import sentence_spans
 
 STATION = {
     "Maren Holt": "Maren Holt (3 May 1931 – 12 March 2009) was a Norwegian botanist. She founded "
@@ -60,8 +58,8 @@ def ask(question: str, texts: Mapping[str, str], **options: float) -> Draft:
         return math.log(1 + (len(whole) - held + 0.5) / (held + 0.5))
 
     return extractive_answer(
-        question, found, tokens=tokens, weight=weight, sentence_spans=sentence_spans,
-        names=capitalised_names, min_evidence=0.0, **options,  # type: ignore[arg-type]
+        question, found, weight=weight,
+        min_evidence=0.0, **options,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -317,13 +315,13 @@ def test_a_word_for_who_did_it_stands_for_the_deed() -> None:
     ],
 )
 def test_the_kind_of_answer_is_read_off_the_question(question: str, kind: str) -> None:
-    assert classify_question(question, tokens=tokens).kind == kind
+    assert classify_question(question).kind == kind
 
 
 @given(st.text(max_size=300), st.sampled_from(["Who is it?", "它在哪里？", "How many?", "何时？"]))
 def test_spans_are_few_lie_in_the_text_and_come_in_order(text: str, question: str) -> None:
-    asked = classify_question(question, tokens=tokens)
-    spans = spans_of(text, asked, names=capitalised_names, held=question)
+    asked = classify_question(question)
+    spans = spans_of(text, asked, held=question)
 
     assert len(spans) <= MAX_SPANS
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
@@ -336,10 +334,8 @@ def evidence_of(question: str, text: str, relevance: float) -> float:
         text=text, score=1.0, relevance=relevance, document_id="a", chunk_id="a", title="", start=0,
         end=len(text),
     )  # fmt: skip
-    chosen = split_passages([passage], tokens=tokens, sentence_spans=sentence_spans)
-    asked = partial(
-        evidence_features, question, chosen, [passage], tokens=tokens, decided=False, bound=None
-    )
+    chosen = split_passages([passage])
+    asked = partial(evidence_features, question, chosen, [passage], decided=False, bound=None)
     return asked(wanted=dict.fromkeys(tokens(question), 1.0))["evidence"]
 
 

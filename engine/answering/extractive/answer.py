@@ -33,22 +33,21 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.passages import (
     Sentence,
-    SentenceSpans,
-    Tokens,
     split_passages,
     strip_markdown,
     with_neighbours,
 )
+from ...storage.tokenization import tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
-from .answer_spans import Candidate, NameSpans, rank_spans, softmax, span_features
+from .answer_spans import Candidate, rank_spans, softmax, span_features, span_tokens
 from .comparison import TwoSidedComparison, compare
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
@@ -169,11 +168,9 @@ def score_subject_binding(
     asked: QuestionType,
     wanted: Mapping[str, float],
     weight: Callable[[str], float],
-    tokens: Tokens,
-    names: NameSpans,
 ) -> SubjectBinding:
     """Score how much of what is sought is stated of its subject; 1 if nothing is sought."""
-    subject = _subject(question, weighed, wanted=wanted, weight=weight, tokens=tokens)
+    subject = _subject(question, weighed, wanted=wanted, weight=weight)
     about = {term: value for term, value in wanted.items() if term in subject}
     sought = {term: value for term, value in wanted.items() if term not in subject}
     order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:BOUND_PASSAGES]
@@ -182,9 +179,7 @@ def score_subject_binding(
     for row in sorted(order, key=lambda row: -said[row]):
         if said[row] <= best:
             break  # no kind can lift this one above the best
-        fit = span_features(
-            question, weighed[row], asked=asked, wanted=wanted, tokens=tokens, names=names
-        )
+        fit = span_features(question, weighed[row], asked=asked, wanted=wanted)
         best = max(best, said[row] * (WITHOUT_KIND + (1 - WITHOUT_KIND) * fit))
     return SubjectBinding(share=best, sought=len(sought))
 
@@ -195,10 +190,11 @@ def _subject(
     *,
     wanted: Mapping[str, float],
     weight: Callable[[str], float],
-    tokens: Tokens,
 ) -> set[str]:
     """Return question words that stand in its names or in matching titles."""
-    named = {term for match in DISTINCTIVE.finditer(question) for term in tokens(match.group())}
+    named = {
+        term for match in DISTINCTIVE.finditer(question) for term in span_tokens(match.group())
+    }
     for title in {each.sentence.title for each in weighed}:
         whole = sum(max(weight(term), 0.0) for term in sorted(title))
         held = sum(max(weight(term), 0.0) for term in sorted(title & wanted.keys()))
@@ -254,7 +250,6 @@ def evidence_features(
     passages: Sequence[Passage],
     *,
     wanted: Mapping[str, float],
-    tokens: Tokens,
     decided: bool,
     bound: SubjectBinding | None,
 ) -> dict[str, float]:
@@ -276,7 +271,7 @@ def evidence_features(
         "log relevance": math.log(max(relevance, LEAST_RELEVANCE)),
         "coverage": coverage,
         "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
-        "unknown": oov_ratio(question, passages, tokens=tokens),
+        "unknown": oov_ratio(question, passages),
         "decided": float(decided),
         "bound": bound.share if bound else 1.0,
         "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
@@ -304,7 +299,7 @@ def _credit(term: str, sentence: Sentence) -> float:
     return 0.0
 
 
-def oov_ratio(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> float:
+def oov_ratio(question: str, passages: Sequence[Passage]) -> float:
     """Return the share of the question's names, codes and numbers found in no passage."""
     names = {match.group() for match in DISTINCTIVE.finditer(question)}
     parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
@@ -318,12 +313,6 @@ def oov_ratio(question: str, passages: Sequence[Passage], *, tokens: Tokens) -> 
 
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
-
-
-@lru_cache(maxsize=50_000)
-def _kept(tokens: Tokens, text: str) -> list[str]:
-    """Tokenise a word or span, memoised."""
-    return tokens(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,26 +337,22 @@ def extractive_answer(
     question: str,
     passages: Sequence[Passage],
     *,
-    tokens: Tokens,
     weight: Callable[[str], float],
-    sentence_spans: SentenceSpans,
-    names: NameSpans,
     max_sentences: int = 3,
     min_evidence: float = 0.25,
     sure: float = SURE,
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
 
-    `tokens` are the keyword index's, stop words removed; `weight` is a token's idf, highest for one
-    that the corpus does not hold; `names` finds runs of capitals. Sentences are added until one of
-    them holds the answer with the probability `sure`. A comparison may take one sentence more than
-    `max_sentences`, for both its sides. Abstains where the evidence (see `evidence`) is below
+    `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
+    until one of them holds the answer with the probability `sure`. A comparison may take one
+    sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
     `min_evidence`. Deterministic: ties go to the earlier sentence.
     """
-    asked = classify_question(question, tokens=tokens)
+    asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
     wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
-    sentences = split_passages(passages, tokens=tokens, sentence_spans=sentence_spans)
+    sentences = split_passages(passages)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
     weighed = score_sentences(
@@ -380,7 +365,7 @@ def extractive_answer(
         numbered=numbered_things(question),
     )
     read = _read(
-        question, asked, passages, weighed, wanted=wanted, tokens=tokens, names=names,
+        question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
     )  # fmt: skip
@@ -389,9 +374,8 @@ def extractive_answer(
         read.sentences,
         passages,
         wanted=wanted,
-        tokens=tokens,
         decided=read.compared is not None and read.compared.verdict is not None,
-        bound=_bound(read, weight=weight, tokens=tokens, names=names),
+        bound=_bound(read, weight=weight),
     )
     strength = found["evidence"]
     if strength < min_evidence:
@@ -421,8 +405,6 @@ def _read(
     weighed: list[ScoredSentence],
     *,
     wanted: Mapping[str, float],
-    tokens: Tokens,
-    names: NameSpans,
     limit: int,
     sure: float,
 ) -> _Read:
@@ -432,39 +414,23 @@ def _read(
         [each.sentence for each in weighed],
         passages,
         wanted=wanted,
-        tokens=tokens,
         scores=[each.score for each in weighed],
     )
     span = None
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
-        spans = rank_spans(
-            question,
-            weighed,
-            asked=asked,
-            wanted=wanted,
-            tokens=lambda text: _kept(tokens, text),
-            names=names,
-        )
+        spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
         span = next((each for each in spans if each.row in rows), None)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 
 
-def _bound(
-    read: _Read, *, weight: Callable[[str], float], tokens: Tokens, names: NameSpans
-) -> SubjectBinding | None:
+def _bound(read: _Read, *, weight: Callable[[str], float]) -> SubjectBinding | None:
     if read.compared is not None:
         return None
     return score_subject_binding(
-        read.question,
-        read.weighed,
-        asked=read.asked,
-        wanted=read.wanted,
-        weight=weight,
-        tokens=lambda text: _kept(tokens, text),
-        names=names,
+        read.question, read.weighed, asked=read.asked, wanted=read.wanted, weight=weight
     )
 
 

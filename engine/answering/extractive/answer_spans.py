@@ -16,8 +16,9 @@ question and sentence, and by the marks and particles that bound it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -26,12 +27,12 @@ from numpy.typing import NDArray
 from graph.text.cjk import HAN, count_han
 
 from ...prompts import Language
-from ...retrieval.passages import Tokens
+from ...storage.graph_api import capitalised_names
+from ...storage.tokenization import tokens
 from .question_type import COUNTRY_OF, QuestionType, countries_in
 from .sentence_scoring import ScoredSentence
 
 SpanKind = Literal["name", "quoted", "date", "number", "money", "code", "clause", "phrase", "gap"]
-NameSpans = Callable[[str], list[tuple[int, int]]]
 
 MAX_SPANS = 150
 """Maximum spans of one sentence, against hostile lists of names."""
@@ -132,10 +133,16 @@ class Span:
     kind: SpanKind
 
 
-def spans_of(text: str, asked: QuestionType, *, names: NameSpans, held: str = "") -> list[Span]:
+@lru_cache(maxsize=50_000)
+def span_tokens(text: str) -> list[str]:
+    """Tokenise a word or span, memoised."""
+    return tokens(text)
+
+
+def spans_of(text: str, asked: QuestionType, *, held: str = "") -> list[Span]:
     """Return the candidate spans of a sentence in order; `held` is the question's text."""
     found: dict[tuple[int, int], SpanKind] = {}
-    for start, end, kind in _all(text, asked, names, held):
+    for start, end, kind in _all(text, asked, held):
         if 0 < end - start <= _LONGEST and (start, end) not in found:
             found[start, end] = kind
         if len(found) >= MAX_SPANS:
@@ -143,9 +150,7 @@ def spans_of(text: str, asked: QuestionType, *, names: NameSpans, held: str = ""
     return sorted(Span(start, end, kind) for (start, end), kind in found.items())
 
 
-def _all(
-    text: str, asked: QuestionType, names: NameSpans, held: str
-) -> Iterator[tuple[int, int, SpanKind]]:
+def _all(text: str, asked: QuestionType, held: str) -> Iterator[tuple[int, int, SpanKind]]:
     for match in _DATE.finditer(text):
         yield match.start(), match.end(), "date"
     for match in _QUOTED.finditer(text):
@@ -167,7 +172,7 @@ def _all(
     if asked.kind in ("nationality", "place"):
         for start, end, _ in countries_in(text):
             yield start, end, "name"
-    for start, end in names(text):
+    for start, end in capitalised_names(text):
         yield start, end, "name"
         more = _COMMA_PLACE.match(text, end)
         if more and asked.kind == "place":
@@ -363,13 +368,9 @@ def rank_spans(
     *,
     asked: QuestionType,
     wanted: Mapping[str, float],
-    tokens: Tokens,
-    names: NameSpans,
 ) -> list[Candidate]:
     """Rank the spans of the best sentences, likeliest first; ties by position."""
-    found, matrix = span_candidates(
-        question, weighed, asked=asked, wanted=wanted, tokens=tokens, names=names
-    )
+    found, matrix = span_candidates(question, weighed, asked=asked, wanted=wanted)
     shares = softmax(matrix @ np.array(COEFFICIENTS[asked.language]))
     order = np.lexsort((np.arange(shares.size), -shares))
     return [
@@ -395,13 +396,11 @@ def span_candidates(
     *,
     asked: QuestionType,
     wanted: Mapping[str, float],
-    tokens: Tokens,
-    names: NameSpans,
 ) -> tuple[list[Candidate], Floats]:
     """Return the spans of the best sentences and their feature matrix (spans, FEATURES)."""
     order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:LOOKED_AT]
     likely = softmax(np.array([each.score for each in weighed]))
-    sights = [_Sight(weighed[row], asked, wanted, tokens) for row in order]
+    sights = [_Sight(weighed[row], asked, wanted) for row in order]
     about: dict[frozenset[str], set[int]] = {}
     for each in weighed:
         about.setdefault(each.sentence.title, set()).add(each.sentence.passage)
@@ -409,9 +408,9 @@ def span_candidates(
     rows: list[list[float]] = []
     for rank, (row, sight) in enumerate(zip(order, sights, strict=True)):
         first: set[str] = set()
-        for span in spans_of(sight.text, asked, names=names, held=question):
+        for span in spans_of(sight.text, asked, held=question):
             held = sight.text[span.start : span.end]
-            terms = frozenset(tokens(held))
+            terms = frozenset(span_tokens(held))
             if terms <= wanted.keys():  # what the question says itself is no answer
                 continue
             passage = weighed[row].sentence.passage
@@ -436,13 +435,7 @@ def span_candidates(
 
 
 def span_features(
-    question: str,
-    weighed: ScoredSentence,
-    *,
-    asked: QuestionType,
-    wanted: Mapping[str, float],
-    tokens: Tokens,
-    names: NameSpans,
+    question: str, weighed: ScoredSentence, *, asked: QuestionType, wanted: Mapping[str, float]
 ) -> float:
     """Return how well a sentence shows the expected type, 0–1, by its best span.
 
@@ -452,10 +445,10 @@ def span_features(
     """
     if asked.kind == "verdict":
         return 1.0
-    sight, best = _Sight(weighed, asked, wanted, tokens), 0.0
-    for span in spans_of(sight.text, asked, names=names, held=question):
+    sight, best = _Sight(weighed, asked, wanted), 0.0
+    for span in spans_of(sight.text, asked, held=question):
         held = sight.text[span.start : span.end]
-        terms = frozenset(tokens(held))
+        terms = frozenset(span_tokens(held))
         fits = _FITS[asked.kind].get(span.kind, 0.0)
         if fits > best and not terms <= wanted.keys():
             best = max(best, fits * sight.manner(span, held))
@@ -466,11 +459,7 @@ class _Sight:
     """A sentence as its spans are looked at."""
 
     def __init__(
-        self,
-        weighed: ScoredSentence,
-        asked: QuestionType,
-        wanted: Mapping[str, float],
-        tokens: Tokens,
+        self, weighed: ScoredSentence, asked: QuestionType, wanted: Mapping[str, float]
     ) -> None:
         self.text, self.terms = weighed.sentence.text, weighed.sentence.terms
         self.passage = weighed.sentence.passage
@@ -483,7 +472,7 @@ class _Sight:
         self._places = [
             (start, end, max(wanted[term] for term in shared))
             for start, end in words
-            if (shared := wanted.keys() & tokens(self.text[start:end]))
+            if (shared := wanted.keys() & span_tokens(self.text[start:end]))
         ]
         self._total = max(sum(wanted.values()), 1e-9)
 

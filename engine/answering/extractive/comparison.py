@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ...retrieval.passages import Sentence, Tokens
+from ...retrieval.passages import Sentence
+from ...storage.tokenization import tokens
 from ...types import Passage
 from .question_type import WITHIN, Date, Event, countries_in, date_of, is_before
 from .sentence_scoring import lexical_variants
@@ -125,7 +126,6 @@ def compare(
     passages: Sequence[Passage],
     *,
     wanted: Mapping[str, float],
-    tokens: Tokens,
     scores: Sequence[float],
 ) -> TwoSidedComparison | None:
     """Compare two sides; None if the question asks for no comparison.
@@ -147,7 +147,7 @@ def compare(
             computed=True,
             is_choice=True,
         )
-    by_words = _by_words(bare, sides, sentences, wanted=wanted, tokens=tokens)
+    by_words = _by_words(bare, sides, sentences, wanted=wanted)
     rows = tuple(
         fact.rows or _best_row(side, sentences, scores)
         for side, fact in zip(sides, found, strict=True)
@@ -347,7 +347,6 @@ def _by_words(
     sentences: Sequence[Sentence],
     *,
     wanted: Mapping[str, float],
-    tokens: Tokens,
 ) -> Verdict | None:
     """Decide by words.
 

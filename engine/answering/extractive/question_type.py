@@ -22,7 +22,6 @@ English, and the most common in Chinese.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -30,6 +29,7 @@ from typing import Literal
 from graph.text.cjk import HAN, count_han
 
 from ...prompts import Language, language_of
+from ...storage.tokenization import tokens
 
 Kind = Literal[
     "person", "place", "time", "amount", "money", "code", "nationality", "reason", "definition",
@@ -152,14 +152,14 @@ class QuestionType:
     twofold: bool = False
 
 
-def classify_question(question: str, *, tokens: Callable[[str], list[str]]) -> QuestionType:
+def classify_question(question: str) -> QuestionType:
     """Classify a question."""
     language = language_of(question)
     kind: Kind = next(
         (kind for kind, pattern in _TABLES[language] if pattern.search(question)), "thing"
     )
     if language == "zh":
-        return _chinese(question, kind, tokens)
+        return _chinese(question, kind)
     match = _HEAD.search(question) or _OF_HEAD.search(question)
     words = match.group(1).split() if match else []
     return QuestionType(
@@ -170,7 +170,7 @@ def classify_question(question: str, *, tokens: Callable[[str], list[str]]) -> Q
     )
 
 
-def _chinese(question: str, kind: Kind, tokens: Callable[[str], list[str]]) -> QuestionType:
+def _chinese(question: str, kind: Kind) -> QuestionType:
     match = WH_CHINESE.search(question)
     if match is None:
         return QuestionType(kind=kind, language="zh", left=question.rstrip("？?。 "))

@@ -23,11 +23,8 @@ from ...storage.graph_api import (
     Evidence,
     Point,
     Report,
-    capitalised_names,
     community_of_chunks,
-    sentence_spans,
 )
-from ...storage.tokenization import tokens
 from ...types import Citation, Passage, Usage
 from ..extractive.answer import extractive_answer
 from ..packing import Draft, abstain
@@ -94,10 +91,7 @@ def found_sentences(
     draft = extractive_answer(
         query,
         best,
-        tokens=tokens,
         weight=scene.parts.idf(scene.within),
-        sentence_spans=sentence_spans,
-        names=capitalised_names,
         max_sentences=limit,
         sure=2.0,  # all that there is room for: no one sentence answers
         min_evidence=scene.parts.settings.min_evidence / 2,  # a beginning, not yet an answer
