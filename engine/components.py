@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .answering.answerer import LocalAnswerer
-from .answering.context import AnswerDependencies, embedder
+from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
 from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
@@ -47,6 +46,7 @@ from .llm_components import (
     estimate_models,
 )
 from .providers.llm_clients import Models
+from .retrieval.passages import embedder
 from .retrieval.retriever import LocalRetriever
 from .routing.router import QueryRouter, QuerySelector, build_router
 from .storage.bm25_index import KeywordRetriever
@@ -172,23 +172,58 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
     )
 
 
-def build_global_answerer(
+def build_answerers(
     library: Library,
     settings: Settings,
     *,
-    parts: AnswerDependencies,
+    finding: RetrievalComponents,
     reading: ExtractionComponents,
     models: Models,
-) -> GlobalAnswerer:
-    """Build the global answerer, which writes missing reports where they are made lazily."""
-    return GlobalAnswerer(
+    tokeniser: Tokeniser,
+    web_search: WebSearch | None,
+) -> tuple[LocalAnswerer, GlobalAnswerer]:
+    """Build the local and the global answerer; the latter writes missing reports if lazy."""
+    retriever, check = finding.retriever, settings.check
+    consult = build_judge_llm(models)
+    embed = embedder(finding.meaning)
+    checks = CitationVerifier(check, idf=retriever.idf, embed=embed, consult=consult)
+    correction = reflection = None
+    if check.corrective:
+        correction = CorrectiveRetriever(
+            check, retriever=retriever, idf=retriever.idf, consult=consult, web=web_search
+        )
+    if check.self_rag:
+        reflection = SelfRag(max_rounds=check.max_rounds, idf=retriever.idf, consult=consult)
+    local = LocalAnswerer(
         library,
-        parts,
+        settings.answer,
+        retriever=retriever,
+        packer=ContextPacker(
+            library,
+            settings.answer,
+            settings.pack,
+            retriever=retriever,
+            models=models,
+            embed=embed,
+            tokeniser=tokeniser,
+        ),
+        checks=checks,
+        correction=correction,
+        reflection=reflection,
+    )
+    overview = GlobalAnswerer(
+        library,
+        settings.answer,
+        retriever=retriever,
+        models=models,
+        checks=checks,
+        count=tokeniser.count,
         ask_many=build_batch_llm(models),
         selection=settings.overview.selection,
         effort=settings.overview.effort,
         reports_for=reading.lazy(library).now if reading.lazy is not None else None,
     )
+    return local, overview
 
 
 def build_selector(
@@ -206,50 +241,6 @@ def build_selector(
         ask=build_router_llm(models) if settings.by_model else None,
         sure=settings.sure,
         both=settings.both,
-    )
-
-
-def _answer_parts(
-    library: Library,
-    settings: Settings,
-    *,
-    finding: RetrievalComponents,
-    models: Models,
-    tokeniser: Tokeniser,
-    web_search: WebSearch | None,
-) -> AnswerDependencies:
-    """Build the dependencies shared by local and global answers."""
-    retriever = finding.retriever
-    consult = build_judge_llm(models)
-    return AnswerDependencies(
-        retriever=retriever,
-        idf=retriever.idf,
-        settings=settings.answer,
-        models=models,
-        checks=CitationVerifier(
-            settings.check,
-            idf=retriever.idf,
-            embed=embedder(finding.meaning),
-            consult=consult,
-        ),
-        correction=CorrectiveRetriever(
-            settings.check,
-            retriever=retriever,
-            idf=retriever.idf,
-            consult=consult,
-            web=web_search,
-        )
-        if settings.check.corrective
-        else None,
-        reflection=SelfRag(max_rounds=settings.check.max_rounds, idf=retriever.idf, consult=consult)
-        if settings.check.self_rag
-        else None,
-        embed=embedder(finding.meaning),
-        tokeniser=tokeniser,
-        page_starts=library.page_starts,
-        packing=settings.pack,
-        text_at=library.text_at,
-        dates=library.dates,
     )
 
 
@@ -297,16 +288,15 @@ def build_components(
     finding = build_retrieval(
         library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
     )
-    parts = _answer_parts(
+    local, overview = build_answerers(
         library,
         settings,
         finding=finding,
+        reading=reading,
         models=models,
         tokeniser=tokeniser,
         web_search=web_search,
     )
-    local = LocalAnswerer(parts)
-    overview = build_global_answerer(library, settings, parts=parts, reading=reading, models=models)
     brief = overview.with_effort("low")
     router = build_router(
         build_selector(settings.route, finding=finding, models=models),

@@ -1,10 +1,11 @@
-"""Local answers: retrieve, pack, generate or extract, cite; every stage is traced.
+"""Local answers: search, correct, pack, write or extract, cite; every stage is a trace step.
 
-Combination of a local and a global answer to one question.
+`ContextPacker` fits passages to the reader. Without a language model nothing is compressed, joined
+or moved; with one the budget is what its window holds, up to a limit.
 
-The local part comes first, the overview after it under a line of its own; one that abstains leaves
-the other alone. Marks of the overview are renumbered, and a span that both cite has one number. A
-listener hears one answer too.
+`combine_answers` joins a local and a global answer: the local part first, the overview after it
+under a line of its own; one that abstains leaves the other alone. Marks of the overview are
+renumbered, and a span that both cite has one number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from ..config import AnswerSettings, PackSettings
 from ..conversation import format_history
+from ..embeddings.tokenizer import Tokeniser
 from ..errors import ModelError
 from ..events import (
     Event,
@@ -28,17 +31,34 @@ from ..events import (
     without_tokens,
 )
 from ..observability import synthesis
-from ..prompts import ABSTENTION, Language, language_of
-from ..retrieval.passages import Tracer
+from ..prompts import ABSTENTION, Language, answering_prompt, count_injections, language_of
+from ..providers.llm_clients import Models
+from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
+from ..retrieval.retriever import LocalRetriever
+from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
 from ..verification.llm_judge import in_other_language, retry_in_language
-from .context import AnswerDependencies, candidate_count, packed_context
-from .corrective import CorrectedPassages
+from ..verification.pipeline import CitationVerifier
+from .compression import (
+    SentenceSelection,
+    render_selection,
+    select_key_sentences,
+    sentences_by_model,
+)
+from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
-from .packing import Draft, PackedContext, to_document_offsets
-from .self_rag import AnswerRound
+from .packing import (
+    Draft,
+    PackedContext,
+    Shown,
+    on_pages,
+    pack_context,
+    to_document_offsets,
+    window_budget_tokens,
+)
+from .self_rag import AnswerRound, SelfRag
 from .synthesis import TokenStreamer, synthesise
 
 if TYPE_CHECKING:
@@ -47,11 +67,177 @@ if TYPE_CHECKING:
     from ..llm.client import LLMClient, LLMReply
 
 
-class LocalAnswerer:
-    """Answers questions from the passages that local retrieval finds."""
+_FRAME_TOKENS = 48
+"""The lines around sources, and what a chat template puts around two messages."""
 
-    def __init__(self, parts: AnswerDependencies) -> None:
-        self._parts = parts
+
+class ContextPacker:
+    """Fits passages to the reader of a question.
+
+    Args:
+        library: where text between neighbours and dates of documents are looked up.
+        settings: the token budget.
+        packing: joining, order and compression where a model reads.
+        retriever: gives the weights of words for compression.
+        models: the one that writes answers; without it sentences are extracted.
+        embed: texts to unit vectors; None compares words alone.
+        tokeniser: counts what fits.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        settings: AnswerSettings,
+        packing: PackSettings,
+        *,
+        retriever: LocalRetriever,
+        models: Models,
+        embed: Embed | None,
+        tokeniser: Tokeniser,
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._packing = packing
+        self._retriever = retriever
+        self._models = models
+        self._embed = embed
+        self._count = tokeniser.count
+
+    @property
+    def gateway(self) -> LLMClient | None:
+        """The model that writes answers."""
+        return self._models.answers
+
+    @property
+    def candidate_count(self) -> int | None:
+        """The number of passages to retrieve; None for the default."""
+        is_long = self._packing.long_context and self.gateway is not None
+        return self._packing.passages if is_long else None
+
+    def pack(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        steps: Tracer,
+        *,
+        within: DocumentFilter | None = None,
+        earlier: str = "",
+    ) -> PackedContext:
+        """Pack passages (best first) for a question; each stage is a trace step.
+
+        `within` are the documents that may be seen: words are weighed in these alone. `earlier`
+        is what was said before, where the answer follows on from it: it takes room.
+        """
+        gateway = self.gateway
+        if gateway is None:
+            packed = pack_context(
+                passages, budget_tokens=self._settings.budget_tokens, count=self._count
+            )
+        else:
+            packed = pack_context(
+                passages,
+                budget_tokens=self._budget_tokens(gateway, question, earlier=earlier),
+                count=self._count,
+                order=self._packing.order,
+                text=self._library.text_at if self._packing.merge else None,
+                shown=self._compressed(gateway, question, passages, steps, within=within),
+                dates=self._library.dates({passage.document_id for passage in passages}),
+            )
+        steps.record(
+            "pack",
+            f"{len(packed.passages)} passages in {packed.tokens} tokens",
+            preview_top_passages(packed.passages),
+            f"{len(passages)} passages",
+            tokens=packed.tokens,
+            left_out=packed.left_out,
+            duplicates=packed.duplicates,
+            joined=sum(len(span.parts) - 1 for span in packed.spans),
+            ordering=count_injections(packed.passages),
+        )
+        return packed
+
+    def _budget_tokens(self, gateway: LLMClient, question: str, *, earlier: str) -> int:
+        """Tokens of sources in one request to the model that answers."""
+        count, language = self._count, language_of(question)
+        return window_budget_tokens(
+            gateway.context_window,
+            answer_tokens=gateway.max_output_tokens,
+            instruction_tokens=count(answering_prompt("answer", language)) + _FRAME_TOKENS,
+            question_tokens=count(question),
+            history_tokens=count(earlier) + _FRAME_TOKENS if earlier else 0,
+            cap_tokens=None if self._packing.long_context else self._settings.budget_tokens,
+        )
+
+    def _compressed(
+        self,
+        gateway: LLMClient,
+        question: str,
+        passages: Sequence[Passage],
+        steps: Tracer,
+        *,
+        within: DocumentFilter | None,
+    ) -> Shown | None:
+        if self._packing.compress == "none" or not passages:
+            return None
+        key: SentenceSelection | None = None
+        why = ""
+        if self._packing.compress == "llm":
+            # One selection call shows a third of the answer's window.
+            limit = max(256, (gateway.context_window - gateway.max_output_tokens) // 3)
+            key, why = sentences_by_model(
+                question,
+                self._fitting(passages, limit=limit),
+                ask=lambda prompt: gateway.ask(prompt, stage="compress", keep=True).text,
+            )
+        if key is None:
+            weight = self._retriever.idf(within)
+            key = select_key_sentences(question, passages, weight=weight, embed=self._embed)
+        steps.record("compress", f"{key.detail}; {why}" if why else key.detail)
+        return render_selection(key, passages)
+
+    def _fitting(self, passages: Sequence[Passage], *, limit: int) -> list[Passage]:
+        """Return leading passages within the limit, at least one."""
+        kept: list[Passage] = []
+        left = limit
+        for passage in passages:
+            left -= self._count(passage.text)
+            if left < 0 and kept:
+                break
+            kept.append(passage)
+        return kept
+
+
+class LocalAnswerer:
+    """Answers questions from the passages that local retrieval finds.
+
+    Args:
+        library: where cited pages are looked up.
+        settings: thresholds of answers.
+        retriever: finds passages.
+        packer: fits them to the reader; its model writes the answer, else it is extracted.
+        checks: checks what a model wrote.
+        correction: judges and corrects what was found; None takes it as it is.
+        reflection: answers in rounds; None answers once.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        settings: AnswerSettings,
+        *,
+        retriever: LocalRetriever,
+        packer: ContextPacker,
+        checks: CitationVerifier,
+        correction: CorrectiveRetriever | None,
+        reflection: SelfRag | None,
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._retriever = retriever
+        self._packer = packer
+        self._checks = checks
+        self._correction = correction
+        self._reflection = reflection
 
     def answer(
         self,
@@ -69,7 +255,7 @@ class LocalAnswerer:
         Raises:
             ModelError: the language model could not do its part.
         """
-        reflection, earlier = self._parts.reflection, format_history(turns)
+        reflection, earlier = self._reflection, format_history(turns)
         if reflection is None:
             attempt = self._attempt(question, within=within, earlier=earlier, on_event=on_event)
             return self._answer(question, attempt)
@@ -111,21 +297,21 @@ class LocalAnswerer:
         expander: Expander | None = None,
     ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
-        found = self._parts.retriever.search(
+        found = self._retriever.search(
             question,
-            top_k=candidate_count(self._parts),
+            top_k=self._packer.candidate_count,
             within=within,
             expander=expander,
             on_event=on_event,
         )
         steps = Tracer(on_event)
         corrected = CorrectedPassages(passages=found.passages)
-        if self._parts.correction is not None:
-            corrected = self._parts.correction.corrected(
+        if self._correction is not None:
+            corrected = self._correction.corrected(
                 question, found.passages, within=within, steps=steps
             )
-        packed = packed_context(
-            self._parts, question, corrected.passages, steps, within=within, earlier=earlier
+        packed = self._packer.pack(
+            question, corrected.passages, steps, within=within, earlier=earlier
         )
         on_event(PassagesEvent(passages=packed.passages))
         spoken = TokenStreamer(on_event, packed.passages)
@@ -141,11 +327,13 @@ class LocalAnswerer:
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()
     ) -> Answer:
         draft = attempt.draft
+        citations = to_document_offsets(draft.citations, attempt.packed.spans)
+        starts = self._library.page_starts({each.document_id for each in citations})
         return Answer(
             question=question,
             text=draft.text,
             mode="local",
-            citations=self._parts.cited(to_document_offsets(draft.citations, attempt.packed.spans)),
+            citations=on_pages(citations, starts),
             claims=draft.claims,
             grounding=draft.grounding,
             unchecked=draft.unchecked,
@@ -167,7 +355,7 @@ class LocalAnswerer:
         within: DocumentFilter | None,
         earlier: str,
     ) -> Draft:
-        gateway = self._parts.models.answers
+        gateway = self._packer.gateway
         if gateway is None:
             draft = self._extracted(question, packed, within)
             steps.record("extract", draft.detail, draft.text, question, **draft.figures)
@@ -178,7 +366,7 @@ class LocalAnswerer:
             steps.record("write", f"by {gateway.model}", reply.text, str(messages[-1].content))
             if not in_other_language(reply.text, language):
                 return reply.text, reply.usage
-            if self._parts.settings.other_language == "note":
+            if self._settings.other_language == "note":
                 steps.record("language", "the answer is not in the language of the question")
                 return reply.text, reply.usage
             return _once_more(gateway, messages, reply, language, steps)
@@ -189,7 +377,7 @@ class LocalAnswerer:
             packed,
             earlier=earlier,
             complete=complete,
-            check=partial(self._parts.checks.checked, within=within),
+            check=partial(self._checks.checked, within=within),
         )
         quotes = " | ".join(f"[{each.number}] {each.quote}" for each in draft.citations)
         failed = float(bool(draft.unchecked))
@@ -202,9 +390,9 @@ class LocalAnswerer:
         return extractive_answer(
             question,
             packed.passages,
-            weight=self._parts.idf(within),
-            max_sentences=self._parts.settings.max_sentences,
-            min_evidence=self._parts.settings.min_evidence,
+            weight=self._retriever.idf(within),
+            max_sentences=self._settings.max_sentences,
+            min_evidence=self._settings.min_evidence,
         )
 
 

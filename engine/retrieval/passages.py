@@ -27,6 +27,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
@@ -270,6 +271,20 @@ def _beginning(text: str) -> str:
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to unit vectors, one row a text."""
+
+
+def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
+    """Return a function from texts to unit vectors, one row each."""
+    if embed_model is None:
+        return None
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.asarray(embed_model.get_text_embedding_batch(list(texts)), dtype=np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+    return embed
+
 
 LIFE = frozenset(("born", "birth", "die", "death", "出生", "生于", "去世", "逝世"))
 _HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")

@@ -33,10 +33,10 @@ import corpora  # noqa: E402
 
 from engine import KnowledgeEngine, Settings  # noqa: E402
 from engine.answering.compression import render_selection, select_key_sentences  # noqa: E402
-from engine.answering.context import embedder  # noqa: E402
 from engine.answering.packing import Order, PackedContext, pack_context  # noqa: E402
 from engine.embeddings.tokenizer import load_tokeniser  # noqa: E402
 from engine.prompts import language_of  # noqa: E402
+from engine.retrieval.passages import embedder  # noqa: E402
 from engine.types import Passage  # noqa: E402
 
 BUDGETS = (500, 1_000, 2_000, 3_000)

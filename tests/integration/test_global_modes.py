@@ -292,11 +292,8 @@ def test_reports_are_written_when_a_question_needs_them(
         first = community_ids[0]
         return {first: replace(held[first], title="A rewritten title", written_by="m")}
 
-    known = overview(written, "fixed")
-    answers = GlobalAnswerer(
-        written._library, known._parts, selection="dynamic", ask_many=known._ask_many,
-        reports_for=reports_for,
-    )  # fmt: skip
+    answers = overview(written, "dynamic")
+    answers._reports_for = reports_for
     answer = answers.answer(QUESTION)
     shown = [request.question for request in openai_server.requests]
 
@@ -312,11 +309,8 @@ def test_no_report_is_written_for_somebody_who_may_not_see_every_document(
     def refuse(community_ids: Sequence[str]) -> dict[str, Report]:
         raise AssertionError(f"reports of {community_ids} were asked for")
 
-    known = overview(written, "fixed")
-    answers = GlobalAnswerer(
-        written._library, known._parts, selection="fixed", ask_many=known._ask_many,
-        reports_for=refuse,
-    )  # fmt: skip
+    answers = overview(written, "fixed")
+    answers._reports_for = refuse
     answer = answers.answer(QUESTION, within=document_filter({"title": "Open Tide Charter"}))
     assert {citation.title for citation in answer.citations} <= {"Open Tide Charter"}
 

@@ -1,22 +1,10 @@
-"""Context of a global answer: reports and chunks visible to one question.
+"""Context of a global answer: one question with the reports and chunks that it may see.
 
-`Shelf` is what stays from question to question until the library changes, `Scene` one question in
-front of it. Reads the library, decides nothing.
-
-Community reports as a reader may see them who may not see every document.
-
-A report rests on many documents. For such a reader it says only what the documents that he may see
-say, under a title that names nothing else. Pure.
-
-Effort presets: what a global question may read, ask and test.
-
-With a language model the numbers bound what one question costs: prompt tokens of a `medium`
-question stay below 13,000 (drift: 60,000). Without one they bound how much is looked at.
-
-Batched LLM calls: replies in order, some of which may be errors.
-
-Who is asked, how often, and what that costs, others know; here is only what a round of questions
-makes of failures: one of several is counted and named, all of them are an error.
+`ReportCache` stays from question to question until the library changes. A report rests on many
+documents; for a reader who may not see all of them it says only what the visible ones say, under a
+title that names nothing else. `PLANS` bounds what an effort may read and ask: with a language model
+prompt tokens of a `medium` question stay below 13,000 (drift: 60,000). `call_batch` asks several
+prompts at once: one failure of several is counted and named, all of them are an error.
 """
 
 from __future__ import annotations
@@ -32,8 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from ...config import AnswerSettings
 from ...errors import ModelError, ModelInputTooLong
 from ...llm.client import LLMClient
+from ...providers.llm_clients import Models
+from ...retrieval.retriever import LocalRetriever
 from ...storage.files import load_snapshot
 from ...storage.graph_api import (
     Chunk,
@@ -56,7 +47,7 @@ from ...storage.library import Library
 from ...storage.schema import DocumentFilter
 from ...storage.tokenization import tokens
 from ...types import Usage
-from ..context import AnswerDependencies
+from ...verification.pipeline import CitationVerifier
 
 
 def filter_reports_by_access(
@@ -373,7 +364,11 @@ class GlobalContext:
     question: str
     within: DocumentFilter | None
     plan: EffortPreset
-    parts: AnswerDependencies
+    settings: AnswerSettings
+    retriever: LocalRetriever
+    models: Models
+    checks: CitationVerifier
+    count: Callable[[str], int]
     library: Library
     shelf: ReportCache
     shelves: ReportCacheHolder
@@ -406,11 +401,12 @@ class GlobalContext:
     @cached_property
     def admitted(self) -> frozenset[str] | None:
         """The documents that may be seen; None for all."""
-        return None if self.within is None else self.parts.retriever.documents(self.within)
+        return None if self.within is None else self.retriever.documents(self.within)
 
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return self.parts.tokeniser.count(text)
+    @cached_property
+    def weight(self) -> Callable[[str], float]:
+        """Return the idf of words among the documents that may be seen."""
+        return self.retriever.idf(self.within)
 
     def report_size(self, text: str) -> int:
         """Tokens of a report's text, counted once for all questions."""
@@ -435,7 +431,7 @@ class GlobalContext:
 
     def near(self, chunk_ids: Iterable[str]) -> dict[str, float]:
         """Cosines of chunks with the question; empty where no encoder can read it."""
-        return self.parts.retriever.cosines(self.question, sorted(set(chunk_ids)))
+        return self.retriever.cosines(self.question, sorted(set(chunk_ids)))
 
     def match(self, reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Match:
         """Score findings of reports against the question by their chunks."""
@@ -449,7 +445,7 @@ class GlobalContext:
             chunks=chunks,
             near=self.near(chunks),
             tokens=tokens,
-            weight=self.parts.idf(self.within),
+            weight=self.weight,
         )
 
     def written(self, reports: Sequence[Report]) -> list[Report]:
@@ -461,18 +457,18 @@ class GlobalContext:
 
     def call_tokens(self, *, output_tokens: int) -> int:
         """Return the source tokens of one map call."""
-        most = min(self.plan.call_tokens, self.parts.settings.global_budget_tokens)
-        return _fitting(most, self.parts.models.map, output_tokens=output_tokens)
+        most = min(self.plan.call_tokens, self.settings.global_budget_tokens)
+        return _fitting(most, self.models.map, output_tokens=output_tokens)
 
     def follow_tokens(self, *, output_tokens: int) -> int:
         """Return the passage tokens of a follow-up question."""
-        return _fitting(self.plan.follow_tokens, self.parts.models.map, output_tokens=output_tokens)
+        return _fitting(self.plan.follow_tokens, self.models.map, output_tokens=output_tokens)
 
     def reduce_tokens(self, *, output_tokens: int) -> int:
         """Return the point tokens of the reduce call."""
         return _fitting(
             self.plan.reduce_tokens,
-            self.parts.models.answers,
+            self.models.answers,
             output_tokens=output_tokens + self.count(self.earlier),
         )
 

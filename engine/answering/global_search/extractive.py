@@ -62,7 +62,7 @@ def points_from_local_search(
     A generic question ("the main themes") has nothing to be found by. `reports` and their `chunks`
     say which community each sentence belongs to.
     """
-    passages = scene.parts.settings.global_passages
+    passages = scene.settings.global_passages
     if not passages or scene.generic:
         return LocalPoints()
     return found_sentences(
@@ -86,15 +86,15 @@ def found_sentences(
 
     `owner` makes a function from chunk ids to communities out of the chunks that were found.
     """
-    found = scene.parts.retriever.search(query, top_k=4 * passages, within=scene.within)
+    found = scene.retriever.search(query, top_k=4 * passages, within=scene.within)
     best = _spread(found.passages)[:passages]
     draft = extractive_answer(
         query,
         best,
-        weight=scene.parts.idf(scene.within),
+        weight=scene.weight,
         max_sentences=limit,
         sure=2.0,  # all that there is room for: no one sentence answers
-        min_evidence=scene.parts.settings.min_evidence / 2,  # a beginning, not yet an answer
+        min_evidence=scene.settings.min_evidence / 2,  # a beginning, not yet an answer
     )
     chunks = scene.chunks(passage.chunk_id for passage in best)
     owner_of = owner(chunks)

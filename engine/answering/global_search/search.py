@@ -18,12 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+from ...config import AnswerSettings
 from ...conversation import format_history
 from ...errors import ModelError
 from ...events import Listener, PassagesEvent, null_listener
 from ...observability import synthesis
 from ...prompts import language_of
+from ...providers.llm_clients import Models
 from ...retrieval.passages import Tracer
+from ...retrieval.retriever import LocalRetriever
 from ...storage.graph_api import (
     Chunk,
     Evidence,
@@ -42,8 +45,8 @@ from ...storage.schema import DocumentFilter
 from ...storage.tokenization import tokens
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
-from ..context import AnswerDependencies
-from ..packing import Draft, PackedContext, as_passage, pack_context
+from ...verification.pipeline import CitationVerifier
+from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
 from .context import (
     PLANS,
@@ -104,9 +107,7 @@ def from_drift(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
 def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) -> CandidatePoints:
     """Follow names: sentences of the best reports, then searches for their names."""
     chunks = scene.chunks_of(reports)
-    given = points_from_local_search(
-        scene, reports, chunks, limit=scene.parts.settings.global_points
-    )
+    given = points_from_local_search(scene, reports, chunks, limit=scene.settings.global_points)
     chunks = {**chunks, **given.chunks}
     read = list(reports)
     newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
@@ -187,7 +188,7 @@ def _names_in(scene: GlobalContext, text: str) -> list[str]:
     return [
         names[label]
         for label in sorted(
-            {place.label for place in scene.parts.retriever.find_entities(text, scene.within)}
+            {place.label for place in scene.retriever.find_entities(text, scene.within)}
         )
         if label in names
     ]
@@ -267,7 +268,7 @@ class _Drift:
     def _batch(self, question: str) -> MapBatch:
         """Build a question's batch: numbered lines, each citing its chunk."""
         scene = self.scene
-        search = scene.parts.retriever.search(question, within=scene.within)
+        search = scene.retriever.search(question, within=scene.within)
         budget = scene.follow_tokens(output_tokens=MAP_OUTPUT_TOKENS)
         packed = pack_context(search.passages, budget_tokens=budget, count=scene.count)
         held = scene.chunks(passage.chunk_id for passage in packed.passages)
@@ -299,7 +300,11 @@ class GlobalAnswerer:
 
     Args:
         library: what is asked.
-        parts: what answers are made with.
+        settings: budgets and thresholds of answers.
+        retriever: finds passages and names, and says how near chunks are to a question.
+        models: their windows; the one that maps reports and the one that answers.
+        checks: checks what a model wrote.
+        count: tokens of a text.
         selection: the way points are gathered.
         effort: how much that may cost (see `plan`).
         ask_many: asks the language model several things at once; None does without one.
@@ -310,15 +315,23 @@ class GlobalAnswerer:
     def __init__(
         self,
         library: Library,
-        parts: AnswerDependencies,
+        settings: AnswerSettings,
         *,
+        retriever: LocalRetriever,
+        models: Models,
+        checks: CitationVerifier,
+        count: Callable[[str], int],
         selection: Selection = "lazy",
         effort: Effort = "medium",
         ask_many: BatchLLM | None = None,
         reports_for: ReportsFor | None = None,
     ) -> None:
         self._library = library
-        self._parts = parts
+        self._settings = settings
+        self._retriever = retriever
+        self._models = models
+        self._checks = checks
+        self._count = count
         self._selection: Selection = selection
         self._effort: Effort = effort
         self._ask_many = ask_many
@@ -370,11 +383,12 @@ class GlobalAnswerer:
         watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
         if scene.ask_many is not None and in_other_language(draft.text, language_of(question)):
             watch.record("language", "the answer is not in the language of the question")
+        starts = self._library.page_starts({each.document_id for each in draft.citations})
         return Answer(
             question=question,
             text=draft.text,
             mode="global",
-            citations=self._parts.cited(draft.citations),
+            citations=on_pages(draft.citations, starts),
             trace=tuple(watch.steps),
             usage=spent + draft.usage,
             abstained=draft.abstained,
@@ -391,7 +405,11 @@ class GlobalAnswerer:
             question=question,
             within=within,
             plan=PLANS[self._effort],
-            parts=self._parts,
+            settings=self._settings,
+            retriever=self._retriever,
+            models=self._models,
+            checks=self._checks,
+            count=self._count,
             library=self._library,
             shelf=shelf,
             shelves=self._shelves,
@@ -403,7 +421,7 @@ class GlobalAnswerer:
 
 def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -> Draft:
     """Without a model: what differs most among the best points, by theme."""
-    settings = scene.parts.settings
+    settings = scene.settings
     points = reduce_points(
         gathered.points,
         limit=settings.global_points,
@@ -433,7 +451,7 @@ def _written(
     """With a model: it writes the answer from the best points."""
 
     def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
-        return scene.parts.checks.checked(
+        return scene.checks.checked(
             scene.question,
             PackedContext(passages=tuple(passages), text="\n\n".join(one.text for one in passages)),
             reply=reply,
@@ -450,7 +468,7 @@ def _written(
         earlier=scene.earlier,
         budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
         count=scene.count,
-        limit=scene.parts.settings.global_points * 2,
+        limit=scene.settings.global_points * 2,
         check=check,
         on_event=on_event,
     )

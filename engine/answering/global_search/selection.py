@@ -63,7 +63,7 @@ def from_one_level(scene: GlobalContext, watch: Tracer, *, write: bool = True) -
 
     Without `write`, no report is written for it: they are read as they are.
     """
-    settings = scene.parts.settings
+    settings = scene.settings
     free = scene.ask_many is None
     selection = select_reports(
         scene.shelf.communities,
@@ -84,7 +84,7 @@ def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """
     if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
         return from_one_level(scene, watch)
-    settings, plan = scene.parts.settings, scene.plan
+    settings, plan = scene.settings, scene.plan
     prior = _by_match(scene)
     asks = scene.ask_many if plan.rate_tokens else None
     judge = None if asks is None else _Judge(scene, asks, prior=prior)
@@ -129,9 +129,7 @@ def points_of(
     usage = usage or Usage()
     if scene.ask_many is None:
         chunks = scene.chunks_of(reports)
-        given = points_from_local_search(
-            scene, reports, chunks, limit=scene.parts.settings.global_points
-        )
+        given = points_from_local_search(scene, reports, chunks, limit=scene.settings.global_points)
         watch.record("search", f"{len(given.points)} sentence(s)", best_of(given.points),
                   scene.question, points=len(given.points))  # fmt: skip
         held = {**chunks, **given.chunks}
@@ -214,7 +212,7 @@ def _by_match(scene: GlobalContext) -> Callable[[Sequence[Report]], Mapping[str,
             places=places,
             near=scene.near(key for keys in places.values() for key in keys),
             tokens=tokens,
-            weight=scene.parts.idf(scene.within),
+            weight=scene.weight,
         )
 
     return rate
@@ -328,7 +326,7 @@ def _promising(scene: GlobalContext) -> dict[str, float]:
     """
     pool = scene.plan.pool
     if not scene.generic:
-        found = scene.parts.retriever.search(scene.question, top_k=pool, within=scene.within)
+        found = scene.retriever.search(scene.question, top_k=pool, within=scene.within)
         top = max((passage.score for passage in found.passages), default=0.0) or 1.0
         return {passage.chunk_id: passage.score / top for passage in found.passages}
     places = scene.places
@@ -394,7 +392,7 @@ def _lazy_by_match(
         titles=scene.titles,
         tokens=tokens,
     )
-    limit = scene.parts.settings.global_points
+    limit = scene.settings.global_points
     given = points_from_local_search(scene, read, chunks, limit=limit)
     held = {**chunks, **given.chunks}
     points = map_points(
@@ -420,7 +418,7 @@ def _fits(scene: GlobalContext, chunks: Mapping[str, Chunk]) -> dict[str, float]
         chunks=chunks,
         near=scene.near(ids),
         tokens=tokens,
-        weight=scene.parts.idf(scene.within),
+        weight=scene.weight,
     )
     return dict(zip(ids, match(scene.question, ids).tolist(), strict=True))
 
@@ -501,7 +499,7 @@ class Reader:
 
     def _excerpt(self, sentences: Sequence[Finding]) -> list[Finding]:
         """Return the best sentences of a chunk in order, within the budget."""
-        weight = self.scene.parts.idf(self.scene.within)
+        weight = self.scene.weight
         wanted = {
             term: max(weight(term), 0.0)
             for term in content_terms(self.scene.question, tokens=tokens)
