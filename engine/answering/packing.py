@@ -1,22 +1,9 @@
-"""Context packing within a token budget: whole passages, best first, deduplicated.
+"""Context packing: whole passages, best first, deduplicated, within a token budget.
 
-Neighbouring chunks of a document are one span where a document's text can be looked up. Which
-passages are taken is decided by their rank alone; in which order they stand is another matter.
-
-Draft of an answer: text, citations and self-reported figures.
-
-The façade makes an `Answer` of it, adding passages, trace and times.
-
-Chunks of one document that touch or overlap, as one span.
-
-What two chunks share is shown once, and a sentence that a cut went through reads whole. Pure but
-for the text between two chunks, which comes by function.
-
-Token budget for sources in a model's context window.
-
-A model's window holds the instructions, what was said before, the sources, the question and the
-answer. Our tokeniser is not the model's: a share of the window is kept free for the difference.
-Pure.
+Chunks of one document that touch or overlap are shown as one span. Which passages are taken is
+decided by their rank alone; their order is another setting. `Draft` is an answer in the making:
+text, citations and figures. `window_budget_tokens` leaves room in a model's window for
+instructions, history, question and answer, and a share for the difference between tokenisers.
 """
 
 from __future__ import annotations
@@ -118,6 +105,38 @@ def on_pages(
         else citation
         for citation in citations
     )
+
+
+_MARK_NUMBERS = r"\d{1,4}(?:\s*[,，、;；–—-]\s*\d{1,4})*"
+_WRITTEN_MARK = re.compile(rf"(?<![ \t])[ \t]*+[\[【［]\^?\s*({_MARK_NUMBERS})\s*[\]】］](?!\()")
+_LONGEST_RANGE = 20
+
+
+def expand_marks(
+    text: str, numbers: Mapping[int, Sequence[int]], *, unknown: Sequence[int] = (0,)
+) -> str:
+    """Replace each mark's number by the numbers it stands for.
+
+    A number that is no key of `numbers` becomes 0, which no source has.
+    """
+
+    def expanded(match: re.Match[str]) -> str:
+        new = [n for old in _numbers(match.group(1)) for n in numbers.get(old, unknown)]
+        blank = match.group()[: len(match.group()) - len(match.group().lstrip())]
+        return f"{blank}[{', '.join(map(str, new))}]" if new else ""
+
+    return _WRITTEN_MARK.sub(expanded, text)
+
+
+def _numbers(inside: str) -> list[int]:
+    numbers: list[int] = []
+    for part in re.split(r"[,，、;；]", inside):
+        ends = [int(digits) for digits in re.findall(r"\d+", part)]
+        if len(ends) == 2 and 0 <= ends[1] - ends[0] <= _LONGEST_RANGE:
+            numbers.extend(range(ends[0], ends[1] + 1))
+        else:
+            numbers.extend(ends)
+    return numbers
 
 
 TextAt = Callable[[str, int, int], str]

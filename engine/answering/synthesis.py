@@ -1,13 +1,8 @@
-"""An answer's text on its way to a listener while it is written.
+"""Answer synthesis by a language model, and the answer's text on its way to a listener.
 
-Marks in it are numbers of the passages that the listener was shown. What may yet turn out to be the
-sentence that says that nothing was found is held back until that is known.
-
-Answer synthesis by a language model: packed context in, verified text out.
-
-Two pure halves, `synthesis_messages` and `read_synthesis`, with the call between them. Knows no
-model: `complete` comes by argument, takes chat messages and gives the reply with what it cost; so
-does `check`, which makes the draft of a reply.
+`synthesise` makes messages of the packed context, calls the model and hands the reply to the
+check. `TokenStreamer` tells pieces as they are written: marks are numbers of the passages that the
+listener was shown, and what may yet turn out to be the abstention is held back until it is known.
 """
 
 from __future__ import annotations
@@ -19,8 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..events import Listener, PassagesEvent, RouteEvent, StepEvent, TokensEvent, wants_tokens
 from ..prompts import ABSTENTION, chat_messages, language_of
 from ..types import Answer, Citation, Passage, Usage
-from ..verification.claims import expand_marks
-from .packing import Draft, PackedContext, abstain, as_passage
+from .packing import Draft, PackedContext, abstain, as_passage, expand_marks
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage

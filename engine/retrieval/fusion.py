@@ -1,24 +1,12 @@
-"""Calibrated relevance of passages to a question, 0–1.
+"""Fusion of score lists into one ranking, and the calibrated relevance of passages, 0–1.
 
-What orders passages (fused scores, the mass of a walk) says nothing across questions: the best of
-a hopeless list scores as high as the best of a good one. Relevance is the estimated probability
-that a passage is one of those a question asks for, from how much of the question stands in it,
-its cosine, its place in the list, and the question's names. The coefficients are fitted by
-`tests/benchmarks/fit_relevance.py`; nothing here knows of indexes or models.
+Pure arrays: rows and numbers. Lists are rescaled and added, or fused by ranks; any LlamaIndex
+retriever may bring one more; older documents may count less, by their age against the newest
+document that may be seen, so the same library and question give the same answer on any day.
 
-Score fusion of several lists; pure arrays.
-
-One question's score arrays to one order of passages: fuse, then walk.
-
-Pure: rows and numbers. What a row is, who made the scores and what the walk walks on come as
-arguments.
-
-Lists that others bring: any LlamaIndex retriever as one more list of scores.
-
-Time decay of older documents.
-
-Ages are measured from the newest document that may be seen, not from today: the same library and
-question give the same answer on any day. Knows dates as text and nothing of where they stand.
+What orders passages says nothing across questions: the best of a hopeless list scores as high as
+the best of a good one. `relevance` estimates the probability that a passage is one of those a
+question asks for. Its coefficients are fitted by `tests/benchmarks/fit_relevance.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +16,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -167,23 +156,35 @@ class WalkOutcome(Protocol):
         """All rows, best first."""
 
 
-Walk = Callable[[Scores], WalkOutcome]
-"""Fused scores, 0–1, one a row → where a walk from the best of them leads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """Ranking of all rows, best first, with its score and each list's scores by name.
+    """Scores of all rows, and each list's scores by name.
 
-    `scores[order]` never rises. `lists` holds `keyword` and, where they took part, `dense`, further
-    lists by their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at,
-    best first.
+    `lists` holds `keyword` and, where they took part, `dense`, further lists by their names,
+    `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best first.
     """
 
-    order: Rows
     scores: Scores
     lists: Mapping[str, Scores] = field(default_factory=dict)
     seeds: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    walk_order: Rows | None = None
+
+    @cached_property
+    def order(self) -> Rows:
+        """All rows, best first: `scores[order]` never rises; ties are broken by row."""
+        if self.walk_order is not None:
+            return self.walk_order
+        return np.lexsort((np.arange(self.scores.size), -self.scores))
+
+    def walked(self, outcome: WalkOutcome) -> Ranking:
+        """Return the ranking by the mass of a walk from the best of these scores."""
+        mass = np.asarray(outcome.mass, dtype=np.float64)
+        return Ranking(
+            scores=mass,
+            lists={**self.lists, "walk": mass},
+            seeds=outcome.seeds,
+            walk_order=outcome.order,
+        )
 
 
 def rank_passages(
@@ -193,12 +194,11 @@ def rank_passages(
     dense: npt.ArrayLike | None = None,
     dense_weight: float | npt.ArrayLike = 1.0,
     further: Mapping[str, npt.ArrayLike] | None = None,
-    walk: Walk | None = None,
     fusion: Fusion = "score",
     weights: Mapping[str, float] | None = None,
     decay: npt.ArrayLike | None = None,
 ) -> Ranking:
-    """Rows by fused score, or by the mass of a walk from the best of these.
+    """Rank rows by fused score.
 
     Args:
         lexical_body: BM25 of title and body (n); None or empty where keyword search is off.
@@ -207,10 +207,9 @@ def rank_passages(
         dense_weight: 0–1, one number or one a row: how much of the question and of the passage
             the encoder can read. Where it is nil, the keyword score alone decides.
         further: more lists by name, each (n), nil where a list did not find the passage.
-        walk: what to do with the fused scores; None leaves their order.
         fusion: how lists become one; by ranks is rescaled to 0–1 for the walk's sake.
         weights: of lists by name, 1 where not given; they count in the weighted fusions alone.
-        decay: a factor for each fused score (n), before the walk (see `time`).
+        decay: a factor for each fused score (n) (see `time_decay`).
 
     Ties are broken by row, so the same input gives the same order.
     """
@@ -219,14 +218,7 @@ def rank_passages(
     fused = _fused(lists, dense_weight, fusion=fusion, weights=weights or {})
     if decay is not None:
         fused = fused * np.asarray(decay, dtype=np.float64)
-    lists["fused"] = fused
-    if walk is None:
-        order = np.lexsort((np.arange(fused.size), -fused))
-        return Ranking(order=order, scores=fused, lists=lists)
-    outcome = walk(fused)
-    mass = np.asarray(outcome.mass, dtype=np.float64)
-    lists["walk"] = mass
-    return Ranking(order=outcome.order, scores=mass, lists=lists, seeds=outcome.seeds)
+    return Ranking(scores=fused, lists={**lists, "fused": fused})
 
 
 def _fused(

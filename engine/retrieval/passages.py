@@ -1,27 +1,15 @@
-"""Sentences of passages: spans, terms and standalone wording.
+"""Passages as they are ranked, traced and read: filtered views, trace steps, sentences.
 
-The quote of a citation is always the exact text; what `plain` gives is that sentence
-without Markdown, on one line, for the text of an answer.
-
-Preview of a ranking for the trace.
-
-Filtered view of the library shared by lists and walk.
-
-Expansion of ranked chunks to the text that is read: the chunk or its parent.
-
-Small chunks are found best, large ones read best. Of chunks that lie in what is read already only
-the first counts. Pure: chunks and texts come by function.
-
-A stage after another, with their times and costs, as steps of a trace.
+`FilteredView` is what a filter leaves of the library, `Tracer` records stages with their times and
+costs, `split_passages` gives citable sentences with spans and terms. The quote of a citation is
+always the exact text; `strip_markdown` and `with_neighbours` give its wording for an answer.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,20 +17,15 @@ import numpy as np
 import numpy.typing as npt
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
-from sqlalchemy import Connection
 
 from graph.text.cjk import HAN
 
 from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
 from ..llm.budget import current_usage
-from ..storage.files import load_snapshot
-from ..storage.graph_api import Chunk, WalkSnapshot, derived_stamp, sentence_spans
-from ..storage.library import Library
-from ..storage.schema import DocumentFilter
+from ..storage.graph_api import WalkSnapshot, sentence_spans
 from ..storage.tokenization import tokens
 from ..types import Passage, TraceStep
-from .fusion import Scores, time_decay
 
 COUNT = 3
 
@@ -64,10 +47,6 @@ def preview_top_passages(passages: Sequence[Passage], *, count: int = COUNT) -> 
     return "; ".join(f"{each.title}:{each.start} {each.relevance:.2f}" for each in passages[:count])
 
 
-KEPT_VIEWS = 8
-"""Maximum cached filtered views."""
-
-
 @dataclass(frozen=True)
 class FilteredView:
     """A view, and which rows of the whole library its rows are.
@@ -78,7 +57,7 @@ class FilteredView:
     view: WalkSnapshot
     rows: NDArray[np.int64]
     is_all: bool
-    decay: Scores | None = None
+    decay: NDArray[np.float64] | None = None
     counted: NDArray[np.int64] | None = None
     """Rows that word statistics cover.
 
@@ -95,128 +74,13 @@ class FilteredView:
         title = self.view.titles[row]
         return self.view.display.get(title, title) or self.view.documents[row]
 
-    def leading(self, scores: Scores | NDArray[np.float32]) -> str:
+    def leading(self, scores: npt.ArrayLike) -> str:
         """Preview the best rows by these scores."""
         return preview_top_rows(scores, self.name)
 
     def of(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Restrict an array over the library to visible rows."""
         return values if self.is_all else values[self.rows]
-
-
-class FilteredViewCache:
-    """Views of the library by filter, cached for the last few.
-
-    Args:
-        library: what is seen.
-        half_life_days: after so many days a document counts half; None: age does not count.
-    """
-
-    def __init__(self, library: Library, *, half_life_days: float | None = None) -> None:
-        self._library = library
-        self._half_life_days = half_life_days
-        self._guard = threading.Lock()
-        self._stamp = ""
-        self._shown: dict[str, FilteredView] = {}
-
-    def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
-        """Return the view for a filter, within a connection's snapshot."""
-        stamp = derived_stamp(connection)
-        with self._guard:
-            if self._stamp != stamp:
-                view = load_snapshot(connection, self._library.path / "derived")
-                rows = np.arange(len(view.chunk_ids))
-                whole = FilteredView(view, rows, is_all=True, decay=self._decay(connection, view))
-                self._stamp, self._shown = stamp, {"": whole}
-            if within is None:
-                return self._shown[""]
-            if within.key not in self._shown:
-                shown = self._narrowed(connection, self._shown[""], within)
-                while len(self._shown) > KEPT_VIEWS:
-                    del self._shown[next(key for key in self._shown if key)]
-                self._shown[within.key] = shown
-            return self._shown[within.key]
-
-    def _narrowed(
-        self, connection: Connection, whole: FilteredView, within: DocumentFilter
-    ) -> FilteredView:
-        known = self._library.document_metadata(connection)
-        rows = _rows(whole.view, known, within)
-        view = whole.view.only(rows.tolist())
-        home = within.home
-        if home is not None:  # a name may come from another namespace
-            view = view.called_as_here(connection)
-        return FilteredView(
-            view,
-            rows,
-            is_all=False,
-            decay=self._decay(connection, view),
-            counted=_rows(whole.view, known, home) if home is not None else None,
-        )
-
-    def _decay(self, connection: Connection, view: WalkSnapshot) -> Scores | None:
-        if self._half_life_days is None:
-            return None
-        known = self._library.document_metadata(connection)
-        dates = [known.get(name, {}).get("date") for name in view.documents]
-        return time_decay(dates, half_life_days=self._half_life_days)
-
-
-def _rows(
-    view: WalkSnapshot, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
-) -> NDArray[np.int64]:
-    """Return the rows of documents that a filter admits."""
-    admitted = {name for name, metadata in known.items() if within.admits(metadata)}
-    found = [row for row, name in enumerate(view.documents) if name in admitted]
-    return np.array(found, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSpan:
-    """Text read for a row: the document's `[start, end)`."""
-
-    row: int
-    chunk: Chunk
-    start: int
-    end: int
-    text: str
-
-
-def expand_to_parents(
-    rows: Sequence[int],
-    *,
-    limit: int,
-    chunks: Callable[[Sequence[int]], Mapping[int, Chunk]],
-    text: Callable[[str, int, int], str],
-) -> list[ReadSpan]:
-    """At most `limit` readings of `rows`, in their order.
-
-    Args:
-        rows: best first.
-        limit: how many are wanted.
-        chunks: rows to the chunks that are there, by row.
-        text: document id, start and end to the text there.
-    """
-    found: list[ReadSpan] = []
-    read: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for first in range(0, len(rows), limit):
-        held = chunks(rows[first : first + limit])
-        for row in rows[first : first + limit]:
-            chunk = held.get(row)
-            if chunk is None or _is_inside(chunk, read[chunk.document_id]):
-                continue
-            start, end = chunk.read or (chunk.start, chunk.end)
-            if chunk.read is not None:
-                read[chunk.document_id].append(chunk.read)
-            words = chunk.text if chunk.read is None else text(chunk.document_id, start, end)
-            found.append(ReadSpan(row=row, chunk=chunk, start=start, end=end, text=words))
-            if len(found) == limit:
-                return found
-    return found
-
-
-def _is_inside(chunk: Chunk, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= chunk.start and chunk.end <= end for start, end in spans)
 
 
 LONGEST_TEXT = 300

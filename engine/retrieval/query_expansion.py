@@ -1,47 +1,11 @@
 """Query expansion: several searches of one question, merged into one ranking.
 
-    searches = expanded(question, kinds=("steps",), complete=…, first_passages=…).expansions
-    found = [(each, <rank its keyword and dense text, without a walk>) for each in searches]
-    ranking = rank_expanded(found, walk=walk)
-
-With a language model: other wordings (`mqe`), a hypothetical passage (`hyde`), sub-questions
-(`decompose`), steps of which each is told what the one before found (`steps`). Without one:
-sub-questions by grammar (`decompose`), words of the first passages (`feedback`). What
-each kind buys is
-measured by `tests/benchmarks/transforms.py`.
-
-Pseudo-relevance feedback from the first passages, without a model.
-
-Pseudo-relevance feedback takes the first passages for good ones and asks again with their words
-(after Lavrenko and Croft's relevance models, mixed with the question as in RM3, Abdul-Jaleel et
-al., TREC 2004) or with a vector moved towards theirs (Rocchio, 1971). Pure: passages and the rarity
-of tokens come by argument.
-
-Several score arrays of one question made into one, each with its say.
-
-What phrasings, sub-questions or hypothetical passages found is merged over the same rows. Pure
-arrays.
-
-Rule-based decomposition of compound questions.
-
-"Who is older, A or B?" asks the same of A and of B; "the mother of the director of A" asks first
-for the director of A. The parts are searched for, not answered: they need be no good sentences.
-Pure text to texts.
-
-Query expansion by a model: paraphrases, HyDE and sub-questions.
-
-Multi-query expansion; hypothetical documents (Gao et al., "Precise Zero-Shot Dense Retrieval
-without Relevance Labels", ACL 2023); decomposition. One call each. What a model writes is only
-searched for, never shown or cited: a wrong guess costs a worse list and makes no wrong claim. Knows
-nothing of servers: `complete` is given.
-
-Step-wise retrieval for multi-hop questions with a language model.
-
-"Where was the mother of the director of A born?" cannot be found before it is known who directed A.
-The model names the steps; what a later step needs of an earlier one it reads in the passages found
-for that one (after Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", ACL
-2023). One call for the steps and one for each answer that a later step needs. Answers only go into
-searches: none is shown.
+With a language model: other wordings (`mqe`), a hypothetical passage (`hyde`; Gao et al., ACL
+2023), sub-questions (`decompose`), and steps of which each is told what the one before found
+(`steps`; after Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", ACL 2023).
+Without one: sub-questions by grammar (`decompose`), words of the first passages (`feedback`, as in
+RM3, Abdul-Jaleel et al., TREC 2004). What a model writes is only searched for, never shown or
+cited. `tests/benchmarks/transforms.py` measures what each kind buys.
 """
 
 from __future__ import annotations
@@ -55,7 +19,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
 from graph.text.cjk import HAN, has_han
 
@@ -63,7 +26,7 @@ from ..errors import ModelError
 from ..prompts import detect_language
 from ..prompts import retrieval_prompt as filled_prompt
 from ..storage.tokenization import tokens
-from .fusion import Ranking, Scores, Walk, rescale
+from .fusion import Ranking, Scores, rescale
 
 _PIECE = re.compile(r"\S+")
 
@@ -103,19 +66,7 @@ def _commonest(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], form), default="")
 
 
-def shift_query_vector(
-    question: NDArray[np.float32], passages: NDArray[np.float32], *, share: float = 0.3
-) -> NDArray[np.float32]:
-    """Shift the question's unit vector (d) by `share` of the passages' mean (k, d)."""
-    if not len(passages):
-        return question
-    vector = question + share * passages.mean(axis=0)
-    length = float(np.linalg.norm(vector))
-    return np.asarray(vector / length if length else question, dtype=np.float32)
-
-
-Method = Literal["sum", "max", "rrf", "turns"]
-RRF_K = 60
+Method = Literal["sum", "max"]
 
 
 def merge(
@@ -131,13 +82,9 @@ def merge(
         rankings: each (n), higher is better; where a row was not found, 0 or less.
         weights: one a ranking, 0 or more.
         method: `sum`: the weighted mean of the rescaled scores. `max`: the best weighted one.
-            `rrf`: Σ weight / (60 + rank), rescaled. `turns`: the rankings take turns and each
-            takes its best row that is not taken, one of twice the weight twice as often, so that
-            each has its share of any top.
         pool: how many of its best rows each ranking brings; what is below scores nothing in it.
 
-    Order of the rankings means nothing but for `turns`, where the earlier begins. Ties within a
-    ranking are broken by row.
+    The order of the rankings means nothing.
     """
     if len(rankings) != len(weights):
         raise ValueError(f"{len(rankings)} rankings with {len(weights)} weights")
@@ -145,56 +92,17 @@ def merge(
     heard = [(a, w) for a, w in zip(arrays, weights, strict=True) if w > 0]
     if not heard:
         return np.zeros(arrays[0].shape if arrays else 0)
-    size = heard[0][0].size
-    match method:
-        case "sum" | "max":
-            top = max(weight for _, weight in heard)
-            scaled = np.stack([w / top * _scaled(array, pool) for array, w in heard])
-            if method == "max":
-                return np.asarray(scaled.max(axis=0))
-            # Sorted, so that the sum is the same to the last bit in any order of the rankings.
-            summed = np.sort(scaled, axis=0).sum(axis=0)
-            return np.asarray(summed * top / sum(weight for _, weight in heard))
-        case "rrf":
-            shares = np.stack([_reciprocal_ranks(array, pool) * w for array, w in heard])
-            return rescale(np.sort(shares, axis=0).sum(axis=0), size + 1)
-        case "turns":
-            return _in_turns(heard, pool=pool, size=size)
+    top = max(weight for _, weight in heard)
+    scaled = np.stack([w / top * _scaled(array, pool) for array, w in heard])
+    if method == "max":
+        return np.asarray(scaled.max(axis=0))
+    # Sorted, so that the sum is the same to the last bit in any order of the rankings.
+    summed = np.sort(scaled, axis=0).sum(axis=0)
+    return np.asarray(summed * top / sum(weight for _, weight in heard))
 
 
 def _scaled(scores: Scores, pool: int) -> Scores:
     return np.where(scores > 0, rescale(scores, pool + 1), 0.0)
-
-
-def _best(scores: Scores, pool: int) -> list[int]:
-    order = np.lexsort((np.arange(scores.size), -scores))[:pool]
-    return [int(row) for row in order if scores[row] > 0]
-
-
-def _reciprocal_ranks(scores: Scores, pool: int) -> Scores:
-    found = np.zeros(scores.size)
-    best = _best(scores, pool)
-    found[best] = 1.0 / (RRF_K + 1 + np.arange(len(best)))
-    return found
-
-
-def _in_turns(heard: Sequence[tuple[Scores, float]], *, pool: int, size: int) -> Scores:
-    """Interleave rows; the first scores 1, each later one a step less."""
-    waiting = [_best(array, pool)[::-1] for array, _ in heard]
-    had = [0.0] * len(heard)
-    taken: dict[int, None] = {}
-    while any(waiting):
-        # Whoever has had least for its weight is next, the earlier where all is even.
-        turn = min((i for i, rows in enumerate(waiting) if rows), key=lambda i: (had[i], i))
-        had[turn] += 1.0 / heard[turn][1]
-        while waiting[turn]:
-            row = waiting[turn].pop()
-            if row not in taken:
-                taken[row] = None
-                break
-    scores = np.zeros(size)
-    scores[list(taken)] = 1.0 - np.arange(len(taken)) / max(1, len(taken))
-    return scores
 
 
 MAX_PARTS = 4
@@ -519,38 +427,26 @@ def expand_query(
 def rank_expanded(
     found: Sequence[tuple[Expansion, Ranking]],
     *,
-    walk: Walk | None = None,
-    method: Method | None = None,
     pool: int = 100,
 ) -> Ranking:
-    """Merge the rankings of several searches and walk once.
+    """Merge the rankings of several searches.
 
     Args:
         found: the searches with what each found, ranked without a walk, the question's first.
-        walk: as in `rank_passages`; None leaves the merged order.
-        method: how to merge (see `merge`); None takes a row's best score where there are steps,
-            each of which is sure of what it looks for, and adds up where there are none.
         pool: how many of its best rows each search brings.
 
-    One search alone gives what `rank_passages` gives. The lists are those of the question itself,
-    and `expanded`, the merged scores.
+    One search alone stays as it is. A row's best score counts where there are steps, each of which
+    is sure of what it looks for; else its scores are added up. The lists are those of
+    the question itself, and `expanded`, the merged scores.
     """
     first = found[0][1]
     if len(found) == 1:
-        merged = first.scores
-    else:
-        weights = [expansion.weight for expansion, _ in found]
-        scores = [ranking.scores for _, ranking in found]
-        by_steps = any(expansion.kind == "steps" for expansion, _ in found)
-        merged = merge(scores, weights, method=method or ("max" if by_steps else "sum"), pool=pool)
-    lists = {**first.lists, "expanded": merged} if len(found) > 1 else dict(first.lists)
-    if walk is None:
-        order = np.lexsort((np.arange(merged.size), -merged))
-        return Ranking(order=order, scores=merged, lists=lists)
-    outcome = walk(merged)
-    mass = np.asarray(outcome.mass, dtype=np.float64)
-    lists["walk"] = mass
-    return Ranking(order=outcome.order, scores=mass, lists=lists, seeds=outcome.seeds)
+        return first
+    weights = [expansion.weight for expansion, _ in found]
+    scores = [ranking.scores for _, ranking in found]
+    by_steps = any(expansion.kind == "steps" for expansion, _ in found)
+    merged = merge(scores, weights, method="max" if by_steps else "sum", pool=pool)
+    return Ranking(scores=merged, lists={**first.lists, "expanded": merged})
 
 
 def _by_model(

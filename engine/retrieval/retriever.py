@@ -1,21 +1,19 @@
 """Local hybrid retrieval: fused BM25 and vector scores, then a graph walk.
 
-The recipe of hybrid retrieval here: lexical and dense scores rescaled and added, the dense ones
-weighted by how much of question and passage the encoder can read at all, then a short random walk
-from the best over the graph. Further lists may be handed in, and older documents may count less.
-Knows how to read the indexes, nothing of how answers are written.
-
-One search's lists of scores, and the ranking that they make together.
-
-Knows the indexes that give scores; what a row is, and which may be seen, is told by `Shown`.
+Lexical and dense scores are rescaled and added, the dense ones weighted by how much of question and
+passage the encoder can read, then a short random walk goes from the best over the graph. Small
+chunks are found best and large ones read best: a found chunk is read as its parent where it has
+one, and of chunks that lie in what is read already only the first counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -31,11 +29,13 @@ from ..events import Listener, null_listener
 from ..observability import retrieval
 from ..storage.bm25_index import KeywordRetriever
 from ..storage.external_index import Dense
+from ..storage.files import load_snapshot
 from ..storage.graph_api import (
     Chunk,
     NamedPlace,
     QuestionNames,
     WalkSnapshot,
+    derived_stamp,
     node_of_chunk,
     read_chunks,
 )
@@ -48,20 +48,16 @@ from .fusion import (
     Ranking,
     RelevanceFeatures,
     Scores,
-    Walk,
-    WalkOutcome,
     coverage,
     further_scores,
     question_tokens,
     rank_passages,
     relevance,
+    time_decay,
 )
 from .passages import (
     FilteredView,
-    FilteredViewCache,
-    ReadSpan,
     Tracer,
-    expand_to_parents,
     preview_top_passages,
 )
 from .query_expansion import Expander, Expansion, rank_expanded
@@ -69,108 +65,6 @@ from .rerank import ORDER_KEPT, PassageReranker
 
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
-
-
-class ScoreLists:
-    """Keyword, vectors, and further ones.
-
-    Args:
-        keyword: the BM25 side.
-        dense: the vector side, or None.
-        readable: how much of a text the embedding model can read, 0–1.
-        settings: which lists take part, and how they are fused.
-        extra: further lists as `(name, retriever, weight)`.
-    """
-
-    def __init__(
-        self,
-        *,
-        keyword: KeywordRetriever,
-        dense: Dense | None,
-        readable: Callable[[str], float],
-        settings: RetrieveSettings,
-        extra: Sequence[tuple[str, BaseRetriever, float]],
-    ) -> None:
-        self._keyword = keyword
-        self._dense = dense
-        self._readable = readable
-        self._settings = settings
-        self._further = [ExtraRetriever(*each) for each in extra]
-        self._weights = {
-            "keyword": settings.keyword_weight,
-            "dense": settings.dense_weight,
-            **{name: weight for name, _, weight in extra},
-        }
-
-    def ranked(
-        self,
-        text: str,
-        vector: NDArray[np.float32] | None,
-        *,
-        shown: FilteredView,
-        steps: Tracer,
-        walk: Walk | None,
-        names: QuestionNames | None,
-    ) -> Ranking:
-        """Rank one search: by `text` unless empty, and by `vector` if given.
-
-        `names` are those of `text`, where things shall be searched by all their names. Where there
-        is no walk the step `fuse` is told here; else the walk ends it.
-        """
-        keyword = self._by_words(text, names, shown, steps)
-        dense = self._by_vector(vector, shown, steps)
-        further = self._by_others(text, shown, steps)
-        nothing = None if dense is not None or further else np.zeros(len(shown.view.chunk_ids))
-        ranking = rank_passages(
-            keyword[0] if keyword else nothing,
-            keyword[1] if keyword else None,
-            dense=dense,
-            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
-            further=further,
-            walk=walk,
-            fusion=self._settings.fusion,
-            weights=self._weights,
-            decay=shown.decay,
-        )
-        if walk is None:
-            gave = shown.leading(ranking.scores)
-            steps.record("fuse", f"{self._settings.fusion} fusion", gave, text)
-        return ranking
-
-    def _by_words(
-        self, text: str, names: QuestionNames | None, shown: FilteredView, steps: Tracer
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """Score text and title of each row by BM25; None without a text query."""
-        if not self._settings.keyword or not text:
-            steps.record("keyword", "off")
-            return None
-        fields = self._keyword.field_scores(text, names, counted=shown.counted)
-        body, title = shown.of(fields["body"]), shown.of(fields["title"])
-        steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
-        return body, title
-
-    def _by_vector(
-        self, vector: NDArray[np.float32] | None, shown: FilteredView, steps: Tracer
-    ) -> NDArray[np.float64] | None:
-        if self._dense is None or vector is None:
-            steps.record("dense", "off")
-            return None
-        cosines = self._dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
-        if cosines is None:
-            steps.record("dense", "no vectors")
-        else:
-            steps.record("dense", "cosine", shown.leading(cosines))
-        return cosines
-
-    def _by_others(
-        self, text: str, shown: FilteredView, steps: Tracer
-    ) -> Mapping[str, NDArray[np.float64]]:
-        if not self._further or not text:
-            return {}
-        found = further_scores(self._further, text, row_of=shown.row_of)
-        leaders = (f"{name}: {shown.leading(scores)}" for name, scores in found.items())
-        steps.record("further lists", ", ".join(found), " | ".join(leaders))
-        return found
 
 
 @dataclass(slots=True)
@@ -188,6 +82,125 @@ class _Asked:
     text: str
     vector: NDArray[np.float32] | None
     names: QuestionNames
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpan:
+    """Text read for a row: the document's `[start, end)`."""
+
+    row: int
+    chunk: Chunk
+    start: int
+    end: int
+    text: str
+
+
+def expand_to_parents(
+    rows: Sequence[int],
+    *,
+    limit: int,
+    chunks: Callable[[Sequence[int]], Mapping[int, Chunk]],
+    text: Callable[[str, int, int], str],
+) -> list[ReadSpan]:
+    """At most `limit` readings of `rows`, in their order.
+
+    Args:
+        rows: best first.
+        limit: how many are wanted.
+        chunks: rows to the chunks that are there, by row.
+        text: document id, start and end to the text there.
+    """
+    found: list[ReadSpan] = []
+    read: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for first in range(0, len(rows), limit):
+        held = chunks(rows[first : first + limit])
+        for row in rows[first : first + limit]:
+            chunk = held.get(row)
+            if chunk is None or _is_inside(chunk, read[chunk.document_id]):
+                continue
+            start, end = chunk.read or (chunk.start, chunk.end)
+            if chunk.read is not None:
+                read[chunk.document_id].append(chunk.read)
+            words = chunk.text if chunk.read is None else text(chunk.document_id, start, end)
+            found.append(ReadSpan(row=row, chunk=chunk, start=start, end=end, text=words))
+            if len(found) == limit:
+                return found
+    return found
+
+
+def _is_inside(chunk: Chunk, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= chunk.start and chunk.end <= end for start, end in spans)
+
+
+KEPT_VIEWS = 8
+"""Maximum cached filtered views."""
+
+
+class FilteredViewCache:
+    """Views of the library by filter, cached for the last few.
+
+    Args:
+        library: what is seen.
+        half_life_days: after so many days a document counts half; None: age does not count.
+    """
+
+    def __init__(self, library: Library, *, half_life_days: float | None = None) -> None:
+        self._library = library
+        self._half_life_days = half_life_days
+        self._guard = threading.Lock()
+        self._stamp = ""
+        self._shown: dict[str, FilteredView] = {}
+
+    def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
+        """Return the view for a filter, within a connection's snapshot."""
+        stamp = derived_stamp(connection)
+        with self._guard:
+            if self._stamp != stamp:
+                view = load_snapshot(connection, self._library.path / "derived")
+                rows = np.arange(len(view.chunk_ids))
+                whole = FilteredView(view, rows, is_all=True, decay=self._decay(connection, view))
+                self._stamp, self._shown = stamp, {"": whole}
+            if within is None:
+                return self._shown[""]
+            if within.key not in self._shown:
+                shown = self._narrowed(connection, self._shown[""], within)
+                while len(self._shown) > KEPT_VIEWS:
+                    del self._shown[next(key for key in self._shown if key)]
+                self._shown[within.key] = shown
+            return self._shown[within.key]
+
+    def _narrowed(
+        self, connection: Connection, whole: FilteredView, within: DocumentFilter
+    ) -> FilteredView:
+        known = self._library.document_metadata(connection)
+        rows = _rows(whole.view, known, within)
+        view = whole.view.only(rows.tolist())
+        home = within.home
+        if home is not None:  # a name may come from another namespace
+            view = view.called_as_here(connection)
+        return FilteredView(
+            view,
+            rows,
+            is_all=False,
+            decay=self._decay(connection, view),
+            counted=_rows(whole.view, known, home) if home is not None else None,
+        )
+
+    def _decay(self, connection: Connection, view: WalkSnapshot) -> Scores | None:
+        if self._half_life_days is None:
+            return None
+        known = self._library.document_metadata(connection)
+        dates = [known.get(name, {}).get("date") for name in view.documents]
+        return time_decay(dates, half_life_days=self._half_life_days)
+
+
+def _rows(
+    view: WalkSnapshot, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
+) -> NDArray[np.int64]:
+    """Return the rows of documents that a filter admits."""
+    admitted = {name for name, metadata in known.items() if within.admits(metadata)}
+    found = [row for row, name in enumerate(view.documents) if name in admitted]
+    return np.array(found, dtype=np.int64)
 
 
 class LocalRetriever(BaseRetriever):
@@ -228,10 +241,12 @@ class LocalRetriever(BaseRetriever):
         self._readable = readable
         self._settings = settings
         self._within = within
-        self._extra = tuple(extra)
-        self._lists = ScoreLists(
-            keyword=keyword, dense=self._dense, readable=readable, settings=settings, extra=extra
-        )
+        self._further = [ExtraRetriever(*each) for each in extra]
+        self._weights = {
+            "keyword": settings.keyword_weight,
+            "dense": settings.dense_weight,
+            **{name: weight for name, _, weight in extra},
+        }
         self._expander = expander
         self._judge = judge
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
@@ -239,18 +254,9 @@ class LocalRetriever(BaseRetriever):
 
     def only(self, within: DocumentFilter | None) -> LocalRetriever:
         """Return the same retriever restricted to some documents."""
-        return LocalRetriever(
-            self._library,
-            keyword=self._keyword,
-            dense=self._dense,
-            embed_model=self._embed_model,
-            readable=self._readable,
-            settings=self._settings,
-            within=within,
-            extra=self._extra,
-            expander=self._expander,
-            judge=self._judge,
-        )
+        other = copy(self)
+        other._within = within
+        return other
 
     def search(
         self,
@@ -419,31 +425,84 @@ class LocalRetriever(BaseRetriever):
         shown: FilteredView,
         steps: Tracer,
     ) -> Ranking:
-        before = ("fuse", f"{self._settings.fusion} fusion")
-        if len(searches) > 1:
-            before = ("merge", f"{len(searches)} searches")
-
-        def walk(scores: Scores) -> WalkOutcome:
-            steps.record(*before, shown.leading(scores))
-            return shown.view.rank(scores, asked.names.labels)
-
-        walks = self._settings.walk
+        fusion, walks = f"{self._settings.fusion} fusion", self._settings.walk
         names = {asked.text: asked.names} if walks else {}  # the graph's part, too
-        rank = partial(self._lists.ranked, shown=shown, steps=steps)
-        if len(searches) == 1:
-            one = names.get(asked.text)
-            ranking = rank(asked.text, vectors[0], names=one, walk=walk if walks else None)
-        else:
-            found = [
-                (each, rank(each.keyword, vector, names=names.get(each.keyword), walk=None))
-                for each, vector in zip(searches, vectors, strict=True)
-            ]
-            pool = self._settings.pool
-            ranking = rank_expanded(found, walk=walk if walks else None, pool=pool)
+        rankings: list[tuple[Expansion, Ranking]] = []
+        for each, vector in zip(searches, vectors, strict=True):
+            ranking = self._fused(each.keyword, vector, shown, steps, names.get(each.keyword))
+            took = each.keyword if len(searches) > 1 or not walks else ""
+            steps.record("fuse", fusion, shown.leading(ranking.scores), took)
+            rankings.append((each, ranking))
+        ranking = rank_expanded(rankings, pool=self._settings.pool)
         if walks:
+            if len(searches) > 1:
+                steps.record("merge", f"{len(searches)} searches", shown.leading(ranking.scores))
+            ranking = ranking.walked(shown.view.rank(ranking.scores, asked.names.labels))
             seeds = "; ".join(dict.fromkeys(map(shown.name, ranking.seeds.tolist())))
             steps.record("walk", "titles and names", shown.leading(ranking.scores), seeds)
         return ranking
+
+    def _fused(
+        self,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        shown: FilteredView,
+        steps: Tracer,
+        names: QuestionNames | None,
+    ) -> Ranking:
+        """Rank one search: by `text` unless empty, and by `vector` if given.
+
+        `names` are those of `text`, where things shall be searched by all their names.
+        """
+        keyword = self._by_words(text, names, shown, steps)
+        dense = self._by_vector(vector, shown, steps)
+        further = self._by_others(text, shown, steps)
+        nothing = None if dense is not None or further else np.zeros(len(shown.view.chunk_ids))
+        return rank_passages(
+            keyword[0] if keyword else nothing,
+            keyword[1] if keyword else None,
+            dense=dense,
+            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
+            further=further,
+            fusion=self._settings.fusion,
+            weights=self._weights,
+            decay=shown.decay,
+        )
+
+    def _by_words(
+        self, text: str, names: QuestionNames | None, shown: FilteredView, steps: Tracer
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Score text and title of each row by BM25; None without a text query."""
+        if not self._settings.keyword or not text:
+            steps.record("keyword", "off")
+            return None
+        fields = self._keyword.field_scores(text, names, counted=shown.counted)
+        body, title = shown.of(fields["body"]), shown.of(fields["title"])
+        steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
+        return body, title
+
+    def _by_vector(
+        self, vector: NDArray[np.float32] | None, shown: FilteredView, steps: Tracer
+    ) -> NDArray[np.float64] | None:
+        if self._dense is None or vector is None:
+            steps.record("dense", "off")
+            return None
+        cosines = self._dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
+        if cosines is None:
+            steps.record("dense", "no vectors")
+        else:
+            steps.record("dense", "cosine", shown.leading(cosines))
+        return cosines
+
+    def _by_others(
+        self, text: str, shown: FilteredView, steps: Tracer
+    ) -> Mapping[str, NDArray[np.float64]]:
+        if not self._further or not text:
+            return {}
+        found = further_scores(self._further, text, row_of=shown.row_of)
+        leaders = (f"{name}: {shown.leading(scores)}" for name, scores in found.items())
+        steps.record("further lists", ", ".join(found), " | ".join(leaders))
+        return found
 
     def _read(
         self, connection: Connection, view: WalkSnapshot, ranking: Ranking, *, limit: int

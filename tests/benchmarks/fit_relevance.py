@@ -75,8 +75,9 @@ def cases(
         pool.body.get_scores(asked),
         pool.title.get_scores(asked),
         dense=dense,
-        walk=(lambda scores: rank(pool.graph, scores, labels)) if walking else None,
     )
+    if walking:
+        ranking = ranking.walked(rank(pool.graph, ranking.scores, labels))
     rows = ranking.order[:TOP].tolist()
     top = max(ranking.scores[rows[0]], 1e-9)
     covered = coverage(

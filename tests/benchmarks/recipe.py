@@ -25,7 +25,7 @@ import numpy as np
 
 from engine.retrieval.fusion import rank_passages, reciprocal_rank_fusion
 from engine.storage.tokenization import tokens
-from graph.search.walk import WalkGraph, WalkResult, rank
+from graph.search.walk import WalkGraph, rank
 from graph.text.names import NameMatch, NameMatcher, capitalised_names, is_generic, name_key
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -168,16 +168,13 @@ def orders(pool: Pool, question: int) -> dict[str, np.ndarray]:
     dense = None if pool.dense is None else pool.dense[question]
     labels = {m.key for m in pool.matcher.match(pool.questions[question], any_case=True)}
 
-    def walk(scores: np.ndarray) -> WalkResult:
-        return rank(pool.graph, scores, labels)
-
     fused = rank_passages(body, title, dense=dense)
     found = {"BM25": descending(body), "BM25+title": descending(fused.lists["keyword"])}
     if dense is not None:
         found["dense"] = descending(dense)
         found["RRF"] = descending(reciprocal_rank_fusion([body, dense]))
     found["fusion"] = fused.order
-    found["walk"] = rank_passages(body, title, dense=dense, walk=walk).order
+    found["walk"] = rank(pool.graph, fused.scores, labels).order
     return found
 
 

@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import DATA, KEPT, Query, built, queries
 from retrieval import SETS, bootstrap, recall
-from sqlalchemy import select
 
 from engine import KnowledgeEngine
 from engine.embeddings.local import BundledEmbedding
@@ -39,12 +38,10 @@ from engine.retrieval.query_expansion import (
     expand_query,
     merge,
     rank_expanded,
-    shift_query_vector,
 )
 from engine.storage.bm25_index import KeywordRetriever
 from engine.storage.graph_api import read_chunks, read_view
 from engine.storage.library import Library
-from engine.storage.schema import vectors
 from engine.storage.tokenization import tokens
 from engine.storage.vector_index import DenseIndex
 
@@ -93,20 +90,10 @@ class Lists:
         found = [held[self.view.chunk_ids[row]] for row in rows]
         return [f"{chunk.title}\n{chunk.text}" for chunk in found]
 
-    def stored(self, rows: Sequence[int]) -> np.ndarray:
-        """The first vector of each row's chunk."""
-        wanted = [self.view.chunk_ids[row] for row in rows]
-        query = select(vectors.c.vector).where(
-            vectors.c.chunk_id.in_(wanted), vectors.c.window == 0
-        )
-        with self.library.read() as connection:
-            found = connection.execute(query.order_by(vectors.c.chunk_id)).scalars().all()
-        return np.stack([np.frombuffer(each, dtype="<f4") for each in found])
-
-    def walk_of(self, question: str) -> Callable[[Any], Any]:
+    def walk_of(self, question: str) -> Callable[[Ranking], Ranking]:
         with self.library.read() as connection:
             labels = self.view.names_in(connection, question).labels
-        return lambda scores: self.view.rank(scores, labels)
+        return lambda ranking: ranking.walked(self.view.rank(ranking.scores, labels))
 
     def documents(self, order: np.ndarray) -> list[str]:
         return list(dict.fromkeys(self.view.documents[row] for row in order[:60]))[:10]
@@ -144,7 +131,7 @@ def measure(
         found.setdefault(label, []).append(lists.documents(ranking.order))
         times.setdefault(label, []).append(1000 * seconds)
 
-    note("question", rank_expanded([(base, own)], walk=walk))
+    note("question", walk(own))
     note("question, no walk", own)
     lists.vectors = {query.text: lists.vector(query.text)}
 
@@ -163,14 +150,7 @@ def measure(
     ).expansions[1:]
     searched = [(each, lists.rank(each)) for each in terms]
     seconds = time.perf_counter() - started
-    note("feedback", rank_expanded([(base, own), *searched], walk=walk), seconds)
-
-    started = time.perf_counter()
-    near = lists.stored(own.order[:3])
-    moved_to = shift_query_vector(lists.vector(query.text), near, share=0.3)
-    again = [(base, lists.rank(base, vector=moved_to))]
-    seconds = time.perf_counter() - started
-    note("moved vector (Rocchio)", rank_expanded(again, walk=walk), seconds)
+    note("feedback", walk(rank_expanded([(base, own), *searched])), seconds)
 
     for label, texts in ideal.items():
         wanted = [Expansion(keyword=t, dense=t, weight=1.0, kind="decompose") for t in texts]
@@ -182,15 +162,11 @@ def measure(
 
 def compare(label, base, own, searched, walk, note, seconds) -> None:
     """The same searches by every way of merging them."""
-    for method in ("sum", "max", "rrf", "turns"):
-        merged = rank_expanded([(base, own), *searched], walk=walk, method=method)
-        note(f"{label}, {method}", merged, seconds)
     both = [(base, own), *searched]
-    walked = [rank_expanded([each], walk=walk).scores for each in both]
-    for method in ("sum", "rrf", "turns"):
-        scores = merge(walked, [each.weight for each, _ in both], method=method)
-        note(f"{label}, {method} after", Ranking(order=np.argsort(-scores, kind="stable"),
-                                                  scores=scores), seconds)  # fmt: skip
+    note(label, walk(rank_expanded(both)), seconds)
+    walked = [walk(ranking).scores for _, ranking in both]
+    scores = merge(walked, [each.weight for each, _ in both])
+    note(f"{label}, after", Ranking(scores=scores), seconds)
 
 
 def ideal_parts(name: str) -> dict[str, dict[str, list[str]]]:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pytest
 from llama_index.core.llms import ChatMessage
 
-from engine.answering.packing import pack_context
+from engine.answering.packing import expand_marks, pack_context
 from engine.answering.synthesis import is_abstention, synthesise
 from engine.config import CheckSettings
 from engine.prompts import ABSTENTION, fill
 from engine.types import Passage, Usage
-from engine.verification.claims import expand_marks
 from engine.verification.pipeline import CitationVerifier
 
 TEXTS = (

@@ -99,18 +99,14 @@ def test_order_and_scores_agree(keyword: np.ndarray, dense: np.ndarray, fusion: 
 
 
 def test_the_walk_gets_fused_scores_and_has_the_last_word() -> None:
-    seen = []
-
-    def backwards(scores: np.ndarray) -> SimpleNamespace:
-        seen.append(scores.tolist())
-        return SimpleNamespace(
-            seeds=np.zeros(0, dtype=np.int64),
-            mass=scores[::-1].astype(np.float32),
-            order=np.array([2, 1, 0]),
-        )
-
-    ranking = rank_passages([4.0, 2.0, 0.0], walk=backwards)
-    assert seen == [[1.0, 0.5, 0.0]]
+    fused = rank_passages([4.0, 2.0, 0.0])
+    assert fused.scores.tolist() == [1.0, 0.5, 0.0]
+    backwards = SimpleNamespace(
+        seeds=np.zeros(0, dtype=np.int64),
+        mass=fused.scores[::-1].astype(np.float32),
+        order=np.array([2, 1, 0]),
+    )
+    ranking = fused.walked(backwards)
     assert ranking.order.tolist() == [2, 1, 0]
     assert ranking.lists["walk"].tolist() == ranking.scores.tolist() == [0.0, 0.5, 1.0]
 
@@ -171,13 +167,4 @@ def test_a_further_list_takes_part_and_is_shown() -> None:
 
 
 def test_age_counts_before_the_walk() -> None:
-    seen = []
-
-    def still(scores: np.ndarray) -> SimpleNamespace:
-        seen.append(scores.tolist())
-        return SimpleNamespace(
-            seeds=np.zeros(0, dtype=np.int64), mass=scores, order=np.argsort(-scores)
-        )
-
-    rank_passages([2.0, 1.0, 0.0], decay=[0.25, 1.0, 1.0], walk=still)
-    assert seen == [[0.25, 0.5, 0.0]]
+    assert rank_passages([2.0, 1.0, 0.0], decay=[0.25, 1.0, 1.0]).scores.tolist() == [0.25, 0.5, 0]

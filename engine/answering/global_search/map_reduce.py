@@ -28,8 +28,7 @@ from ...events import Listener, PassagesEvent, null_listener
 from ...prompts import language_of, stage_prompt
 from ...storage.graph_api import Finding, Point, Prompt, Report
 from ...types import Passage, Usage
-from ...verification.claims import expand_marks
-from ..packing import Draft, abstain
+from ..packing import Draft, abstain, expand_marks
 from ..synthesis import TokenStreamer, is_abstention
 from .context import BatchLLM, BatchResult, call_batch
 from .extractive import CITATIONS_PER_POINT, EvidenceLocation, OverviewPoint, SourceChunk
