@@ -1,25 +1,12 @@
-"""Kept answers in Redis, so that several processes share them.
-
-A Redis that is away costs one line in the log; it is asked again half a minute later. Answers of a
-library are listed in a set of their own, so that they can be taken away when it changes: what was
-removed from a library must not live on here.
-
-Cache backends: bytes by key with a lifetime and a maximum count. Here: in memory.
-
-An answer as bytes and back. What comes back is hostile until it is checked.
-
-JSON, never pickle: types, sizes, and that every quote stands in the library at its place.
-
-Answers that were given before, by all that they depend on.
+"""Cache of answers, keyed by all that they depend on; in memory, or in Redis for many processes.
 
 An answer depends on the question and what was said before it, on what may be seen, on the library
-as it is, on the settings and on the models. Its library's state is part of its key, so that a
-change by any process leaves it unfound; what was kept before the change is let go. An answer in
-which a stage failed, or that rests on anything outside, is not kept.
-
-Single-flight execution: identical concurrent questions are answered once.
-
-Settings to a shelf of kept answers, and what says by whom they were made.
+as it is, on the settings and on the models. The library's state is part of the key, so a change by
+any process leaves older answers unfound, and they are removed: what was removed from a library must
+not live on here. An answer in which a stage failed, or that rests on anything outside, is not
+stored. Entries are JSON, never pickle, and what is read is hostile until types, sizes and quotes
+are checked. A Redis that is away costs one line in the log and is tried again half a minute later.
+`SingleFlight` answers identical concurrent questions once.
 """
 
 from __future__ import annotations
@@ -42,6 +29,7 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection, select
 
 from .answering.global_search.context import Effort
 from .concurrency import wait_cancellable
@@ -49,9 +37,9 @@ from .config import CacheSettings, Settings
 from .errors import MissingExtra, SettingsError
 from .llm.response import identity_of
 from .providers.llm_clients import Models
-from .storage.documents import answer_cache_stamp, contents_fingerprint
-from .storage.library import Library
-from .storage.schema import DocumentFilter
+from .storage.graph_api import derived_stamp, reports_stamp
+from .storage.library import Library, vector_stamp
+from .storage.schema import DocumentFilter, documents
 from .types import Answer, TraceStep, Turn, Usage
 
 if TYPE_CHECKING:
@@ -198,6 +186,21 @@ class CacheRequest:
     effort: Effort | None = None
 
 
+def _library_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with anything an answer may rest on."""
+    parts = (derived_stamp(connection), vector_stamp(connection), reports_stamp(connection))
+    return "/".join(parts)
+
+
+def _contents_fingerprint(connection: Connection) -> str:
+    """Return a fingerprint of the set of documents; separates libraries with equal counts."""
+    columns = [documents.c[name] for name in ("id", "sha256", "recipe", "metadata", "given")]
+    digest = hashlib.sha256()
+    for row in connection.execute(select(*columns).order_by(documents.c.id)):
+        digest.update(repr(tuple(row)).encode("utf8", "surrogatepass"))
+    return digest.hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class CacheKey:
     """Cache key of a question in one state of the library."""
@@ -273,13 +276,13 @@ class AnswerCache:
     def _current(self) -> str:
         """Return the library's state; a new state evicts the answers of the previous one."""
         with self._library.read() as connection:
-            stamp = answer_cache_stamp(connection)
+            stamp = _library_stamp(connection)
             with self._lock:
                 if stamp == self._stamp:
                     return stamp
                 known = bool(self._stamp)
                 if self._shelf.is_shared:
-                    self._contents = contents_fingerprint(connection)
+                    self._contents = _contents_fingerprint(connection)
                 self._stamp = stamp
         if known:
             self._shelf.clear()

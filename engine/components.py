@@ -203,7 +203,7 @@ def build_answerers(
             settings.answer,
             settings.pack,
             retriever=retriever,
-            models=models,
+            gateway=models.answers,
             embed=embed,
             tokeniser=tokeniser,
         ),

@@ -32,7 +32,6 @@ from ..events import (
 )
 from ..observability import synthesis
 from ..prompts import ABSTENTION, Language, answering_prompt, count_injections, language_of
-from ..providers.llm_clients import Models
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import LocalRetriever
@@ -79,7 +78,7 @@ class ContextPacker:
         settings: the token budget.
         packing: joining, order and compression where a model reads.
         retriever: gives the weights of words for compression.
-        models: the one that writes answers; without it sentences are extracted.
+        gateway: the model that writes answers; without it sentences are extracted.
         embed: texts to unit vectors; None compares words alone.
         tokeniser: counts what fits.
     """
@@ -91,7 +90,7 @@ class ContextPacker:
         packing: PackSettings,
         *,
         retriever: LocalRetriever,
-        models: Models,
+        gateway: LLMClient | None,
         embed: Embed | None,
         tokeniser: Tokeniser,
     ) -> None:
@@ -99,14 +98,9 @@ class ContextPacker:
         self._settings = settings
         self._packing = packing
         self._retriever = retriever
-        self._models = models
+        self.gateway = gateway
         self._embed = embed
         self._count = tokeniser.count
-
-    @property
-    def gateway(self) -> LLMClient | None:
-        """The model that writes answers."""
-        return self._models.answers
 
     @property
     def candidate_count(self) -> int | None:

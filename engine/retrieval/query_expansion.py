@@ -435,13 +435,11 @@ def rank_expanded(
         found: the searches with what each found, ranked without a walk, the question's first.
         pool: how many of its best rows each search brings.
 
-    One search alone stays as it is. A row's best score counts where there are steps, each of which
+    A row's best score counts where there are steps, each of which
     is sure of what it looks for; else its scores are added up. The lists are those of
     the question itself, and `expanded`, the merged scores.
     """
     first = found[0][1]
-    if len(found) == 1:
-        return first
     weights = [expansion.weight for expansion, _ in found]
     scores = [ranking.scores for _, ranking in found]
     by_steps = any(expansion.kind == "steps" for expansion, _ in found)

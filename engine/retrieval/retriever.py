@@ -433,7 +433,9 @@ class LocalRetriever(BaseRetriever):
             took = each.keyword if len(searches) > 1 or not walks else ""
             steps.record("fuse", fusion, shown.leading(ranking.scores), took)
             rankings.append((each, ranking))
-        ranking = rank_expanded(rankings, pool=self._settings.pool)
+        ranking = rankings[0][1]
+        if len(rankings) > 1:
+            ranking = rank_expanded(rankings, pool=self._settings.pool)
         if walks:
             if len(searches) > 1:
                 steps.record("merge", f"{len(searches)} searches", shown.leading(ranking.scores))

@@ -14,7 +14,6 @@ Library health: counts, consistency checks and repair.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,10 +27,10 @@ from ..ingest.discovery import DiscoveredSources
 from ..ingest.document import sanitise_text
 from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
 from .external_index import ExternalDense
-from .graph_api import chunk_table, derived_stamp, raise_generation, reports_stamp
+from .graph_api import chunk_table, raise_generation
 from .indexer import Indexer
 from .integrity import damage
-from .library import DocumentRow, Library, vector_stamp
+from .library import DocumentRow, Library
 from .preparation import partial_count, why_partial
 from .schema import (
     DocumentFilter,
@@ -478,21 +477,6 @@ def resolve_ids(wanted: str, rows: Iterable[DocumentRow]) -> list[str]:
     namespace, _, name = wanted.rpartition(SEPARATOR)
     place = sanitise_text(Path(name).absolute().as_posix())
     return [row.id for row in held if row.path == place and row.namespace == namespace]
-
-
-def answer_cache_stamp(connection: Connection) -> str:
-    """Return a stamp that changes with anything an answer may rest on."""
-    parts = (derived_stamp(connection), vector_stamp(connection), reports_stamp(connection))
-    return "/".join(parts)
-
-
-def contents_fingerprint(connection: Connection) -> str:
-    """Return a fingerprint of the set of documents; separates libraries with equal counts."""
-    columns = [documents.c[name] for name in ("id", "sha256", "recipe", "metadata", "given")]
-    digest = hashlib.sha256()
-    for row in connection.execute(select(*columns).order_by(documents.c.id)):
-        digest.update(repr(tuple(row)).encode("utf8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 COUNTED = (

@@ -107,6 +107,15 @@ def derived_stamp(connection: Connection) -> str:
     return f"{generation(connection)}.{derived_generation(connection)}"
 
 
+WRITTEN = "written reports"
+"""Key of the state table: how often a model's reports were stored."""
+
+
+def reports_stamp(connection: Connection) -> str:
+    """Return a stamp that changes with stored reports."""
+    return read_state(connection, WRITTEN) or "0"
+
+
 def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
     """Store chunks; a changed one replaces its id with all its facts.
 

@@ -150,7 +150,7 @@ def measure(
     ).expansions[1:]
     searched = [(each, lists.rank(each)) for each in terms]
     seconds = time.perf_counter() - started
-    note("feedback", walk(rank_expanded([(base, own), *searched])), seconds)
+    note("feedback", walk(rank_expanded([(base, own), *searched]) if searched else own), seconds)
 
     for label, texts in ideal.items():
         wanted = [Expansion(keyword=t, dense=t, weight=1.0, kind="decompose") for t in texts]
@@ -163,7 +163,7 @@ def measure(
 def compare(label, base, own, searched, walk, note, seconds) -> None:
     """The same searches by every way of merging them."""
     both = [(base, own), *searched]
-    note(label, walk(rank_expanded(both)), seconds)
+    note(label, walk(rank_expanded(both) if searched else own), seconds)
     walked = [walk(ranking).scores for _, ranking in both]
     scores = merge(walked, [each.weight for each, _ in both])
     note(f"{label}, after", Ranking(scores=scores), seconds)

@@ -402,11 +402,6 @@ def _search(weight: float = 1.0) -> Expansion:
     return Expansion(keyword="words", dense="", weight=weight, kind="decompose")
 
 
-def test_one_search_alone_ranks_as_without_the_frame() -> None:
-    wanted = rank_passages([0.0, 3.0, 1.0])
-    assert rank_expanded([(_search(), wanted)]) is wanted
-
-
 def test_what_searches_find_is_merged_before_one_walk() -> None:
     found = [
         (_search(), rank_passages([3.0, 0.0, 1.0])),
