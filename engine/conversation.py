@@ -1,25 +1,11 @@
-"""Rule-based rewriting of follow-up questions.
+"""Conversation: history, and rewriting of follow-up questions before anything is searched.
 
-A pronoun takes the name that it most likely means; "what about X" asks the previous question of X;
-a bare "when?" takes the rest of it; a question without a name of its own that is plainly linked to
-the previous one ("the station", "and …", a left-out Chinese subject) gets its names, or those of
-its answer too. All else is left as it is: a wrong name leads a search astray further than a missing
-one. Pure; how names are found comes by argument.
-
-Chat history: parsing, trimming and formatting.
-
-They come from whoever asks, so they are hostile: limited in every size, without what is no
-character, and told as lines inside a fence. Pure.
-
-A language model's reading of a question after what was said before it.
-
-What it sends is checked like a hostile file: one line, no longer than a question may be, about what
-was asked, and without a name or a figure that neither the question nor the conversation holds.
-
-Query rewriting of follow-up questions, and trimming of the history.
-
-By a model where there is one and its reply can be taken, else by rules (see `references`). Asked
-once a question, before anything is searched.
+History comes from the caller and is hostile: limited in every size, cleaned of control characters,
+and shown as lines inside a fence. A follow-up is rewritten by a model where there is one and its
+reply passes the checks (one line, about the question, no name or figure of its own), else by rules:
+a pronoun takes the name that it most likely means; "what about X" asks the previous question of X;
+a bare "when?" takes the rest of it; a question plainly linked to the previous one gets its names.
+All else stays: a wrong name leads a search astray further than a missing one.
 """
 
 from __future__ import annotations

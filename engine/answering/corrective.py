@@ -1,16 +1,9 @@
-"""Corrective retrieval (CRAG): grade passages as right, ambiguous or wrong.
+"""Corrective retrieval before generation: passages graded right, doubtful or wrong.
 
-After CRAG (Yan et al., "Corrective Retrieval Augmented Generation", 2024): what is right is refined
-to its key sentences, what is doubtful is looked for more widely, also outside of the library where
-a tool for that is given, and what is wrong is not used. Judged by the calibrated relevance of the
-best passages, or by a model's grades. Pure; the search tool is its maker's.
-
-Corrective retrieval before generation (see `retrieve.corrective`).
-
-Right: for a model the passages are cut to their key sentences. Doubtful: more are looked for, with
-words of those found, and outside of the library where there is a tool for that. Wrong: the tool
-alone, else a refusal that says what was searched. By a model's grades where there is one, else by
-relevance.
+After CRAG (Yan et al., "Corrective Retrieval Augmented Generation", 2024). Right: for a model the
+passages are cut to their key sentences. Doubtful: more are searched for with words of those found,
+and outside of the library where a `WebSearch` is given. Wrong: the web alone, else a refusal that
+says what was searched. A model grades where there is one, else calibrated relevance decides.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Self-RAG decisions: retrieve or not, good enough or not, and query rewriting.
+"""Self-RAG: skip retrieval, or answer again with a rewritten query and return the best round.
 
 After Self-RAG (Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
 Self-Reflection", ICLR 2024), with a model's words or plain rules in place of trained tokens.
-Without a model only what is clear is spared the search: greetings, sums, and questions about the
-conversation. Pure: whoever asks a model, asks with these prompts and hands the replies back.
-
-Self-RAG rounds: skip retrieval, or retry with a rewritten query.
-
-Knows how rounds follow each other and which one is best; what a round does comes by argument.
+Without a model only greetings, sums and questions about the conversation skip the search.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""A language model's second look at a graph.
+"""Entity refinement by a language model: doubtful pairs of names, and long descriptions.
 
-Doubtful pairs of names, descriptions that are long.
-
-What it says is kept as it arrives, and what is derived is then to be derived anew. What it does not
-answer in a usable way is asked once more, and then not again; what could not be asked is asked by
-the next run.
+Each answer is committed as it arrives and then derived from. What is answered in no usable way is
+asked once more and then not again; what could not be asked is asked by the next run.
 """
 
 from __future__ import annotations

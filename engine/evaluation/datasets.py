@@ -1,16 +1,9 @@
-"""Questions with their gold, and the rows of a corpus, read from JSON lines.
+"""Evaluation data: questions with their gold, corpora, relevance judgements, and their library.
 
-Files come from anywhere, so each line is checked, and what is wrong is said with its line number.
-What BEIR calls `_id` is read as `id`.
-
-Library of an evaluation corpus, cached while unchanged.
-
-Gold of questions as document ids of one library. Pure.
-
-Relevance judgements (qrels) files.
-
-Two layouts are common: BEIR's three columns with tabs between and a heading, `query-id corpus-id
-score`, and TREC's four, `question iteration document grade`. Gold is what is graded above zero.
+Files are JSON lines and come from anywhere: each line is checked, and errors name its number.
+BEIR's `_id` is read as `id`. Relevance judgements (qrels) have BEIR's three columns with a heading,
+`query-id corpus-id score`, or TREC's four, `question iteration document grade`; gold is what is
+graded above zero. The library of a corpus is cached while the corpus is unchanged.
 """
 
 from __future__ import annotations

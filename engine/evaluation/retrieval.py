@@ -1,13 +1,8 @@
-"""Asks an open library every question and judges what it finds. Writes nothing.
+"""Retrieval evaluation: measures over an open library's answers to questions with gold.
 
-Measures of one ranked list against its gold. Pure.
-
-A list is judged as the set of gold items that stand at each of its positions, best first: for
-documents one or none, for spans those that a passage holds. Gold items are numbered from 0.
-
-Paired comparison of two evaluations, with bootstrap intervals.
-
-Ablation settings: each list disabled, and every other fusion.
+A ranked list is judged as the set of gold items at each of its positions, best first: for documents
+one or none, for spans those that a passage holds. Two evaluations are compared in pairs, with
+bootstrap intervals; `variations` disables each list and tries every other fusion.
 """
 
 from __future__ import annotations

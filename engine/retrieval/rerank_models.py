@@ -1,24 +1,10 @@
-"""A language model as reranker: it reads numbered passages and answers an order.
+"""Rerankers: a language model, an HTTP endpoint, or any LlamaIndex node postprocessor.
 
-Listwise, in windows that slide from the end of the list to its front where it is long (Sun et al.,
-"Is ChatGPT Good at Search?", EMNLP 2023, section 3). Answers are read tolerantly, trusted in
-nothing, and asked for once more if they cannot be used.
-
-Reranker factory: the only place that branches on the kind.
-
-Building is cheap and silent: nothing is loaded, and nothing is sent before the first question.
-
-Rerank endpoint over HTTP: `POST …/rerank` as of Jina, Cohere, Voyage, vLLM.
-
-Only what they have in common is sent; replies are read in each of their forms and checked. The
-client comes by argument and does the retries.
-
-Adapter of LlamaIndex node postprocessors as rerankers.
-
-FlagEmbedding, Cohere, Jina, Voyage.
-
-Passages go in as nodes of nothing but text, and come back in the postprocessor's order. Knows
-nothing of which one it is: what it may raise beyond the usual comes by argument.
+`build_reranker` selects by settings; building loads nothing and sends nothing. The language model
+orders numbered passages listwise, in windows that slide from the end of the list to its front (Sun
+et al., "Is ChatGPT Good at Search?", EMNLP 2023, section 3); an unusable reply is asked for once
+more. The endpoint is `POST …/rerank` as of Jina, Cohere, Voyage and vLLM: only what they have in
+common is sent, and replies are read in each of their forms and checked.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Typical questions of both scopes, which a new question is compared with.
+"""Example questions of both scopes, and a question's similarity to them.
 
-They are written for no corpus in particular; what counts is the shape of a question, not its
-subject. None of them is among the questions that the router is measured by.
-
-Similarity of a question to example questions of each scope.
-
-Two ways to learn it from the typical questions: by words (pairs of characters in Chinese), which
-needs no model, and by an embedding model's vectors, which knows more. Both are linear: a sum over
-what a question holds. Pure but for the embedding that comes by argument.
+The examples are written for no corpus in particular: the shape of a question counts, not its
+subject. None is among the questions that the router is measured by. Similarity goes by words (pairs
+of characters in Chinese) or by an embedding model's vectors; both are linear.
 """
 
 from __future__ import annotations

@@ -1,18 +1,8 @@
-"""The router as LlamaIndex knows it: two query engines, and a selector of ours.
+"""Query router on LlamaIndex's `RouterQueryEngine`: local, global or both.
 
-An `Answer` travels in the metadata of LlamaIndex's `Response`, so that whoever speaks LlamaIndex
-and whoever does not get the same thing.
-
-A language model's word on which way a question takes, where rules are in doubt.
-
-One short call. The reply is asked for as JSON and read from whatever comes: prose around it, other
-cases, a missing end. What says nothing, or two things at once, is no word.
-
-Selector for LlamaIndex's `RouterQueryEngine`: local, global or both.
-
-The decision by words and likeness is `scope.decide`, a model's word is `by_model`; here stands
-in which order they are heard, and what speaks LlamaIndex. Neither the global `Settings` nor any
-language model is touched: models come by argument or not at all.
+`QuerySelector` hears the rules, the likeness to examples and, where these are in doubt, a language
+model: one short call whose reply is read tolerantly. An `Answer` travels in the metadata of
+LlamaIndex's `Response`. LlamaIndex's global `Settings` are never read.
 """
 
 from __future__ import annotations

@@ -1,23 +1,10 @@
-"""Routing features: words and forms that indicate one thing or the whole.
+"""Routing rules: cues that a question is about one thing, about the whole, or both.
 
-A cue that is found adds its weight to a sum, once: above 0 for the whole corpus. The weights were
-fitted to labelled questions from hand-set ones that pulled them back, and rounded. Every pattern
-is read over any question: one of the other language finds nothing.
-
-Explanations of a route in the question's language.
-
-Knows the names of features (cues, likeness, names in the question), nothing of how they are found.
-
-Is a question about something in the corpus, or about the corpus as a whole?
-
-Everything that speaks for either adds to one sum: cue words of both languages, names, numbers and
-quotes (`cues`), and likeness to typical questions (`likeness`). A positive sum means the whole
-corpus (`global`); how far it is from 0 is the confidence.
-
-One question that is two: about a thing, and about the whole.
-
-“Who founded the station, and what runs through its papers?” goes both ways, because its halves do.
-Each half must be a question of its own, and surely of its kind. Pure.
+Cue words of both languages, names, numbers and quotes, and likeness to typical questions add to one
+sum, each cue once. A positive sum means the whole corpus (`global`); its distance from 0 is the
+confidence. The weights were fitted to labelled questions and rounded. A compound question goes both
+ways where each half is a question of its own and surely of its kind. `explain_*` give the reason in
+the question's language.
 """
 
 from __future__ import annotations

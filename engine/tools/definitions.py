@@ -1,10 +1,7 @@
-"""The tools: their names, what they are for, and which function does the work.
+"""Agent tools: names, descriptions for the models that choose among them, and their functions.
 
-One list for every protocol. The descriptions are written for models that choose among tools.
-
-The tools that only look: search, ask, explore, list, read, count.
-
-The tools that change a library: texts and documents in, documents out.
+One list for every protocol: reading tools (search, ask, explore, list, read, count), then tools
+that change a library (add and remove texts and documents).
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""LlamaIndex's face of a conversation: a chat engine that remembers what was said.
+"""LlamaIndex adapters: a chat engine with memory, and the tools for LlamaIndex's agents.
 
-Each message is a question to the library; what was said before helps to understand it and is no
-source.
-
-The tools as LlamaIndex's agents take them.
+Each message is a question to the library; earlier turns help to understand it and are no source.
 """
 
 from __future__ import annotations

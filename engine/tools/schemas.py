@@ -1,7 +1,7 @@
-"""Arguments and results of tools, and what a call may see and add.
+"""Arguments, results, access rights and call records of tools.
 
-Arguments reject unknown fields. Their descriptions are read by models: what to give and what comes
-back. `Call` holds the namespaces and folders that a caller is limited to.
+Arguments reject unknown fields; the descriptions are read by models. Access is a set of namespaces
+and of sources that may be added.
 """
 
 from __future__ import annotations

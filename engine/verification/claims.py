@@ -1,16 +1,10 @@
-"""Claim parsing: a generated answer into claims with their marks.
+"""Claims of a written answer with their citation marks, and the sentences that support each.
 
 `[1]`, `[1, 3]`, `[2-4]`, `[^1]`, `[[1]]`, `[source 1]`, `【1】` and full-width digits are marks;
-what stands in code, or in front of a link's target, is none. A mark belongs to what stands before
-it, back to the mark or the sentence before; one that opens a line to the line's first sentence. A
-closing list of sources is left out, since the marks already say it.
-
-Each claim of a written answer, and the sentences that bear it out.
-
-A mark that names a passage which does not say it is led to one that does; a claim without a mark is
-looked up. Pure: what compares claims with sentences comes by argument.
-
-Citation marks like `[1]`: parsing of the forms models write, and renumbering.
+code and link targets are not. A mark belongs to what stands before it, back to the mark or the
+sentence before; one that opens a line to the line's first sentence. A closing list of sources is
+left out. A mark whose passage does not say the claim is moved to one that does; a claim without a
+mark is looked up.
 """
 
 from __future__ import annotations

@@ -1,22 +1,10 @@
-"""Calibrated support of a claim by sentences of a source: 0–1, and which sentences.
+"""Calibrated support of a claim by sentences of its sources: 0–1, and which sentences.
 
-Numbers, dates and names are looked at first: a claim that holds one which its sentences do not is
-not supported, however alike the words are. Then come the words it shares with them, weighted by how
-rare they are, and whether both say yes. The coefficients are fitted by
-`tests/benchmarks/citations.py` on pairs of claims and sentences. Nothing here knows of marks, of
-models or of indexes.
-
-Detection of swapped values: a claim aligned with its source.
-
-A claim may hold only names that the source has too and still be wrong, because they changed
-places. Both are aligned word by word (of Chinese, character by character); where both say the same
-to the left and to the right and name two different things between, one was put for the other.
-
-Support of a summarising claim by several sources together: 0–1.
-
-What says in few words what no one sentence says shares few words with any. So all of its sources
-count, and what they mean. Figures and names are not looked at here. Fitted on summaries that people
-wrote and what they rest on (`tests/benchmarks/summing_up.py`).
+Numbers, dates and names come first: a claim that holds one which its sentences do not is not
+supported, however alike the words are. Then count shared words, weighted by rarity, and negation.
+Swapped values are found by aligning claim and source word by word (of Chinese by character). The
+coefficients are fitted by `tests/benchmarks/citations.py`; those of a summarising claim, which all
+of its sources support together, by `tests/benchmarks/summing_up.py`.
 """
 
 from __future__ import annotations

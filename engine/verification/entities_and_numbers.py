@@ -1,12 +1,9 @@
-"""Normalised numbers, dates and codes of a text, for comparison across wordings.
+"""Numbers, dates, codes and names of a text, normalised for comparison across wordings.
 
 "1,200", "twelve hundred", "1.2 thousand" and "一千二百" are one number; "3 March 1907",
-"March 3, 1907", "1907-03-03" and "1907年3月3日" are one date. Linear in the text.
-
-Name support and negation checks between a claim and its evidence.
-
-A name may be shortened in the sentence ("Brine") where the passage gives it whole ("Ada Brine"),
-and stand for its initials.
+"March 3, 1907", "1907-03-03" and "1907年3月3日" are one date. A name may be shortened in the
+sentence ("Brine") where the passage gives it whole ("Ada Brine"), and stand for its initials.
+Linear in the text.
 """
 
 from __future__ import annotations

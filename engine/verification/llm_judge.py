@@ -1,13 +1,8 @@
-"""Prompts and reply parsing for the LLM judge of claims and passages.
+"""Prompts and reply parsing of the LLM judge: verdicts on claims, grades of passages, language.
 
-Prompts in, texts out, and back: verdicts on claims, grades of passages. A reply is JSON as models
-send it, wrapped, cut off or half wrong; what cannot be used is left out, and a reply without
-anything usable says why. Nothing is asked here.
-
-Language check of an answer, and the retry prompt for the right language.
-
-Only English and Chinese are told apart, as in `language`; an answer of names and figures alone is
-in either. Pure.
+A reply is JSON as models send it, wrapped, cut off or half wrong; what cannot be used is left out,
+and a reply without anything usable says why. `in_other_language` tells English and Chinese apart;
+an answer of names and figures alone is in either.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""Verification stage: rules always, an LLM judge where configured.
+"""Verification of a written answer: rules always, an LLM judge where configured.
 
-Rules first: each claim against the sentences of the passages. With `by_model` a model judges each
-claim beside its sentences; what figures and names already refute stays refuted, whatever a model
-says. The grounding check judges all claims against the whole context, and can only lower them.
-Where a model fails or talks past the question, the rules stand and the trace says so.
-
-Reassembly of a verified answer, with marks at the sentences that support each claim.
-
-What nothing bears out is flagged in the text, dropped from it, or left, as the settings say. How
-each claim is judged is `verdicts`' business. Pure.
+Each claim is checked against the sentences of the passages. With `by_model` a model judges each
+claim beside its sentences; what figures and names refute stays refuted. The grounding check judges
+all claims against the whole context, and can only lower them. Where a model fails, the rules stand
+and the trace says so. The answer is then put together again, with marks at the sentences that
+support each claim; unsupported claims are flagged, dropped or left, as the settings say.
 """
 
 from __future__ import annotations

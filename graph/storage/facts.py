@@ -434,11 +434,6 @@ WRITTEN = "written reports"
 """Key of the state table: how often a model's reports were stored."""
 
 
-def reports_stamp(connection: Connection) -> str:
-    """Return a stamp that changes with stored reports."""
-    return read_state(connection, WRITTEN) or "0"
-
-
 def read_judgements(connection: Connection) -> list[Judgement]:
     """Every judgement, sorted by its two keys."""
     query = select(judgements).order_by(judgements.c.first_key, judgements.c.second_key)

@@ -1,30 +1,11 @@
 """Extractive answers without a language model: cited sentences, or an abstention.
 
-The sentences are weighed (`weigh`), so are the spans in them that could be what was asked for
-(`short`); a comparison is worked out from what is said of its two sides (`sides`). As many
-sentences are given as it takes to be sure, those of a chain in the order of its hops.
-
-Sentence selection: few, without repetition, covering the whole question.
-
-The likeliest one alone is often but the first step of a question of two: it carries the words that
-lead to a thing, not those that ask of it. So what a further sentence adds to the question's words
-speaks for it, and sentences are added while words lack that one of them would bring.
-
-Subject binding: whether an attribute is stated of the thing asked about.
-
-A page on Ada Roe does not answer when she was born, and neither does another person's birth beside
-it: one sentence, by itself or with the one that leads to it, has to name her, to speak of a birth,
-and to show a date. The fewer words a question has beside its names, the more it tells that none
-of them is found so.
-
-Evidence: calibrated probability, 0–1, that the library holds the answer.
-
-Relevant passages are not yet an answer: a library that knows the captain need not know when he was
-born. So it is judged by what the best passage is worth, by how much of the question the chosen
-sentences carry, which of its names stand in no passage, whether what is asked is said of the thing
-that it is asked about (`bound`), and whether a comparison came out. The
-coefficients are fitted by `tests/benchmarks/abstention.py` to questions with and without their
-answer in the library.
+`select_sentences` takes as many as it takes to be sure, without repetition: what a further one adds
+to the question's words speaks for it, and those of a chain come in the order of its hops.
+`score_subject_binding` asks whether what is sought is stated of the thing asked about: a page on
+Ada Roe does not answer when she was born, and neither does another person's birth beside it.
+`evidence_features` gives the calibrated probability, 0–1, that the library holds the answer; its
+coefficients are fitted by `tests/benchmarks/abstention.py`.
 """
 
 from __future__ import annotations

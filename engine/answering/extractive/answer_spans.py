@@ -1,16 +1,9 @@
-"""The short answer: the span of a source that most likely is what was asked for.
+"""Short answer: the span of a source that most likely is what was asked for.
 
-Spans of the best sentences are weighed by how their sentence does, by whether they are of the kind
-that is asked for, by what stands beside them (words of the question, *born* before a date, *in*
-before a place, in Chinese what stands beside the asking word) and by where else they stand. The
-weights are fitted by `tests/benchmarks/fit_answers.py` to spans that are the answer; nothing but
-text of the source is ever given out.
-
-Candidate spans of a sentence: names, dates, amounts, codes, clauses.
-
-Every span is of the text as it stands; none is made up. English names are runs of capitals. Chinese
-has none: what fills the place of the asking word is found by what stands beside it in both,
-question and sentence, and by the marks and particles that bound it.
+Candidates are names, dates, amounts, codes and clauses of the best sentences, as they stand; none
+is made up. English names are runs of capitals; in Chinese the place of the asking word is found by
+what stands beside it in question and sentence. A span counts by its sentence, its type, what
+stands beside it and where else it stands, with weights of `tests/benchmarks/fit_answers.py`.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
-"""Question classification: answer type, head noun and question word.
+"""Question types, and the dates, countries and other values that answer them.
 
-*Who* wants a person, *which city* a place, *what is the number of* a code. Expressions for English
-and Chinese decide, in order, the first that stands in the question; what none knows is a thing.
-
-Answer types of a question, and tests whether a text contains one.
-
-A table of pairs of expressions for English and Chinese. A kind is a hint that raises a sentence's
-score; nothing is excluded by it.
-
-Comparable dates and years of a sentence; births, deaths and foundings.
-
-A date is (year, month, day) with 0 for what is not said. Two dates compare only as far as both are
-said. English and Chinese, years of three or four digits. Knows no questions.
-
-Countries and demonyms, for questions that ask for or compare countries.
-
-General knowledge, not gazetteer: what a text calls a country today or called it yesterday, in
-English, and the most common in Chinese.
+*Who* wants a person, *which city* a place, *what is the number of* a code: the first expression in
+order decides, for English and Chinese; anything else asks for a thing. A type raises a sentence's
+score and excludes none. Dates are (year, month, day) with 0 for what is not said, and compare only
+as far as both are said. Countries are general knowledge, not gazetteer.
 """
 
 from __future__ import annotations

@@ -1,23 +1,10 @@
 """Sentence scoring: each sentence of the passages against the question.
 
-What speaks for a sentence is how much of the question it carries, alone, by its title and headings
-and by what stands in front of it; whether it shows the kind of thing that is asked for; what its
-passage is worth; and whether a sentence of another passage that carries the rest of the question
-leads to it by name, or it to that one: the hop of a question of two. The weights are fitted by
-`tests/benchmarks/fit_answers.py`, to sentences that hold the answer.
-
-English verbs whose forms share no stem: *sold* for *sell*, *lit* for *light*.
-
-Forms are written as the keyword index stems them. Knows no grammar: the forms of a verb are the
-same word wherever they stand.
-
-Lexical variants by derivation and role.
-
-*directed* for *director*, *son* for *father*.
-
-For English tokens (stemmed as the keyword index does it). A small table of kinship, life and works,
-the endings of those who do a thing, and the other forms of irregular verbs; nothing is looked up,
-and Chinese tokens have none.
+A sentence counts by how much of the question it carries, alone, by its title and headings and by
+the sentence before; by showing the expected answer type; by its passage's relevance; and by a
+sentence of another passage that leads to it by name (the hop of a question of two). The weights
+are fitted by `tests/benchmarks/fit_answers.py`. English words match in their lexical variants
+(*sold* for *sell*, *directed* for *director*), written as the keyword index stems them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Overview rendering: a lead line, then points by theme, each cited.
+"""Global answers without a language model: points from local search, rendered by theme.
 
-Points come from community reports and rest on spans of chunks; citations lead through them to the
-documents. Knows no graph: anything with a text, a score, evidences and a community id is a point.
-
-Points common to all selections, and points from local search.
-
-Without a language model a question with a subject is first answered by sentences found for it:
-reports are written without a question in sight.
+A question with a subject is first answered by sentences found for it, since reports are written
+without a question in sight. The overview is a lead line, then points by theme; citations lead
+through spans of chunks to the documents.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""Reports to scored points with a language model: the map half of an overview.
+"""Map-reduce with a language model: reports to scored points, points to a cited text.
 
-The prompt shows numbered findings and asks for points that name the numbers they rest on; so every
-point keeps its evidences. All calls of a round go out at once. What is shown as a report may be any
-sheet of sentences with their places.
-
-Tolerant parsing of model replies about reports.
-
-Points, ratings and further questions come as JSON, wrapped in prose, cut off or half wrong; what
-cannot be used is dropped and counted. The schemas are for endpoints that can be held to one.
-
-Points to a cited text with a language model: the reduce half of an overview.
-
-The prompt shows numbered points; the marks of the reply lead through them back to spans.
+The map prompt shows numbered findings and asks for points that name the numbers they rest on, so
+every point keeps its evidences; all calls of a round go out at once. The reduce prompt shows
+numbered points, and the marks of its reply lead back to spans. Replies are JSON, wrapped in prose,
+cut off or half wrong: what cannot be used is dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""DRIFT search: the best reports first, then searches for open questions.
-
-After DRIFT search (microsoft/graphrag, 2024): a primer over reports gives first points and further
-questions, each is looked up by local search, and its answer may lead on. Without a language model
-the further questions are names of the best points that the question does not hold.
-
-A global answer: gather points about the whole, keep what differs, cite.
+"""Global answer: gather points about the whole, drop repetitions, cite.
 
 Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
-root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and what
-they lead to (`drift`). With a language model it rates, maps and reduces; without one, words, chunks
-and vectors decide. Either way every point keeps its evidence.
+root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and the
+searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). With a language
+model it rates, maps and reduces; without one, words, chunks and vectors decide, and the further
+searches of `drift` are names of the best points. Every point keeps its evidence.
 """
 
 from __future__ import annotations

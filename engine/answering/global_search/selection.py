@@ -1,10 +1,8 @@
-"""Points from community reports: of a fixed level, or by dynamic selection.
+"""Selections of a global answer: reports of a level, rated reports, or tested chunks.
 
-Lazy search: points from chunks tested for relevance by community; needs no reports.
-
-Without a language model a test is a match of words and vectors. With one, a call shows the best
-sentences of several chunks and asks for points: a chunk is relevant where a point rests on it, so
-that testing and collecting are one reading.
+The lazy selection tests chunks for relevance community by community and needs no reports. Without
+a language model a test is a match of words and vectors. With one, a call shows the best sentences
+of several chunks and asks for points: a chunk is relevant where a point rests on it.
 """
 
 from __future__ import annotations
