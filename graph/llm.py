@@ -1,8 +1,6 @@
-"""Prompts as values, and the LLM callable passed by argument.
+"""Prompts: their files, requests as values, and the LLM callable passed by argument.
 
-Which model answers, what it costs, how often it is tried again and what is kept, others know.
-
-Prompt files of this package, and delimiters of quoted texts.
+Prompt files are plain text, one a stage and language, with `{name}` for gaps.
 """
 
 from __future__ import annotations
@@ -34,9 +32,10 @@ Ask = Callable[[Prompt], str]
 
 
 @cache
-def load(name: str, language: str) -> str:
-    """Return the text of `prompts/<name>.<language>.txt`."""
-    return (files(__package__) / "prompts" / f"{name}.{language}.txt").read_text("utf8").strip()
+def load_prompt(name: str, language: str, *, package: str = f"{__package__}.prompts") -> str:
+    """Return the text of the package's file `<name>.<language>.txt`."""
+    home, _, folder = package.rpartition(".")
+    return (files(home) / folder / f"{name}.{language}.txt").read_text("utf8").strip()
 
 
 def fence(*texts: str) -> str:

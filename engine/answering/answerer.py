@@ -31,7 +31,7 @@ from ..events import (
     without_tokens,
 )
 from ..observability import synthesis
-from ..prompts import ABSTENTION, Language, answering_prompt, count_injections, language_of
+from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import LocalRetriever
@@ -156,7 +156,7 @@ class ContextPacker:
         return window_budget_tokens(
             gateway.context_window,
             answer_tokens=gateway.max_output_tokens,
-            instruction_tokens=count(answering_prompt("answer", language)) + _FRAME_TOKENS,
+            instruction_tokens=count(prompt_text("answering/answer", language)) + _FRAME_TOKENS,
             question_tokens=count(question),
             history_tokens=count(earlier) + _FRAME_TOKENS if earlier else 0,
             cap_tokens=None if self._packing.long_context else self._settings.budget_tokens,

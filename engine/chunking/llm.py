@@ -24,7 +24,7 @@ from itertools import pairwise
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 from ..errors import ModelError
-from ..prompts import chunking_prompt, language_of_document
+from ..prompts import filled_prompt, language_of_document
 from .merging import SemanticUnit, clipped, merge_small, pack, semantic_units, spans_between
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser, Tokeniser
 from .structure import Section, sections, sentence_starts
@@ -187,9 +187,11 @@ class AgenticNodeParser(SpanNodeParser):
             for number, atom in enumerate(stretch, start=1)
         )
         language = language_of_document(text[stretch[0].start : stretch[-1].end])
-        problem = chunking_prompt("problem", language=language, reason=reason) if reason else ""
-        return chunking_prompt(
-            "boundaries",
+        problem = ""
+        if reason:
+            problem = filled_prompt("chunking/problem", language=language, reason=reason)
+        return filled_prompt(
+            "chunking/boundaries",
             language=language,
             smallest=str(self.size_tokens // _SMALLEST_SHARE),
             largest=str(self.size_tokens),
@@ -425,8 +427,8 @@ def _asked(
 ) -> str | None:
     """Ask the model for a line; empty if it gave none, None on failure."""
     passage = subject.text[span.start : span.end]
-    request = chunking_prompt(
-        "context",
+    request = filled_prompt(
+        "chunking/context",
         language=language_of_document(passage),
         fenced=shown,
         words=str(max(10, budget // 2)),

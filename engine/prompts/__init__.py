@@ -1,31 +1,13 @@
-"""The prompts, one file a stage and language, and how their gaps are filled.
+"""Prompts of the engine: files by stage and language, delimiters, and injected instructions.
 
-The instructions are the same for every question, so that a provider can keep what it made of them,
-and sources come before the question, so that it can keep the same sources, too. Sources are fenced
-with a line that no document can foresee, because it comes from a digest of the sources themselves.
+Instructions are the same for every question and sources come before the question, so that a
+provider can cache both. What others have written stands between two lines with a word that no text
+can foresee, because it comes from a digest of all that is shown. `graph.llm` reads the files.
 
-Prompts as files, one a stage and language, and how their gaps are filled.
-
-What others have written stands between two lines with a word that no text can foresee, because it
-comes from a digest of all that is shown.
-
-Language of a question, and the abstention sentence.
-
-Only English and Chinese are told apart; anything else is answered with English wording. Knows
-nothing of models: question words and function words decide, so that a Chinese name in an English
-question (or the other way round) does not turn the answer's language.
-
-Sentences of documents that speak to a language model and tell it what to do.
-
-A model that obeys one may even cite it, and it would seem to bear the claim out. So such a sentence
-is no source of a claim, however well the words agree. The forms are few and plain: who hides an
-order better is not found here. Pure.
-
-The prompts of retrieval, one file a stage and language.
-
-The prompts about chunks, one file a stage and language.
-
-What is the same for all calls about one document comes first, so that a server can keep it.
+Only English and Chinese are told apart; anything else is answered with English wording. Question
+words and function words decide, so that a Chinese name in an English question does not turn the
+answer's language. `is_injection` finds sentences of documents that give a reading model orders:
+such a sentence supports no claim. The forms are few and plain.
 """
 
 from __future__ import annotations
@@ -33,8 +15,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from graph.text.cjk import HAN, count_han
@@ -50,25 +30,25 @@ Language = Literal["en", "zh"]
 _WORD = re.compile(rf"[^\W\d_{HAN}]+")
 
 
-@cache
-def load_prompt(folder: str, stage: str, language: Language) -> str:
-    """Return the text of `<folder>/<stage>.<language>.txt` beside this module."""
-    return (
-        (files(__package__) / folder / f"{stage}.{language}.txt").read_text(encoding="utf8").strip()
-    )
-
-
 def fill(template: str, **values: str) -> str:
     """Replace every known `{name}` in one pass; inserted values are never expanded."""
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
 
 
-def delimited_prompt(
-    folder: str, stage: str, *, language: Language, fenced: str, **values: str
-) -> str:
-    """Build a stage's prompt; `{fence}` is derived from a digest of `fenced`."""
+def prompt_text(stage: str, language: Language) -> str:
+    """Return the text of `<stage>.<language>.txt` in this package, such as `answering/map`."""
+    from ..storage.graph_api import load_prompt
+
+    return load_prompt(stage, language, package=__package__)
+
+
+def filled_prompt(stage: str, *, language: Language, fenced: str = "", **values: str) -> str:
+    """Return a stage's prompt with its `{name}` gaps filled from `values`.
+
+    The gap `{fence}` is made of a digest of `fenced`, the text that is shown as data.
+    """
     digest = hashlib.sha256(fenced.encode("utf8", "surrogatepass")).hexdigest()
-    return fill(load_prompt(folder, stage, language), **values, fence=f"data {digest[:12]}")
+    return fill(prompt_text(stage, language), **values, fence=f"data {digest[:12]}")
 
 
 def detect_language(text: str) -> Language:
@@ -193,9 +173,10 @@ def _texts(
     earlier: str,
     values: Mapping[str, str],
 ) -> tuple[str, str]:
-    system = fill(answering_prompt(stage, language), abstention=ABSTENTION[language], **values)
+    text = prompt_text(f"answering/{stage}", language)
+    system = fill(text, abstention=ABSTENTION[language], **values)
     user = fill(
-        answering_prompt("context_after" if earlier else "context", language),
+        prompt_text(f"answering/context{'_after' if earlier else ''}", language),
         fence=fence(context),
         context=escape_delimiters(context),
         earlier_fence=fence(earlier).replace("sources", "earlier"),
@@ -205,34 +186,13 @@ def _texts(
     return system, user
 
 
-def answering_prompt(stage: str, language: Language) -> str:
-    """Return the text of `<stage>.<language>.txt`."""
-    return load_prompt("answering", stage, language)
-
-
 def fence(*texts: str) -> str:
     """Return a delimiter derived from the texts; equal for equal texts."""
     digest = hashlib.sha256("\x1f".join(texts).encode("utf8", "surrogatepass")).hexdigest()
     return f"sources {digest[:16]}"
 
 
-def retrieval_prompt(stage: str, *, language: Language, fenced: str = "", **values: str) -> str:
-    """Return a stage's prompt with `{name}` placeholders filled from `values`.
-
-    The gap `{fence}` is made of a digest of `fenced`, the text that is shown as data.
-    """
-    return delimited_prompt("retrieval", stage, language=language, fenced=fenced, **values)
-
-
 _SAMPLE_CHARACTERS = 4_000
-
-
-def chunking_prompt(stage: str, *, language: Language, fenced: str = "", **values: str) -> str:
-    """Return a stage's prompt (`context`, `boundaries`) with placeholders filled.
-
-    The fence is made of a digest of `fenced`, the text that is shown.
-    """
-    return delimited_prompt("chunking", stage, language=language, fenced=fenced, **values)
 
 
 def language_of_document(text: str) -> Language:

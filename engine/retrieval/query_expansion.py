@@ -23,8 +23,7 @@ import numpy.typing as npt
 from graph.text.cjk import HAN, has_han
 
 from ..errors import ModelError
-from ..prompts import detect_language
-from ..prompts import retrieval_prompt as filled_prompt
+from ..prompts import detect_language, filled_prompt
 from ..storage.tokenization import tokens
 from .fusion import Ranking, Scores, rescale
 
@@ -279,7 +278,7 @@ def _json_texts(text: str) -> list[str] | None:
 def prompt(stage: str, question: str, *, count: int = 1, fenced: str = "", **values: str) -> str:
     """`transform_<stage>` in the question's language, its gaps filled."""
     return filled_prompt(
-        f"transform_{stage}",
+        f"retrieval/transform_{stage}",
         language=detect_language(question),
         fenced=fenced,
         question=question,

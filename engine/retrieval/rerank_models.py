@@ -23,7 +23,7 @@ from graph.text.cjk import CJK
 
 from ..errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.retry import translated
-from ..prompts import detect_language, retrieval_prompt
+from ..prompts import detect_language, filled_prompt
 from ..types import Passage
 from .rerank import Reranker, in_order_of, rerank_text, with_rerank_score
 
@@ -411,11 +411,11 @@ class LanguageReranker:
             for number, passage in enumerate(passages, start=1)
         )
         asked = " ".join(question.split())
-        problem = (
-            retrieval_prompt("rerank_problem", language=language, reason=reason) if reason else ""
-        )
-        return retrieval_prompt(
-            "rerank",
+        problem = ""
+        if reason:
+            problem = filled_prompt("retrieval/rerank_problem", language=language, reason=reason)
+        return filled_prompt(
+            "retrieval/rerank",
             language=language,
             count=str(len(passages)),
             example="2, 1",

@@ -32,7 +32,7 @@ from ..answering.answerer import combine_answers, global_events, local_events
 from ..errors import ModelError, QuestionError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..observability import response_of
-from ..prompts import ABSTENTION, Language, answering_prompt, fence, fill, language_of
+from ..prompts import ABSTENTION, Language, fence, fill, language_of, prompt_text
 from ..retrieval.passages import Tracer
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
@@ -283,7 +283,7 @@ def route_prompt(question: str) -> Prompt:
     language = language_of(question)
     word = fence(question).replace("sources", "question")
     return Prompt(
-        system=fill(answering_prompt("route", language), abstention=ABSTENTION[language]),
+        system=fill(prompt_text("answering/route", language), abstention=ABSTENTION[language]),
         user=f"<<<{word}>>>\n{question}\n<<<end {word}>>>",
         max_output_tokens=_MAX_OUTPUT_TOKENS,
         schema=SCHEMA,

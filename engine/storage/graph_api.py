@@ -79,7 +79,7 @@ from graph.llamaindex.store import (
     document_splitter,
     node_of_chunk,
 )
-from graph.llm import Ask, Prompt
+from graph.llm import Ask, Prompt, load_prompt
 from graph.model import (
     OCCURS_WITH,
     Chunk,
@@ -282,6 +282,7 @@ __all__ = [
     "joined",
     "judge",
     "judge_prompt",
+    "load_prompt",
     "load_view",
     "map_points",
     "material",

@@ -16,7 +16,7 @@ from graph.text.cjk import count_han
 
 from ..answering.packing import label
 from ..errors import BudgetExceeded, ModelError
-from ..prompts import Language, answering_prompt, stage_prompt
+from ..prompts import Language, prompt_text, stage_prompt
 from ..storage.graph_api import find_json
 from ..types import Passage
 
@@ -65,7 +65,7 @@ def retry_in_language(
     return (
         *messages,
         ChatMessage(role=MessageRole.ASSISTANT, content=reply),
-        ChatMessage(role=MessageRole.USER, content=answering_prompt("again", language)),
+        ChatMessage(role=MessageRole.USER, content=prompt_text("answering/again", language)),
     )
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from ..extraction.llm.json_repair import find_json
 from ..linking import Ends, relation_ends
-from ..llm import Ask, Prompt, fence, load
+from ..llm import Ask, Prompt, fence, load_prompt
 from ..model import Entity, content_id
 from ..resolution.resolver import resolution
 from ..storage.facts import batches, raise_generation
@@ -185,7 +185,7 @@ def summary_prompt(things: Sequence[Described]) -> Prompt:
     chinese = is_chinese(body)
     mark = fence(body)
     return Prompt(
-        system=load("summarise_descriptions", "zh" if chinese else "en"),
+        system=load_prompt("summarise_descriptions", "zh" if chinese else "en"),
         user=f"<{mark}>\n{body}\n</{mark}>",
         max_output_tokens=OUTPUT_TOKENS * len(things) + 50,
         schema=SCHEMA,

@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select
 
 from ..extraction.llm.json_repair import find_json
-from ..llm import Prompt, fence, load
+from ..llm import Prompt, fence, load_prompt
 from ..model import OCCURS_WITH, Community, Entity, Evidence, Finding, Relation, Report
 from ..storage.database import (
     derived_reports,
@@ -182,7 +182,7 @@ def report_prompt(materials: Sequence[ReportMaterial]) -> Prompt:
     language = "zh" if is_chinese(body) else "en"
     mark = fence(body)
     return Prompt(
-        system=load("report", language),
+        system=load_prompt("report", language),
         user=f"<{mark}>\n{body}\n</{mark}>",
         max_output_tokens=OUTPUT_TOKENS * len(materials) + 100,
         schema=SCHEMA,

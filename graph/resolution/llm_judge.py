@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..extraction.llm.json_repair import find_json
-from ..llm import Ask, Prompt, fence, load
+from ..llm import Ask, Prompt, fence, load_prompt
 from ..model import DIFFERENT, SAME, UNKNOWN, Judgement
 from ..text.cjk import has_han
 
@@ -111,7 +111,7 @@ def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
     chinese = sum(1 for q in questions if has_han(q.first.name + q.second.name))
     mark = fence(body)
     return Prompt(
-        system=load("judge_names", "zh" if 2 * chinese > len(questions) else "en"),
+        system=load_prompt("judge_names", "zh" if 2 * chinese > len(questions) else "en"),
         user=f"<{mark}>\n{body}\n</{mark}>",
         max_output_tokens=OUTPUT_TOKENS * len(questions) + 50,
         schema=SCHEMA,

@@ -8,11 +8,11 @@ import pytest
 from expressions import TooLong, no_longer_than
 
 from engine import prompts as orders
+from engine.answering import packing as marks
 from engine.answering.extractive import answer_spans as spans
 from engine.answering.extractive import comparison as sides
 from engine.answering.extractive import question_type as asked
 from engine.verification import claims
-from engine.verification import claims as marks
 from engine.verification import entities_and_numbers as figures
 from engine.verification import llm_judge as in_language
 from engine.verification import pipeline as citations

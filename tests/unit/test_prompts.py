@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import prompts
-from engine.prompts import Language, chat_messages, fence, stage_prompt
-from engine.prompts import answering_prompt as load
+from engine.prompts import Language, chat_messages, fence, prompt_text, stage_prompt
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _FILES = (Path(prompts.__file__).parent / "answering").glob("*.txt")
@@ -47,7 +46,7 @@ def test_two_questions_on_the_same_sources_differ_in_their_last_lines_alone(
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if not stage.startswith("context")])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_instructions_have_a_gap_for_what_is_asked(stage: str, language: Language) -> None:
-    gaps = set(re.findall(r"\{(\w+)\}", load(stage, language)))
+    gaps = set(re.findall(r"\{(\w+)\}", prompt_text(f"answering/{stage}", language)))
     assert gaps <= {"abstention", "questions"}  # a sentence of ours, and a setting's number
 
 

@@ -16,7 +16,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from engine.errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
-from engine.prompts import retrieval_prompt as prompt
+from engine.prompts import filled_prompt as prompt
 from engine.retrieval.rerank import (
     blend_scores,
     in_order_of,
@@ -479,7 +479,7 @@ def test_a_chinese_question_is_asked_about_in_chinese() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_gap_of_the_prompt_is_filled(language: str) -> None:
     text = prompt(
-        "rerank",
+        "retrieval/rerank",
         language=language,  # type: ignore[arg-type]  # a parameter of the test
         count="2",
         example="2, 1",

@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ...errors import GraphInputError
-from ...llm import Prompt, load
+from ...llm import Prompt, load_prompt
 from ...model import content_id
 from ...text.cjk import has_han, is_chinese
 from ..protocol import normalised_type
@@ -165,7 +165,7 @@ LANGUAGES: Sequence[Language] = ("en", "zh")
 @cache
 def prompt_text(language: Language) -> str:
     """Return `prompts/extraction.<language>.txt` by its `== name ==` sections."""
-    return load("extraction", language)
+    return load_prompt("extraction", language)
 
 
 MAX_CHUNKS = 12
