@@ -1,21 +1,9 @@
-"""Event streams of a question that is answered in a thread of its own.
+"""Threads: event streams of a question, cancellation, timeouts and a bounded parallel map.
 
-The work may be ahead of whoever reads by so many events and then waits. Whoever stops reading gives
-the work up: its next event, and whatever it waits for, raises `WorkCancelled` in its thread. Knows
-nothing of what the work is.
-
-Cancellation scope for work in several threads.
-
-A thread cannot be interrupted, but its waiting can: whoever waits here, for a server, for its turn
-or to try again, stops when the work that it waits for is given up. What that work is belongs to
-others. Other work that goes on at the same time is left in peace.
-
-A call that is over after so many seconds, whatever the other side does.
-
-Clients bound the wait for each piece of a reply: a server that drips a byte at a time holds them
-for ever.
-
-Work on many things, a few at a time.
+A question is answered in a thread of its own, at most a bounded number of events ahead of its
+reader. A thread cannot be interrupted, but its waiting can: once the reader stops, the next event
+and every wait (for a server, a turn, a retry) raises `WorkCancelled` in it. Other work is left in
+peace.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Settings: frozen sections, one for each component; every default is defined here.
 
-A profile is a YAML file of the same sections (`configs/` holds some); unknown keys are refused.
+A profile is a YAML file of the same sections (`configs/` has some); unknown keys are refused.
 `LOREGRAPH_<SECTION>__<KEY>` in the environment overrides a profile. Secrets come from the
-environment alone: a profile names the variable that holds one, never the secret itself.
-
-Settings sources: YAML profiles and environment variables.
+environment alone: a profile names the variable that holds one.
 """
 
 from __future__ import annotations

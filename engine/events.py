@@ -1,10 +1,8 @@
-"""Events emitted while a question is answered; values that can be shown and sent.
+"""Events of a question while it is answered, and the progress callback of long-running work.
 
-A stream gives, in this order: the route (where a router chose), the passages that are found, the
-answer's text as it is written, its citations, what it cost, and last the whole answer. A step comes
-when its stage ends: those of searching before the passages, that of writing after the text.
-
-Progress callback of long-running work.
+A stream gives in this order: the route (where a router chose), the passages found, the answer's
+text as it is written, its citations, its cost, and last the whole answer. A step is sent when its
+stage ends.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Graph exploration: entities, neighbourhoods, paths and communities.
+"""Graph exploration: entities, neighbourhoods, paths, communities, plain-text rendering and export.
 
-Every method is confined by `filters` and `namespace` as a question is: what only other documents
-say is not there. Keeps the picture of the last few confinements.
-
-Plain-text rendering of graph exploration, for the terminal and for agents.
-
-Pure; every text of a document is put on one line.
-
-Graph export to a file; selection of the part and of the format.
+Every method is limited by `filters` and `namespace` like a question: what only other documents say
+is not there. The views of the last few limits are cached.
 """
 
 from __future__ import annotations

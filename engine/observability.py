@@ -1,13 +1,9 @@
-"""OpenTelemetry traces: a span for each question and one for each trace step.
+"""Tracing of questions and steps: OpenTelemetry spans and LlamaIndex instrumentation events.
 
-OpenTelemetry (extra `otel`) is imported where the settings or `OTEL_…` variables ask for it, never
-otherwise. An application's own tracer provider is used where it has set one. What documents and
-questions say is left out unless the settings let it in.
-
-LlamaIndex instrumentation: spans and events for queries, retrieval and synthesis.
-
-Whoever watches LlamaIndex (a handler at its root dispatcher) sees this engine too. Where nobody
-does, nothing is made. Models' own calls are told by their LlamaIndex classes, inside these spans.
+OpenTelemetry (extra `otel`) is imported only where the settings or `OTEL_…` variables ask for it;
+an application's own tracer provider is used where it has set one. Texts of documents and questions
+are left out unless the settings let them in. Handlers at LlamaIndex's root dispatcher see this
+engine too.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The application: routes, and what a request passes on its way to them.
+"""The ASGI application: routes, middleware, the web page and `HEAD` for every `GET`.
 
-Outermost the figures (every request is counted), then the gate, then limits on bodies. Knows how
-to open a library, and nothing of ports.
-
-Web page: static files with a restrictive content security policy.
-
-`HEAD` for every `GET`: the same response without a body (RFC 9110, section 9.3.2).
+A request passes the metrics first (every request is counted), then authentication, then limits on
+bodies. The web page is static files under a restrictive content security policy.
 """
 
 from __future__ import annotations

@@ -1,18 +1,10 @@
-"""Bearer tokens: 256 random bits, shown once, kept as their SHA-256.
+"""Authentication of requests: tokens, principals with their namespaces, host, origin and rate.
 
-A plain hash is enough here: a password's hash must be slow because passwords can be guessed, and
-256 random bits cannot, however fast one tries. The file holds hashes, names and rights, no secret.
-
-Principals: who is calling, and which namespaces they may read and write.
-
-Rate limiter: a token bucket for each caller.
-
-What every request passes before a route sees it: host, origin, token, rate.
-
-A page of another site that a browser has open must not reach a server on loopback: neither under a
-name that was made to point here (the host is checked) nor by a form, a script or a picture (the
-origin is checked, and bodies are JSON). Without a token nothing that reads or costs runs for
-another origin, whatever the method. Forwarded headers are not believed.
+A token is 256 random bits, shown once and stored as its SHA-256: a slow hash is for passwords,
+which can be guessed. The host is checked because a foreign name may point to loopback (DNS
+rebinding); the origin because a page of another site must not send forms. Without a token nothing
+that reads or costs runs for another origin, whatever the method. Forwarded headers are not
+believed. The rate limiter is a token bucket for each caller.
 """
 
 from __future__ import annotations

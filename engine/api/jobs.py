@@ -1,17 +1,11 @@
-"""Work that writes to the library, one piece at a time, told of while it goes on.
+"""Jobs that write to the library, accepted uploads on disk, and the state that routes share.
 
-A queue of so many and one thread: a library has one writer. What a job is and how it ended is kept
-in a small file, so that it is still known after a restart. A job that was waiting or running then
-is resumed where its upload is still there, else `interrupted`: it has to be sent again.
-
-Uploads on disk: safe names, hashes, and owed work that survives a crash and a second server.
-
-Nothing that a client says becomes a path: of a file name only its last part is kept, and of that
-only what is harmless. Each server owns a folder in `incoming/`, held by an operating-system lock
-that its death releases. An accepted upload lies there with a manifest until it was added; another
-server takes it over once its owner is dead.
-
-Shared state of an application's routes: engine, limiters, jobs, tokens, metrics.
+One thread works off a bounded queue: a library has one writer. Jobs and their outcomes are stored
+in a small file, so that they are known after a restart. Each server owns a folder in `incoming/`,
+held by an operating-system lock that its death releases; an accepted upload lies there with a
+manifest until it was added, and another server takes it over once its owner is dead. A job without
+its upload is `interrupted`: it has to be sent again. Of a client's file name only the harmless last
+part is used.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""Request limits: body size, transfer speed and duration.
+"""Limits on requests: size, speed and duration of bodies, and the number of blocking threads.
 
-A body that is too large is refused while it comes; one that does not come, and an answer that
-nobody reads, are given up, so that no slow client holds on to anything for long; so is work that
-has not begun to answer in time.
-
-Thread limiter: bounded concurrency and queue for blocking work.
-
-Whoever comes when all places to wait are taken is told to come again. A thread cannot be stopped
-from outside: one whose request was given up keeps its place until it is done, so that there are
-never more than were allowed.
+A body that is too large is refused while it comes; slow bodies, unread answers and work that has
+not begun to answer in time are given up. A caller who finds all waiting places taken is told to
+come again. A thread cannot be stopped from outside: one whose request was given up holds its place
+until it is done, so that there are never more than allowed.
 """
 
 from __future__ import annotations

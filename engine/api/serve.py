@@ -1,11 +1,6 @@
-"""`loregraph serve`: bind an address and run the server.
+"""Servers: `loregraph serve` (page and REST), `loregraph mcp` over HTTP or standard input.
 
-Knows ports and interfaces; what is answered, the application does.
-
-`loregraph mcp`: the MCP server on standard input and output, or on a port.
-
-Over HTTP everything passes what the REST server's requests do: host, origin, token and rate, limits
-on how much comes and how slowly.
+Over HTTP the MCP server passes the same checks of host, origin, token and rate as REST.
 """
 
 from __future__ import annotations

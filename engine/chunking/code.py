@@ -1,12 +1,7 @@
-"""Source code, chunked by its functions and classes.
+"""Chunking of source code by functions, methods and classes, each with its comments.
 
-Source code as a tree, where its language's grammar is installed.
-
-Knows which package holds which grammar; nothing of chunks.
-
-Definitions in source code: functions, methods and classes with their comments.
-
-By syntax tree where there is a grammar, else by blank lines and indentation. Pure.
+Definitions come from the syntax tree where the grammar of the language is installed (extra `code`),
+else from blank lines and indentation.
 """
 
 from __future__ import annotations

@@ -1,19 +1,9 @@
-"""Glossary chunking: a text of many independent entries.
+"""Chunking by entry, by speaker turn, and by question and answer.
 
-Where neighbours have nothing to do with each other, a chunk of several is about none of them: each
-entry is found by itself, and read with those around it.
-
-Speaker turns: meetings, interviews, chats, plays, subtitles.
-
-Pure; knows one text's lines, no tokens and no files.
-
-Talk, chunked by the turn: nobody's words are parted from who said them.
-
-Question starts of FAQs: `Q:`, an asking heading, a bold or numbered question.
-
-Pure; knows one text and the headings in it.
-
-A question and its answer a chunk.
+In a glossary neighbouring entries have nothing to do with each other, so each is a chunk of its
+own. In meetings, interviews, chats, plays and subtitles nobody's words are parted from who said
+them. In a FAQ (`Q:`, an asking heading, a bold or numbered question) a question stays with its
+answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A clause a chunk: laws, contracts, statutes and rules.
+"""Chunking of laws, contracts and statutes by clause.
 
-Clause markers of laws, contracts and rules: parts, chapters, articles, clauses.
-
-English and Chinese numbering, and the paragraph sign. Pure; knows one text's lines.
+Markers of parts, chapters, articles and clauses are read in English and Chinese numbering and as
+paragraph signs.
 """
 
 from __future__ import annotations

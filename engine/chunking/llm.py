@@ -1,15 +1,10 @@
-"""Agentic chunking: a language model proposes boundaries over numbered parts.
+"""Chunking with a language model: agentic boundaries, and contextual chunks.
 
-A proposal is read tolerantly, trusted in nothing, asked for once more if it cannot be used, and
-then refused: the stretch is cut as the default strategy cuts.
-
-Contextual chunking: a context line for each chunk, used for retrieval only.
-
-After Anthropic, "Introducing Contextual Retrieval" (2024): the context is embedded and indexed with
-the chunk and never cited. With a model it is one line of the model's; without, title, heading path
-and lead sentence. Works behind any strategy.
-
-Any strategy's chunks with a context put before each, as one node parser.
+Agentic: the model proposes boundaries over numbered parts; a proposal that is not valid is asked
+for once more, then the stretch is cut by the default strategy. Contextual (Anthropic, "Introducing
+Contextual Retrieval", 2024): each chunk is embedded and indexed with a line of context, which is
+never cited; without a model the line is title, heading path and lead sentence. Works behind any
+strategy.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
-"""Units of meaning (sentences, turns, clauses, functions) to chunks.
+"""Packing of units (sentences, turns, clauses, functions) into chunks, with overlap by sentences.
 
-A strategy says what the units of a text are and what each falls into where it is too long; here
-they are gathered as full as they may be, or cut. Pure; knows no format and no language.
-
-Chunk packing: as full as allowed, cut at natural breaks, overlapping by sentences.
-
-Pure; spans in, spans out.
-
-Semantic units of a section: a few short sentences, a table, a piece of code.
-
-Strategies that choose among boundaries (semantic, agentic, sentence-window) all choose among those
-between atoms. Pure.
+A strategy gives the units of a text and what each falls into where it is too long; they are packed
+as full as allowed and cut at natural breaks. Semantic units (a few short sentences, a table, a code
+block) are what the strategies that choose among boundaries choose from.
 """
 
 from __future__ import annotations

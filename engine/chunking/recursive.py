@@ -1,16 +1,8 @@
-"""Default strategy: headings, then paragraphs, then sentences, packed.
+"""Chunking by structure: the default strategy, fixed, sentence, section, page, small-to-big.
 
-Fixed token windows: the baseline strategy.
-
-Whole sentences, as many as fit: for flowing text whose layout says nothing.
-
-A section a chunk: for documents whose headings say what can be asked of them.
-
-A page a chunk: for slides, forms and reports that are laid out by the page.
-
-Small-to-big chunking: small chunks to retrieve, larger parents to read.
-
-Each sentence a chunk to be found, with the sentences around it to be read.
+The default goes from headings to paragraphs to sentences and packs them. Small-to-big retrieves
+small chunks and reads their parents; sentence-window retrieves one sentence and reads those around
+it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Base of all node parsers: text to spans, and spans to nodes.
+"""Base class of all node parsers: a strategy gives spans, this makes nodes of them.
 
-A strategy decides where to cut, nothing else. `document.text[node.start_char_idx:
-node.end_char_idx] == node.text`, always.
-
-Content-derived chunk ids: equal documents give equal chunks.
-
-Token counts of spans without repeated tokenisation.
+`document.text[node.start_char_idx:node.end_char_idx] == node.text`, always. Chunk ids are derived
+from content, so that equal documents give equal chunks. Tokens of a text are counted once.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Chunking entry point: a parsed text to chunks by the chosen strategy.
+"""Entry point of chunking: the chosen strategy, or the one that format and structure suggest.
 
-LlamaIndex is imported here when the first text is chunked.
-
-Structure detection: FAQ, transcript or legal text.
-
-Pure, one pass each, and careful: a text wrongly taken for one of these is cut worse than one that
-is missed, so several signs must come together.
+Detection of FAQ, transcript and legal text is careful: a text wrongly taken for one of these is cut
+worse than one that is missed, so several features must come together. LlamaIndex is imported when
+the first text is chunked.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""Markdown-like structure: blocks (headings, paragraphs, tables, code) and sections.
+"""Structure of a text: headings, blocks (paragraph, table, list, code), sections, and split points.
 
-Blocks are in order, do not overlap, and cover all characters but white space. Pure.
-
-Heading detection: Markdown marks, and unambiguous plain-text headings.
-
-Pure; knows one line and whether its neighbours are blank.
-
-Progressively finer split points for oversized blocks; never inside a character.
-
-Sentences first, then lines, clauses, and at last windows of tokens. Pure.
+Blocks are in order, do not overlap and cover all characters but white space. Headings are Markdown
+marks and unambiguous plain-text ones. Oversized blocks split at sentences, then lines, clauses, and
+at last token windows, never inside a character.
 """
 
 from __future__ import annotations

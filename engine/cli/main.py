@@ -1,10 +1,7 @@
-"""The command line.
+"""The command line: parses arguments, calls `KnowledgeEngine`, shows the result.
 
-Exit codes: 0 done, 1 an error (one line says which), 2 a command that cannot be understood, 3 some
-of many failed, 130 interrupted.
-
-Only draws and parses: what commands do, `KnowledgeEngine` does. Heavy imports wait until a
-command needs them, so that `--help` is quick.
+Exit codes: 0 done, 1 an error (one line says which), 2 invalid arguments, 3 some of many failed,
+130 interrupted. Heavy imports wait until a command needs them, so that `--help` is quick.
 """
 
 from __future__ import annotations

@@ -1,17 +1,7 @@
-"""Terminal output: rich on a terminal, JSON for programs.
+"""Terminal output of answers, passages, traces, reports and estimates; JSON for programs.
 
 Texts of documents are shown as they are: nothing in them is taken for colours, links or emoji, and
 no control character of theirs reaches the terminal.
-
-An answer's trace in lines, so that one can see where it went wrong.
-
-Pure: steps and a width to lines; who prints them, others know.
-
-Texts of others on a terminal: no control character of theirs reaches it.
-
-Terminal output of ingestion: reports and estimates.
-
-Live display of a streamed answer on a terminal.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""`loregraph token`: who may call the server, made, listed and revoked.
-
-`loregraph serve`: the page and the API over one library.
-
-`loregraph mcp`: the library as tools for an agent.
-
-`loregraph demo`: the sample corpus indexed, asked and drawn.
-
-Watch mode: synchronise at the start and after every change.
-"""
+"""Commands that serve or go on: `token`, `serve`, `mcp`, `demo`, and `sync --watch`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""One command's work on a library: opened, shown, and left in order.
-
-Exit codes stand in `cli`.
-
-The options that several commands share, and what they say.
-
-Command groups whose help shows whole first paragraphs.
-"""
+"""What commands share: options, command groups, and a library opened and closed in order."""
 
 from __future__ import annotations
 

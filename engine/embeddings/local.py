@@ -1,13 +1,9 @@
-"""Hashed bag-of-words vectors without weights: words and character n-grams.
+"""Embeddings in this process: the bundled MiniLM, and hashed words where no model is installed.
 
-What is left when no model is there. A passage's vector depends on its text alone, so that nothing
-has to be embedded anew when other documents come; how rare a word is weighs on the question's side
-(the scheme `lnc.ltc` of Salton and Buckley, 1988: the cosine is the same sum as if it weighed on
-one side of every passage). Hashing is that of Weinberger et al., "Feature Hashing for Large Scale
-Multitask Learning" (ICML 2009), with a sign, so that words which fall together cancel on average.
-Reads every script that the tokens do.
-
-The bundled embedding as LlamaIndex sees it. The work is done in `encoder`.
+Hashed vectors of words and character n-grams depend on their text alone; how rare a word is weighs
+on the question's side (`lnc.ltc` of Salton and Buckley, 1988). Hashing is that of Weinberger et
+al., "Feature Hashing for Large Scale Multitask Learning" (ICML 2009), with a sign, so that words
+which fall together cancel on average.
 """
 
 from __future__ import annotations

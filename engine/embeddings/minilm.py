@@ -1,17 +1,10 @@
-"""MiniLM as an ONNX graph: from bare tensors, or from the model hub's export.
+"""MiniLM on onnxruntime, built from bare tensors or read from the model hub's export.
 
-Both graphs take `ids` (int32, texts × tokens, without padding) and give `vectors` (float32,
-texts × 384): the mean over the tokens, L2-normalised. There is no mask, because texts of unlike
-length are never run together.
-
-The architecture is BERT (Devlin et al. 2019, section 3) with post-layer-norm and exact GELU; the
-fused operators of `com.microsoft` are part of every onnxruntime build for CPUs.
-
-MiniLM on onnxruntime: texts in, unit vectors out.
-
-Each text is run by itself, unpadded. On two cores that costs less CPU than padded batches of 16
-or 32, and a vector then depends on its text alone: not on its batch-mates, nor on their order, nor
-on the number of threads. For int8 it matters more still, since activations are scaled per run.
+Both graphs take `ids` (int32, texts × tokens, without padding) and give `vectors` (float32, texts ×
+384): the mean over the tokens, L2-normalised. The architecture is BERT (Devlin et al. 2019, section
+3) with post-layer-norm and exact GELU. Each text is run by itself, unpadded: on two cores that
+costs less CPU than padded batches, and a vector depends on its text alone, not on its batch, their
+order or the number of threads (int8 activations are scaled per run).
 """
 
 from __future__ import annotations

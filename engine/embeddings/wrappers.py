@@ -1,38 +1,13 @@
-"""Choice of the embedding model for a library, with fallbacks.
+"""Choice of a library's embedding model, and wrappers around it: endpoint, prefixes, truncation.
 
-    endpoint → bundled MiniLM → TF-IDF hashing
+    endpoint → bundled MiniLM → hashed words
 
-Vectors of two models must never be compared, so the choice is made once, when a library is opened:
-its vectors' model, whoever answers; only a library without vectors takes the first that answers.
-Where the model of a library does not answer, questions go on without vectors and adding stops:
-nothing else can embed for it.
-
-Embeddings from an OpenAI-compatible endpoint, held to their contract.
-
-One layer of retries (the client's), errors of our tree, and a check that every text got a vector,
-in order and all of one length.
-
-An embedding around another one.
-
-What is the same for all that change its texts or its vectors. Everything that the inner model
-says of itself (its window, its
-dimension) stays what it says, so that a wrapped model is cut and stored like a bare one.
-
-Query and passage prefixes of embedding models, by model name.
-
-Models trained on pairs tell questions from passages by a few words in front; without them their
-vectors are worse by several points. The texts are those of the models' own cards.
-
-Truncated embeddings (Matryoshka): the first dimensions, normalised again.
-
-After Kusupati et al., "Matryoshka Representation Learning" (NeurIPS 2022): such a model puts what
-matters most first, so that 256 of 1,024 dimensions keep most of the quality for a quarter of the
-memory. Of any other model the first dimensions are a random part, and cutting is refused.
-
-Weight of dense retrieval for a text: the share an embedding model can read, 0–1.
-
-Where a model reads nothing its cosines are noise, and words and links must carry the search. Known
-by the model's kind and name.
+Vectors of two models must never be compared, so the choice is made when a library is opened: the
+model of its vectors, or for a library without vectors the first that answers. If that model is
+away, questions go on without vectors and adding stops. Wrappers keep what the inner model says of
+itself (window, dimension). Prefixes for queries and passages are those of the models' own cards.
+Truncation follows Kusupati et al., "Matryoshka Representation Learning" (NeurIPS 2022), for models
+trained for it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Change detection: read new and changed sources, skip unchanged ones.
+"""Change detection: new and changed sources are read, unchanged ones skipped.
 
-One source that cannot be read is a failure noted, never the end of the others. Knows the library
-only by what it is told that it holds.
-
-File state cache: stat and ETag hints that avoid re-reading sources.
-
-A file whose size and times are as they were is taken to hold the same bytes; an address gives back
-the marks (ETag, Last-Modified) with which its server says "not modified". Kept in one file in
-`derived/` that can be thrown away at any time; it only ever saves work, and decides nothing.
+One source that cannot be read is a failure in the report and stops no other. A file whose size and
+times are unchanged is taken to hold the same bytes; a web address is asked with the marks (ETag,
+Last-Modified) of the last answer. Both hints are in one file in `derived/`, which only saves work
+and can be deleted at any time.
 """
 
 from __future__ import annotations

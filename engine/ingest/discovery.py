@@ -1,10 +1,8 @@
-"""Source discovery: files behind paths, and their document ids.
+"""Source discovery: files, addresses, databases and documents behind what was named, and ids.
 
 A document's id does not depend on the machine: it is the POSIX path in NFC, relative to the current
-folder where the path that was named lies inside it, else to the parent of that path. So `docs`,
-`./docs/` and its absolute path all give `docs/sub/a.md`.
-
-Classification of named sources: paths, web addresses, databases, documents.
+folder where the named path lies inside it, else to that path's parent. So `docs`, `./docs/` and its
+absolute path all give `docs/sub/a.md`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""Date parsing: any usual spelling to ISO 8601.
+"""What readers return, the sanitising of every stored text, and dates in any usual spelling.
 
-Pure; knows no format. A spelling that leaves the order of day and month open is no date.
-
-Reader results, and the sanitising of every stored text.
-
-Knows no format and no file system.
-
-Text normalisation for tokens, embedding input and keys; never for stored text.
-
-Error reasons for unforeseen reader exceptions.
-
-A reader is many parsers of other people, fed with files of yet others; what one raises unforeseen
-is a fact about the file, and named as its reason.
+Normalised text is for tokens, embedding input and keys, never for stored text. A date whose
+spelling leaves the order of day and month open is none. An unforeseen exception of a parser is a
+fact about the file, and becomes its reason.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""One web address: its bytes, unless they are the ones that were read before.
+"""One web address: its bytes, unless they are those that were read before, and a file name.
 
-A `SourceError` raised here gives its reason alone: who reports it puts the address in front.
-
-File names for web responses, so that the suffix selects a reader.
-
-Pure.
+The file name's suffix selects the reader. A `SourceError` raised here gives its reason alone: the
+caller adds the address.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Connections that go only where they may, and end when their time is up.
+"""Connections to permitted addresses only, with one deadline.
 
-A name is resolved once, its addresses are checked, and one of those very addresses is connected
-to: a name server that answers differently the next time changes nothing. TLS still verifies the
-name. Every wait is cut to what is left until one deadline, so a server that sends a byte a second
-gains nothing.
-
-A `SourceError` raised here gives its reason alone.
+A name is resolved once, its addresses are checked, and one of those very addresses is connected to,
+so a name server that answers differently the next time changes nothing. TLS still verifies the
+name. Every wait is cut to what is left until the deadline. A `SourceError` raised here gives its
+reason alone.
 """
 
 from __future__ import annotations

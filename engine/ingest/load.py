@@ -1,12 +1,8 @@
 """The bytes of one source to its documents: itself, and whatever lies inside it.
 
-Pure and without the library, so that it can run in a process of its own with limits. One member
-that cannot be read is a failure noted, never the end of the others.
-
-Conversion to `SourceText`: file parts, texts, LlamaIndex documents.
-
-A `SourceError` raised here gives its reason alone ("is empty"): who reports it puts the source's
-name in front.
+Needs no library, so that it can run in a process of its own with limits. One member that cannot be
+read is a failure in the report and stops no other. A `SourceError` raised here gives its reason
+alone: the caller adds the source's name.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
 """Registry of readers by file suffix or name. A new format is one line here.
 
-Readers are named by their place and imported when they first read: to know what can be read costs
-none of them.
-
-Source code and configuration formats, by suffix or name.
-
-Tables only.
+Readers are named by module and imported when they first read.
 """
 
 from __future__ import annotations

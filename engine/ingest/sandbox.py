@@ -1,17 +1,9 @@
-"""Reading in processes of their own, so that no file can take the run down.
+"""Pool of reader processes, so that no file can take the run down.
 
-A parser that hangs, crashes, or asks for all memory ends its process and costs its own file only.
-Each process is a fresh interpreter (never a fork of this one, which has threads), started when it
-is first needed, kept for many jobs, and replaced after it was ended. They are told to go when the
-pool is closed, and go of themselves when this process dies, however it dies.
-
-What a process does is in `process`, how one is held in `handle`, how both talk in
-`frames`.
-
-Handle of one reader process: pipes, deadline and exit status.
-
-Knows the process (`process`) by its command line and its frames alone, and nothing of which
-jobs there are or what to do when one fails.
+A parser that hangs, crashes or asks for all memory ends its process and costs its own file only.
+Each process is a fresh interpreter (never a fork: this one has threads), started when first needed,
+used for many jobs, and replaced after it ended. Processes end when the pool is closed or when this
+process dies.
 """
 
 from __future__ import annotations

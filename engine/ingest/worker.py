@@ -1,17 +1,9 @@
 """Reader process: takes jobs from a pipe, reads under limits, replies.
 
-Started by `workers`, one long-lived process each. It imports what reading needs and no more, so
-that it starts in a fraction of a second.
-
-Its limits: memory by the operating system where that has such a limit (Linux; macOS and Windows
-have none that works), and an alarm for the time, which ends the process even where a parser in C
-holds the interpreter: the library's own clock comes first, the alarm is for when the library died.
-
-Frames between the library and reader processes.
-
-A frame is two lengths (of the JSON and of the raw bytes behind it), then both. JSON, because what
-comes back was made from a file that may be hostile: nothing that is read can become code. Knows
-nothing of processes.
+It imports only what reading needs, so that it starts in a fraction of a second. Memory is limited
+by the operating system where it has such a limit (Linux), time by an alarm that ends the process
+even where a parser in C holds the interpreter. A frame is two lengths, JSON and raw bytes: JSON,
+because replies are made from files that may be hostile and must never become code.
 """
 
 from __future__ import annotations

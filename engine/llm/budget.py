@@ -1,22 +1,8 @@
-"""Budget of LLM calls, in tokens or money, for each run or day.
+"""Budget, prices and usage of language models, in tokens or money, for a run or a day.
 
-Every call in flight holds its worst case back: what the prompt costs and the longest answer that it
-may get. So no order in which answers arrive can lead beyond the limit.
-
-Price table: cost per million tokens, by model.
-
-The table that ships is `configs/prices.yaml`; `budget.prices` names another.
-
-Usage tracking of one piece of work across threads.
-
-with spending() as spent:
-    …
-spent.total
-
-Cost accounting of one model: count, reserve before the call, book after it.
-
-Token counts are the server's where it gives them, else our tokeniser's (an estimate: every model
-has its own).
+Before a call its worst case is reserved (the prompt and the longest answer allowed), so that no
+order in which answers arrive can exceed the limit. Prices are those of `configs/prices.yaml` or
+`budget.prices`. Token counts are the server's where it gives them, else our tokeniser's estimate.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""LLM transport: budget → retry → rate limit → call, whole or streamed.
+"""The one way to a language model, whole or streamed.
 
-A call that may have reached the model and brought nothing (cut off, too slow) is booked at its
-worst, since nobody knows what was computed; one that was refused costs nothing.
+    break control tokens → count → cache → budget → retry → rate limit → call
 
-The one way to a language model: break control tokens → count → cache → budget → retry → rate
-limit → call.
-
-Whoever asks gets an answer without thoughts and never empty, what it cost, or one `ModelError`;
-every call is booked by day, stage and model, also when its caller fails later.
+The caller gets an answer without reasoning text and never empty, with its cost, or one
+`ModelError`. Every call is booked by day, stage and model, also when its caller fails later. A call
+that may have reached the model and brought nothing (cut off, too slow) is booked at its worst case;
+one that was refused costs nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""Fields of LlamaIndex chat responses: token usage and finish reason.
+"""A model's response: usage, finish reason, text without reasoning, identity of the model.
 
-Each vendor puts these elsewhere.
-
-Names of models: what two of other names made must never be taken for the same.
-
-Knows LlamaIndex's models by the fields that they usually have.
-
-Removal of reasoning text from LLM answers.
-
-Knows the tags that models of open weights use; nothing of any vendor's own field for thoughts.
+Each vendor puts these elsewhere; answers of two models are never taken for one another's.
 """
 
 from __future__ import annotations

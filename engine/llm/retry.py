@@ -1,25 +1,9 @@
-"""Translation of client errors into the engine's exception tree.
+"""Errors of model clients: translation, retries, rate limit, circuit breaker, aborted calls.
 
-Knows the exceptions of `openai` and `httpx`, those of other vendors' clients where these are
-loaded, and what servers say of a request that is too long. Server messages are quoted except where
-they may echo the key.
-
-Retry policy: which failures are transient, how long to wait, what they cost.
-
-There is this one loop: clients' own are switched off. Waits grow from half a second, doubled and
-jittered ("equal jitter": Brooker, AWS Architecture Blog 2015), unless the server says how long.
-
-Rate limiter: concurrent calls and minimum interval.
-
-A server that asks to be left alone for a while is left alone by everybody.
-
-Circuit breaker for LLM calls of a run.
-
-HTTP connections of an LLM call, so that it can be aborted from another thread.
-
-A client that is left in the middle of a stream lets its connection go when its objects are
-collected, and a thread that waits for the next piece cannot be interrupted. Ending the connection
-does both at once. Knows HTTP, nothing of models.
+There is this one retry loop; clients' own are switched off. Waits grow from half a second, doubled
+and jittered ("equal jitter": Brooker, AWS Architecture Blog 2015), unless the server says how long.
+A server's messages are quoted except where they may echo the key. A stream that is left ends its
+connection, because a thread that waits for the next piece cannot be interrupted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Vendor dialects of structured output and answer limits.
+"""Structured output in each vendor's dialect, and what a server was learned not to support.
 
-The schema is also said in words, by whoever made the prompt: a model that cannot be held to one
-still reads it. Knows LlamaIndex's classes by their names alone, so that none must be installed.
-
-Capabilities learned from a model server: refused options and token counts.
-
-Safe to share by threads.
+The schema is also said in the prompt, for models that cannot be held to one. LlamaIndex's classes
+are known by name, so that none of them must be installed. Safe to share by threads.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""OpenAI-compatible endpoints as LlamaIndex objects, with keys and retries.
+"""Models by provider: OpenAI-compatible endpoints, other vendors behind extras, local ones.
 
-An embedding is tried again by the OpenAI client alone (it honours Retry-After): LlamaIndex would
-wrap its own loop around it, so that "2 retries" became six requests. A language model is tried
-again by the gateway, which switches the client's loop off. The key lives in the client only, never
-in a field that LlamaIndex prints or serialises.
-
-Model factories: the only place that branches on the provider.
-
-Building is cheap and silent: nothing is loaded, and nothing is sent before the first call.
-
-LLM vendors besides OpenAI-compatible endpoints, each behind an extra.
-
-Nothing is sent, and no model is loaded, before the first call.
+The only module that branches on the provider. Nothing is loaded and nothing is sent before the
+first call. An embedding is tried again by the OpenAI client alone, which honours Retry-After; a
+language model by `LLMClient`, which switches the client's loop off. A key lives in its client,
+never in a field that LlamaIndex prints or serialises.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""LLM clients from settings: one for each stage, under a shared budget.
+"""Language models of an engine, one for each stage, under one budget.
 
-Stages: `extraction`, `reports`, `map` and `answers`.
-
-The language models of an engine by what they are asked for, under one budget.
-
-Placeholder models for estimates and library inspection.
-
-Their names, windows and prices count; their keys need not be there, since nothing is sent.
+Stages are `extraction`, `reports`, `map` and `answers`. For estimates and inspection placeholders
+stand in: their names, windows and prices count, and no key is needed, since nothing is sent.
 """
 
 from __future__ import annotations

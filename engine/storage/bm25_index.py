@@ -1,14 +1,8 @@
-"""BM25 over titles and bodies, derived from the tokens that the library keeps.
+"""BM25 over titles and bodies: a subclass of LlamaIndex's `BM25Retriever` over our own tokens.
 
-A subclass of LlamaIndex's `BM25Retriever` that counts tokens of ours (the stock pattern takes a
-whole Chinese clause as one token), accepts an empty library, and can give the whole score arrays
-of its two fields. The arrays are kept in files and memory-mapped (see `derived`).
-
-Alias-aware BM25: names of one entity as one term; 刘备 finds 玄德.
-
-Works on the postings of one field and on values.
-
-Context prefix indexed with a chunk, never cited: title and context.
+The stock pattern takes a whole Chinese clause for one token. This one accepts an empty library and
+gives the score arrays of both fields, which are files in `derived/`, memory-mapped. All names of an
+entity count as one term (刘备 finds 玄德). A chunk is indexed with its title and context line.
 """
 
 from __future__ import annotations

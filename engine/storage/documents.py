@@ -1,15 +1,8 @@
-"""Documents as a list shows them, page by page, and windows of their text.
+"""Documents: listed page by page, found deleted or unreadable, and health of the whole library.
 
-A page begins after an id, not at a number, so that what comes or goes meanwhile neither repeats nor
-skips anything.
-
-Documents whose files are gone from where they were looked for, or can no longer be read.
-
-Of a folder in which nothing is left to read nothing is gone: its disk may only be away. Pure.
-
-Stamps that identify a library's state, for caches.
-
-Library health: counts, consistency checks and repair.
+A page begins after an id, not at a number, so that changes meanwhile neither repeat nor skip
+anything. Of a folder in which nothing is left to read nothing is deleted: its disk may only be
+away.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""Nearest chunks from an external vector store, with `DenseIndex`'s interface.
+"""Nearest chunks from an external vector store, and its reconciliation with the library.
 
-The store names chunks; their cosines come from the library, exact, and in its present state. So
-what a store still holds of a removed chunk is never shown, and what it fails to name is looked up
-in the library where too few were found. Before a search the store is brought up to the library.
-
-Reconciliation of an external vector store with the library.
-
-A point's id is a hash of the chunk, the window, the embedded text and the model, so a set of ids
-says all: a changed vector is another point. Vectors come from the library, so nothing is embedded
-again. The stamp of the last time is thrown away before the store is touched and written after:
-whatever dies in between, the next opening begins anew.
+The store names chunks; their cosines come from the library, exact and current. What a store still
+has of a removed chunk is never shown, and what it fails to name is looked up in the library where
+too few were found. A point's id is a hash of chunk, window, embedded text and model, so that
+comparing sets of ids says all. The stamp of the last reconciliation is deleted before the store is
+touched and written after, so that a crash between leads to a new reconciliation.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Derived artefacts on disk: one folder each, used only when complete and valid.
 
-A folder is named `<kind>-<stamp>`, the stamp telling what it was made from, so a stale one is
-never opened. It is written beside its place and moved there, with the hash of every file in it;
-one that is missing, damaged or cut short is written anew.
-
-The picture that searches walk over, kept in a file of a large library.
-
-Reading and building it takes seconds at a hundred thousand chunks, mapping what was built before
-takes a moment. A small library's is built each time.
+A folder is named `<kind>-<stamp>`, the stamp of what it was made from, so a stale one is never
+opened. It is written beside its place and moved there with the hash of every file; a missing,
+damaged or truncated one is written anew. The snapshot of the graph walk is such an artefact in
+large libraries.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Damage in a library's database: pages, values of another kind, chunks torn from their text.
+"""Damage in a library's database: pages, values of a wrong type, chunks unlike their text.
 
-SQLite finds pages that are no part of a database; bytes that changed inside a value it takes as
-they are. So every value is looked at too: its type, its encoding, JSON where it is that.
-
-A note of how the database's file looked when it was last found sound, or written by us.
-
-Looking for damage reads the whole file; while the file looks as noted, that is spared. Kept in
-`derived/`, so it can be thrown away at any time.
+SQLite finds damaged pages but not changed bytes within a value, so every value's type, encoding and
+JSON are checked, too. The check reads the whole file; it is spared while the file looks as it was
+left (a note in `derived/`, which can be deleted at any time).
 """
 
 from __future__ import annotations

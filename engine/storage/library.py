@@ -1,18 +1,9 @@
-"""The library: one database that holds the truth, and the lock of its one writer.
+"""The library: a folder, its SQLite database, which holds the truth, and the writer's lock.
 
-Documents, chunks, vectors, keyword tokens and the graph's tables stand in one SQLite file, so that
-a document comes, changes and goes in one transaction. Everything in `derived/` can be thrown away.
-
-Messages for libraries that cannot be opened, read or written.
-
-Knows the messages of SQLite; opens nothing.
-
-Library folder and database file: created, recognised, refused, opened.
-
-On a disk that can be written, or only be read. Knows files and SQLite's addresses, nothing of what
-the database holds.
-
-Deletion of a library that was created for a run which stored nothing.
+Documents, chunks, vectors, keyword tokens and the graph's tables stand in one file, so that a
+document comes, changes and goes in one transaction. Everything in `derived/` can be deleted.
+SQLite's errors become messages that say what to do; a library made for a run that stored nothing is
+deleted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Chunking, embedding and extraction of documents, each document isolated from the others.
+"""Chunking, embedding and extraction of documents, each isolated from the others.
 
-A text that a stage cannot take is stored without what that stage would have given: cut in a plainer
-way, without vectors, without names. Nothing here opens a transaction.
-
-Documents that are stored only in part: which stage could not take them, and why.
-
-They are found by their words, and are not tried again until their text, the settings or the
-product's version change.
+A text that a stage cannot take is stored without that stage's result (cut in a plainer way, without
+vectors, without names) and listed as partial with the reason; it is found by its words and tried
+again when its text, the settings or the product's version change. Nothing here opens a transaction.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
-"""Document filters: LlamaIndex metadata filters and namespaces, applied exactly.
+"""Tables of the library besides the graph's, schema migrations, and filters of documents.
 
-Applied before ranking, so that what is left out cannot push anything out of a list. Knows what a
-document's metadata are, nothing of how chunks are scored.
-
-Schema migrations: SQL by starting version.
-
-What was added stands empty until the documents are added again; nothing is lost.
-
-Tables of the library besides the graph's: documents, vectors and keyword tokens.
-
-`vectors` and `keywords` belong to a chunk and go with it.
+Migrations are SQL by starting version; added columns stand empty until documents are added again.
+Filters (LlamaIndex's metadata filters and namespaces) apply before ranking, so that what is left
+out cannot push anything out of a list.
 """
 
 from __future__ import annotations

@@ -1,16 +1,10 @@
-"""In-memory vectors of one model, and incremental updates.
+"""Vectors of one model in memory, updated without copying, and an HNSW graph over very many.
 
-A picture is never altered: the next one shares its `base` block and puts what is new into `tail`;
-what is gone loses its chunk. Once a quarter has come or gone, a picture is worn, and both are
-copied into one block again. Reads the library's vectors.
-
-An HNSW graph over the base block of very many vectors, kept in a file.
-
-It is slow to make and cannot forget, so it is made once for a base block: what came since is
-compared one by one, what is gone is passed over. Its files hold marks of the vectors that the block
-was made of and the links between them, and no vector: those come from the library. In the place of
-one that is gone stands the mean of those that it was linked with, so that ways still lead through.
-Malkov and Yashunin, Efficient and robust approximate nearest neighbor search, 2016.
+An instance is never altered: the next shares its `base` block and puts new vectors into `tail`;
+deleted ones lose their chunk. Once a quarter has changed both are copied into one block. The HNSW
+graph (Malkov and Yashunin, 2016) is made once for a base block and stored as links without vectors;
+newer vectors are compared one by one, and in the place of a deleted one stands the mean of its
+neighbours.
 """
 
 from __future__ import annotations

@@ -1,21 +1,10 @@
-"""Vector side: a LlamaIndex `VectorStoreIndex` stored in the library.
+"""Vector index: a LlamaIndex `VectorStoreIndex` whose vectors are stored in the library.
 
-A chunk longer than the encoder's window is embedded in windows, one vector each, and a question
-is compared with the best of them, so that no half of a chunk is invisible. Vectors of one text
-by one model are made once: the hash of what was embedded finds them again.
-
-Background compaction of large vector segments into one block and graph.
-
-A thread copies what is held into a new block, builds its graph, keeps it in a file and swaps both
-in; what came meanwhile is the new block's tail. Questions go on with what there is. A thread that
-is not done when the program ends is given up: the next program begins again.
-
-Nearest chunks by cosine, over the library's vectors held in memory.
-
-One pass over all vectors, exact, up to 200,000 of them; above, an HNSW graph finds candidates (see
-`vector_merge`) and what came since it was made is passed over beside it. Until there is a graph,
-and for questions to a part of the library, all are compared: no question waits for one. Cosines
-given out are exact in both and depend on the two vectors alone, not on where in memory they lie.
+A chunk longer than the encoder's window is embedded in windows, and a question is compared with the
+best of them. Texts are embedded once per model, by hash. Search is exact up to 200,000 vectors;
+above, an HNSW graph finds candidates, and vectors added since it was made are compared beside it.
+Cosines returned are exact in both cases. Compaction into one block with a new graph runs in a
+thread; questions go on meanwhile.
 """
 
 from __future__ import annotations

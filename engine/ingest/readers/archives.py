@@ -1,9 +1,7 @@
-"""Archive readers: zip, wrapped tar and single compressed files, to their members.
+"""Archive readers: members of zip, tar and compressed files, under names that can be told apart.
 
 Sizes are counted while unpacking, never taken from headers. Links, devices, sparse files and what
-systems leave behind are passed over.
-
-The files inside a file under names that can be told apart. Knows no format.
+systems leave behind are skipped.
 """
 
 from __future__ import annotations

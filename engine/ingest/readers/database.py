@@ -1,13 +1,9 @@
-"""A database as a source: one document for its schema and one for each row.
+"""Database reader: one document for the schema and one for each row, through SQLAlchemy.
 
-Only reads, and only what SQLAlchemy builds. What a row says is `rows`'s; how a database is
-reached, and how its refusals are told, `connection`'s.
-
-SELECT statements for tables; names are quoted and values bound by SQLAlchemy.
-
-Cells are cut, and bytes replaced by their number, in the database itself, so that no huge value
-crosses the wire. Where a backend has one text form for everything, it is asked for that: a driver
-cannot then fail on a date of the year infinity.
+Only reads; names are quoted and values bound by SQLAlchemy. Cells are cut, and bytes replaced by
+their number, in the database itself, so that no huge value crosses the wire. Where a backend has
+one text form for everything it is asked for that: a driver cannot then fail on a date of the year
+infinity.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-"""Text of database rows and schemas: titles, labels, dates, templates.
+"""Schema reflection of a database, and the text of schemas and rows: titles, labels, dates.
 
-Pure functions of names and values; connections are `connection`'s, queries `queries`'.
-
-Database schema reflection, cached.
-
-What `exclude` names is not there for anybody: neither read nor described,
-nor used to name what a foreign key points to.
+What `exclude` names is neither read nor described, nor used to name what a foreign key points to.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
-"""Page metadata from head, markup and linked data. Pure.
+"""Web pages as Markdown: main text with headings, lists and tables, and the page's metadata.
 
-HTML bytes to text and tree, for any declaration and nesting.
-
-Page frame detection: hidden parts, menus, banners, adverts, sharing.
-
-Finds elements to leave out; changes nothing. Pure.
-
-Main text of a page: the smallest element around trafilatura's result.
-
-The element itself is written out afterwards, so that its tables, lists and code are whole. Pure.
-
-Web pages as Markdown: main text with headings, lists and tables.
-
-The main text is the element around what `trafilatura` finds; where that loses most of a short
-page, the page's whole body without its frame.
+The main text is the smallest element around what `trafilatura` finds, written out whole so that
+tables, lists and code stay complete. Where that loses most of a short page, it is the body without
+its frame (menus, banners, adverts, sharing). Any declaration and depth of nesting is read.
 """
 
 from __future__ import annotations

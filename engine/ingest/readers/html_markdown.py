@@ -1,9 +1,7 @@
 """HTML elements as Markdown: headings, paragraphs, lists, tables, code.
 
-Everything is kept but what the caller names and what is no text (scripts, controls). Marks of
-emphasis and targets of links are not written, so that the text can be quoted as it reads. Pure;
-
-Tables of a web page as Markdown. Pure.
+Everything is written but what the caller names and what is no text (scripts, controls). Marks of
+emphasis and targets of links are left out, so that the text can be quoted as it reads.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""LaTeX as Markdown: headings, lists, tables, statements; formulas keep LaTeX.
+"""LaTeX as Markdown: headings, lists, tables, statements; formulas stay LaTeX.
 
-Knows what a document says of itself and where its body is; files that it takes in are not
+Comments are removed, the author's macros expanded up to a bound, and commands written in one pass
+with an explicit stack. Arguments of unknown commands are text. Files that are included are not
 followed.
-
-LaTeX preprocessing: comments removed, user macros expanded.
-
-Knows definitions and their use, nothing of what standard commands mean. Commands that unfold
-without end stop at a bound; what is left then stays as it is written.
-
-LaTeX commands to Markdown in one pass with an explicit stack.
-
-Knows a body without comments and without commands of the author's own (`latex_macros`). What a
-command that is not in `latex_names` does is not guessed: its arguments are text.
 """
 
 from __future__ import annotations

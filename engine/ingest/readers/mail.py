@@ -1,17 +1,8 @@
-"""Outlook message files (msg) to text, like `mail.py`.
+"""Mail messages (eml, mbox, Outlook's msg) to text: main headers, body and attachments.
 
-A msg is a compound file whose streams are the message's properties (MS-OXMSG). Messages attached
-to it are handed on as eml.
-
-Message bodies: decoding, and the choice between plain and HTML versions.
-
-A message often says the same twice, as plain text and as HTML. Nothing is cut from it, neither
-quoted replies nor signatures.
-
-Mail messages to text: main headers, body and attachments.
-
-eml and mbox through the standard library, in the lenient way that mail needs: a header that breaks
-the rules is shown as it is. Outlook's own format is in `outlook.py`.
+eml and mbox go through the standard library; a header that breaks the rules is shown as it is. A
+msg is a compound file whose streams are the message's properties (MS-OXMSG). Of a plain and an HTML
+version the better is chosen; quoted replies and signatures stay.
 """
 
 from __future__ import annotations

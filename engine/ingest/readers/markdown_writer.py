@@ -1,12 +1,8 @@
-"""Rows and records to Markdown in which every one can be understood alone.
+"""Markdown blocks: paragraphs, lists, code, tables and records.
 
-A small table stays a pipe table. A longer one would be cut behind its header, and a row without
-its header says nothing: it is written a row a paragraph, `column: value; column: value`, so that
-a chunk, a quotation or a search hit never parts a value from its name. Knows no file format.
-
-Markdown blocks: paragraphs, list items, code, pipe tables.
-
-Pure.
+A small table stays a pipe table. A longer one would be cut behind its header, and a row without its
+header says nothing: it is written a row a paragraph, `column: value; column: value`, so that a
+chunk, a quotation or a search hit never parts a value from its name.
 """
 
 from __future__ import annotations

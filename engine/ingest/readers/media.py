@@ -1,16 +1,8 @@
-"""Optical character recognition of pictures, and dates of photographs.
+"""Text of pictures (optical character recognition) and of sound and video (speech recognition).
 
-`recognise` is for whoever has a picture in hand, a scanned page among them. The engine (extra
-`ocr`) ships its models and asks no network.
-
-Reading order of text boxes: columns first, then lines.
-
-Geometry only.
-
-Speech recognition of audio and video by a local Whisper model.
-
-Needs the extra `audio` (faster-whisper, which decodes by itself) and the model's weights: the
-folder of a converted model, or a name whose weights are in the local cache. Nothing is fetched.
+The OCR engine (extra `ocr`) ships its models; boxes are read columns first, then lines. Speech
+(extra `audio`) needs a local Whisper model: a folder, or a name whose weights are in the local
+cache. Nothing is fetched.
 """
 
 from __future__ import annotations

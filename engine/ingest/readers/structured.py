@@ -1,9 +1,7 @@
-"""JSON and JSON lines as an outline, records, questions or a conversation.
+"""JSON, JSON lines, CSV and TSV: an outline, records, questions, a conversation, or a table.
 
-What a list holds is found by its items' keys (`dialogue`), not asked. Numbers stay as they are
-written.
-
-Delimited tables (CSV, TSV): separator and header detection.
+What a list holds is recognised by its items' keys. Numbers stay as they are written. The separator
+and header of a delimited table are detected.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
-"""Markdown: the text as it is, with the title and what its front matter says.
+"""Plain text, Markdown, source code and notebooks, and the encoding of unmarked text.
 
-Encoding detection of unmarked text: UTF-16, East Asian, then others.
-
-A statistical detector errs on short or mixed Chinese text, so the East Asian encodings are tried
-first, all of them, by how everyday the characters are that they give.
-
-Plain text: bytes to characters exactly, and the title that a text gives itself.
-
-Source code and configuration files as text, with their language.
-
-Where to cut code is the chunker's business.
-
-Notebooks: prose cells, fenced code, shortened outputs.
-
-Pictures and widgets are left out.
+Bytes become characters exactly. A statistical detector errs on short or mixed Chinese text, so all
+East Asian encodings are tried first, by how common the resulting characters are. A notebook gives
+prose cells, fenced code and shortened outputs without pictures.
 """
 
 from __future__ import annotations

@@ -1,16 +1,7 @@
-"""Dialogues and FAQs in parsed data, by field names.
+"""Transcripts: subtitles (SubRip, WebVTT, SubStation Alpha), timed speech, and dialogues in data.
 
-Turns come out as the transcript shape has them (`Speaker: what was said`, a paragraph a turn),
-pairs as a heading with the answer under it. Pure; knows no file format.
-
-Timed speech as a transcript with speakers and times.
-
-Captions that roll or grow say the same words several times; here they are said once. Pure; knows
-neither subtitle formats nor sound.
-
-Subtitles (SubRip, WebVTT, SubStation Alpha) as transcripts.
-
-Read as leniently as players do: a missing number, empty line or hour is no reason to lose speech.
+Turns are paragraphs `Speaker: what was said`; pairs are a heading with the answer under it.
+Captions that roll or grow say the same words several times; here they are written once.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """XML as Markdown: articles as prose, feeds as entries, data as named records.
 
-Vocabularies are known by the names that many of them share (`title`, `para`, `table`, …); what
-is unknown is written out as data.
-
-XML trees and their text.
-
-Entities are never expanded, nothing is fetched, and broken input is read as far as
-possible.
-
-Knows no vocabulary.
+Vocabularies are known by element names that many of them share (`title`, `para`, `table`, …);
+unknown ones are written as data. Entities are never expanded, nothing is fetched, and broken input
+is read as far as possible.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Safe reading of untrusted zip containers: archives, office documents, e-books.
 
 Sizes are counted while unpacking, never taken from headers; what is encrypted, damaged, overlapping
-or out of proportion is refused with a reason.
-
-Zip entry names as safe relative paths, in their original encoding.
-
-A zip says of a name at most that it is UTF-8; everything else comes out as CP437, whatever the
-system that wrote it used.
+or out of proportion is refused with a reason. Entry names become safe relative paths; their
+encoding is detected, since a zip says at most that a name is UTF-8.
 """
 
 from __future__ import annotations

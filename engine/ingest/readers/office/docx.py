@@ -1,20 +1,9 @@
-"""Word document parts as Markdown, in reading order.
+"""Word and PowerPoint files as Markdown, in reading order, with headings, numbering and metadata.
 
-Deleted text and field codes are left out; what
-revisions inserted is kept.
-
-Numbering of Word headings, clauses and list items, as Word counts.
-
-A document stores only which list and level a paragraph belongs to (ECMA-376 part 1, 17.9): "3.2"
-or "第二条" are nowhere in it, and are what people cite.
-
-Word styles: heading level, list, code.
-
-Word and PowerPoint files as Markdown, with what they say of themselves.
-
-Their XML is walked here, and not by markitdown, mammoth or python-pptx: of the words expected of
-the real files for development this finds 97 of 100, markitdown 77 (docx) and 87 (pptx), which loses
-headers, text boxes, comments, list numbers and maths.
+The XML is walked here: of the words expected of the real files for development this finds 97 of
+100, markitdown 77 (docx) and 87 (pptx), which loses headers, text boxes, comments, list numbers and
+maths. Numbers such as "3.2" or "第二条" are nowhere in a file, which stores list and level alone
+(ECMA-376 part 1, 17.9), and are counted as Word counts. Deleted text and field codes are left out.
 """
 
 from __future__ import annotations

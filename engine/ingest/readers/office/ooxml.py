@@ -1,20 +1,8 @@
-"""Office Open XML packages: a zip of related XML parts.
+"""Office Open XML: the container, DrawingML, equations, and slides as Markdown.
 
-Opens the container safely, parses its XML without entities, and reads what a file says of itself.
-Knows no format's content.
-
-DrawingML shared by slides, documents and sheets.
-
-Paragraphs, tables, charts, diagrams.
-
-Word equations (OMML) as LaTeX.
-
-Follows ECMA-376 part 1, 22.1.
-
-Slides as Markdown: title, texts, tables, charts, notes, comments.
-
-Shapes come in the file's order, which is the order in which a screen reader speaks them. Knows
-nothing of containers' safety or metadata.
+The zip is opened with limits and its XML parsed without entities. Equations (OMML) become LaTeX
+(ECMA-376 part 1, 22.1). Slides give title, texts, tables, charts, notes and comments in the file's
+order, in which a screen reader speaks them.
 """
 
 from __future__ import annotations

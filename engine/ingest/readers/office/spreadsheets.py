@@ -1,17 +1,8 @@
-"""Excel workbooks as Markdown: a heading for each sheet, a table for each region.
+"""Excel workbooks as Markdown: a heading for each sheet, a table for each region of cells.
 
-Table regions of sparse sheets.
-
-Pure; cells come as they are stored, and nothing that is not stored is ever walked.
-
-Spreadsheet numbers as shown: ISO 8601 dates, percentages, decimals, money.
-
-The formats' own small language (ECMA-376 part 1, 18.8.31) is followed where it changes what a
-reader sees as the value; colours, padding and fractions are not.
-
-Excel sheets: displayed cells, streamed so that empty ones cost nothing.
-
-Formulas are read by the value that was last calculated.
+Sheets are streamed, so that empty cells cost nothing; formulas give the value last calculated.
+Numbers are shown as the sheet shows them (ISO 8601 dates, percentages, money), following the format
+language of ECMA-376 part 1, 18.8.31 where it changes the value that a reader sees.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
-"""PDF glyphs from PDFium, in drawing order.
+"""Glyphs, text pieces and straight lines of a PDF page, read through PDFium.
 
-The one module that walks PDFium's text pages.
-
-Text pieces of a PDF page: upright runs without wide gaps.
-
-Text that runs up, down or upside down, and vertical Chinese and Japanese, is turned so that it
-reads to the right. Pure.
-
-Straight lines of a page: table rules, frames, underlines.
-
-Walks PDFium's page objects, within limits, since a map or a plot can hold millions of them. Knows
-nothing of text.
+Glyphs come in drawing order and are joined to pieces without wide gaps; text that runs up, down or
+upside down, and vertical Chinese and Japanese, is turned to read to the right. Lines (table rules,
+frames, underlines) are read within limits, since a map or plot can hold millions.
 """
 
 from __future__ import annotations

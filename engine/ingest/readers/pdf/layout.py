@@ -1,17 +1,9 @@
-"""Page layout: columns by gutters, lines inside columns.
+"""Page layout of a PDF: columns, lines, paragraphs, and running heads and feet.
 
-A gutter is a strip that no piece crosses over a stretch of the page, with running prose on both
-sides; what crosses it (a heading, a table over both columns) parts the stretches. Rows of short
-cells are no prose: they stay together, for the tables. Pure.
-
-Lines as a page sets them, back to flowing paragraphs.
-
-A PDF knows lines, not paragraphs: a line that fills the measure runs on into the next, a short one
-ends its paragraph. Pure.
-
-Running heads, feet and page numbers, detected across pages.
-
-Pure. The first of each head is kept, since it often names the document; page numbers are not.
+A gutter is a strip that no piece crosses over a stretch of the page with running prose on both
+sides. Rows of short cells stay together for the tables. A line that fills the measure runs on into
+the next; a short one ends its paragraph. Of each running head the first is kept, since it often
+names the document; page numbers are not.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""PDF lines to Markdown: headings, paragraphs, lists, tables, code.
+"""Lines of a PDF to Markdown: headings, paragraphs, lists, tables, code.
 
-A heading is a short line in a larger size than the text's, or in bold where the text is not.
-Nothing is escaped but a bar inside a table's cell, so that the text can be quoted as it is. Pure.
-
-PDF tables: ruled, or aligned by columns.
-
-A ruled table is a grid of lines that touch; where a line between two cells is missing, they are
-one. Without rules, several lines in a row must share gaps that part them into the same columns.
-Pure.
+A heading is a short line larger than the text, or bold where the text is not. A ruled table is a
+grid of lines that touch, with cells merged where a line is missing; without rules several rows must
+share the gaps of their columns. Only a bar inside a table's cell is escaped, so that the text can
+be quoted.
 """
 
 from __future__ import annotations

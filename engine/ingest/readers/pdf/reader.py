@@ -1,18 +1,10 @@
-"""PDF: pages to Markdown through PDFium.
+"""PDF reader: pages to Markdown through PDFium; form fields, comments, attachments, metadata.
 
-A page's text layer goes glyphs → pieces → columns → lines → Markdown; a page without one is
-recognised as a picture where that is asked for. Layout, tables and Markdown are pure.
+    glyphs → pieces → columns → lines → Markdown
 
-What a page holds beside its printed text: values of form fields, comments, attached files.
-
-And
-what the document says of itself.
-
-PDFium's own texts are read here by themselves: what is no UTF-16 in them costs a character, not
-the document. A field's value becomes a piece at the field's place, so that it reads beside its
-label.
-
-Pages without a text layer: rendered, and read by optical character recognition.
+A page without a text layer is rendered and recognised where OCR is asked for. A form field's value
+becomes a piece at the field's place, beside its label. Invalid UTF-16 in what PDFium returns costs
+a character, not the document.
 """
 
 from __future__ import annotations
