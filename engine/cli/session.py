@@ -1,4 +1,4 @@
-"""What commands share: options, command groups, and a library opened and closed in order."""
+"""Shared parts of commands: options, command groups, and a library opened and closed in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers return, the sanitising of every stored text, and dates in any usual spelling.
+"""Results of readers, the sanitising of every stored text, and dates in any usual spelling.
 
 Normalised text is for tokens, embedding input and keys, never for stored text. A date whose
 spelling leaves the order of day and month open is none. An unforeseen exception of a parser is a
