@@ -407,13 +407,13 @@ def _once_more(
             retry_in_language(messages, reply.text, language), stage="answers", keep=True
         )
     except ModelError as error:
-        steps.record("language", f"{said}; asking again failed: {error}", failed=1.0)
+        steps.record("language", f"{said}; the second attempt failed: {error}", failed=1.0)
         return reply.text, reply.usage
     usage = reply.usage + again.usage
     if in_other_language(again.text, language):
-        steps.record("language", f"{said}, nor was it when asked again", again.text, failed=1.0)
+        steps.record("language", f"{said}, nor in the second attempt", again.text, failed=1.0)
         return reply.text, usage
-    steps.record("language", f"{said}; asked again", again.text)
+    steps.record("language", f"{said}; retried", again.text)
     return again.text, usage
 
 

@@ -93,10 +93,10 @@ def sentences_by_model(
     try:
         reply = ask(prompt)
     except ModelError as error:
-        return None, f"the model was no help: {error}"
+        return None, f"the model failed: {error}"
     kept = {number - 1 for number in read_numbers(reply) if 1 <= number <= len(sentences)}
     if not kept:
-        return None, "the model named no sentence"
+        return None, "the model selected no sentence"
     told = f"{len(kept)} of {len(sentences)} sentences, by the model"
     return SentenceSelection(_by_passage(sentences, kept), told), ""
 

@@ -359,7 +359,7 @@ def _refusal(question: str, passages: Sequence[Passage]) -> Draft:
         title = " ".join(best.title.split())[:_TITLE_CHARACTERS] or best.document_id
         said = _SEARCHED[language].format(count=len(passages), title=title)
     blank = " " if language == "en" else ""
-    draft = abstain(language, detail="what was found is about other things")
+    draft = abstain(language, detail="the passages are about something else")
     return Draft(
         text=f"{ABSTENTION[language]}{blank}{said}",
         abstained=True,

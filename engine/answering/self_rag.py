@@ -90,7 +90,7 @@ def answer_without_retrieval(question: str) -> Draft | None:
     language = language_of(question)
     said = question.strip().strip("!！.。?？~～ ")
     if _GREETING.fullmatch(said):
-        return Draft(text=_REPLIES["greeting"][language], detail="a greeting: nothing to look up")
+        return Draft(text=_REPLIES["greeting"][language], detail="greeting: no retrieval needed")
     if _ABOUT_TALK.fullmatch(said):
         return Draft(text=_REPLIES["talk"][language], detail="about the conversation")
     found = _SUM.fullmatch(question.strip())
@@ -99,7 +99,7 @@ def answer_without_retrieval(question: str) -> Draft | None:
     result = arithmetic(found["sum"]) if found else None
     if found and result is not None:
         said = f"{found['sum'].strip()} = {result}"
-        return Draft(text=said, detail="arithmetic: nothing to look up")
+        return Draft(text=said, detail="arithmetic: no retrieval needed")
     return None
 
 
@@ -127,7 +127,7 @@ def read_decision(reply: str) -> Draft | None:
     text = " ".join(said.split())
     if len(text) > MAX_REPLY_CHARACTERS or extract_quantities(text).count or _SAYS.search(text):
         return None
-    return Draft(text=text, detail="a model finds nothing in it to look up")
+    return Draft(text=text, detail="a model decided that no retrieval is needed")
 
 
 def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[str]) -> Prompt:
@@ -266,7 +266,7 @@ class SelfRag:
                 draft = read_decision(self._consult("decide", decide_prompt(question)))
             except ModelError as error:
                 problem = f" (by rules alone: {error})"
-        said = draft.detail if draft is not None else f"to be looked up{problem}"
+        said = draft.detail if draft is not None else f"retrieval needed{problem}"
         steps.record("decide", said, "", question, failed=float(bool(problem)))
         return draft
 
@@ -294,7 +294,7 @@ class SelfRag:
             try:
                 last = attempt(again)
             except ModelError as error:
-                note = f"round {number + 1} not made: {error}"
+                note = f"round {number + 1} failed: {error}"
                 steps.record("reflect", note, failed=1)
                 return best, note
             steps.skip()
@@ -323,7 +323,7 @@ class SelfRag:
                 known.append(query)
                 steps.record("rewrite", "another query", query, question)
                 return _beside(query)
-            steps.record("rewrite", f"no other query: {problem}", "", question, failed=1)
+            steps.record("rewrite", f"no rewritten query: {problem}", "", question, failed=1)
         if _FEEDBACK in known:
             return None
         known.append(_FEEDBACK)
@@ -336,7 +336,7 @@ class SelfRag:
             reply = self._consult("rewrite", rewrite_prompt(question, last.packed.passages, known))
         except ModelError as error:
             return "", str(error)
-        return read_query(reply, known), "nothing new in the reply"
+        return read_query(reply, known), "no new query in the reply"
 
 
 _FEEDBACK = "\x00feedback"

@@ -162,7 +162,7 @@ def read_synthesis(
     """Build the draft of a reply; an abstention is detected before verification."""
     language = language_of(question)
     if not reply.strip():
-        return abstain(language, detail="the model replied nothing", usage=usage)
+        return abstain(language, detail="the model gave an empty reply", usage=usage)
     if is_abstention(reply):
         return abstain(language, detail="the model found no answer in the sources", usage=usage)
     return check(question, packed, reply=reply, usage=usage)

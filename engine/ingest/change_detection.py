@@ -332,7 +332,7 @@ class ChangeDetector:
         for part in outcome.parts:
             name = f"{source}{SEPARATOR}{part.name}" if part.name else source
             if name in found:
-                self.fail(name, SourceError("is there twice: only the first is read"))
+                self.fail(name, SourceError("occurs twice: only the first is read"))
                 continue
             found.add(name)
             if part.content is None:

@@ -182,7 +182,7 @@ class _Walk:
             except FileNotFoundError as error:
                 broken = entry.path.is_symlink()
                 if entry.named or self.is_known(entry):
-                    reason = "is a link to nothing: repair or remove it"
+                    reason = "is a broken link: repair or remove it"
                     self.fail(entry.id, reason if broken else why_unreadable(error))
             except OSError as error:
                 self.fail(entry.id or str(entry.path), why_unreadable(error))
@@ -190,7 +190,7 @@ class _Walk:
     def entries(self, folder: _Entry) -> list[_Entry]:
         """Return entries of an unseen folder, links separated."""
         if folder.real in self.excluded:
-            self.notes.append(f"passed over {_shown(folder)}, which is excluded")
+            self.notes.append(f"skipped {_shown(folder)}: it is excluded")
             return []
         if not self.is_new(folder, self.real_folders, kind="folder"):
             return []
@@ -239,7 +239,7 @@ class _Walk:
                 sources.append(FileSource(id=id_, path=paths[0]))
             elif paths:
                 both = " and ".join(repr(sanitise_text(str(path))) for path in sorted(paths))
-                reason = f"would be the id of {both}: start from a folder that holds all of them"
+                reason = f"would be the id of {both}: add a folder that contains all of them"
                 self.fail(id_, reason)
         for given, root in self.roots.items():
             if not any(Path(file).is_relative_to(root.real) for file in self.real_files):
@@ -255,16 +255,21 @@ class _Walk:
 
     def why_nothing(self) -> str:
         if self.unwanted:
-            return "holds no file that the patterns choose: check --include and --exclude"
+            return "contains no file that matches: check --include and --exclude"
         return (
-            "holds no readable file: documents, tables, mail, code, archives and pictures are read "
+            "contains no readable file: documents, tables, mail, code, archives and pictures are read "
             "(the README lists the formats)"
         )
 
     def skipped(self) -> list[SourceFailure]:
-        found = [(id_, "is not chosen by the patterns") for id_ in self.unwanted]
+        found = [(id_, "is excluded by --include or --exclude") for id_ in self.unwanted]
         found += [
-            (id_, f"no reader takes {suffix!r} files" if suffix else "has no suffix nor known name")
+            (
+                id_,
+                f"unsupported format {suffix!r}"
+                if suffix
+                else "has neither a suffix nor a known name",
+            )
             for suffix, ids in self.other.items()
             for id_ in ids
         ]
@@ -277,9 +282,9 @@ class _Walk:
             more = ", …" if len(ids) > _NAMES_IN_A_NOTE else ""
             count = "1 file" if len(ids) == 1 else f"{len(ids)} files"
             kind = f"with suffix {suffix!r}" if suffix else "without a suffix"
-            notes.append(f"passed over {count} {kind}, which no reader takes: {shown}{more}")
+            notes.append(f"skipped {count} {kind} of unsupported formats: {shown}{more}")
         if self.unwanted:
-            notes.append(f"passed over {len(self.unwanted)} that the patterns leave out")
+            notes.append(f"skipped {len(self.unwanted)} excluded by --include and --exclude")
         return notes
 
 

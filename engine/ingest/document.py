@@ -196,7 +196,7 @@ def shown(error: BaseException) -> str:
 def broken_reason(said: str) -> str:
     """Return the failure reason for an unforeseen exception."""
     return (
-        f"broke its reader ({said}): it is damaged or unusual; "
+        f"failed in its reader ({said}): it is damaged or unusual; "
         "save it again, or convert it to another format"
     )
 

@@ -246,10 +246,10 @@ def canonical(url: str) -> str:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
-        raise SourceError(f"is no web address that can be read ({error}): check it") from error
+        raise SourceError(f"is not a valid web address ({error}): check it") from error
     scheme = parts.scheme.lower()
     if scheme not in _PORTS:
-        raise SourceError("is no web address: it begins with http:// or https://")
+        raise SourceError("is not a web address: begin it with http:// or https://")
     if "@" in parts.netloc:
         raise SourceError("has a user name or password in it: leave them out of the address")
     host = _canonical_host(parts.hostname or "")
@@ -298,14 +298,14 @@ def _followed(
         if answer.status in _REDIRECTS and location:
             url = canonical(urljoin(url, location))
             if url in seen:
-                raise SourceError("leads back to itself: open it in a browser, and save the page")
+                raise SourceError("redirects to itself: open it in a browser, and save the page")
             continue
         if answer.status == _NOT_MODIFIED and known is not None:
             return None
         if answer.status not in (200, 203):
             raise SourceError(_why_refused(answer))
         return _fetched(url, answer)
-    raise SourceError(f"leads on more than {limits.max_redirects} times: add where it ends")
+    raise SourceError(f"redirects more than {limits.max_redirects} times: add the final address")
 
 
 def _asked(
@@ -363,7 +363,7 @@ def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise SourceError(
-            f"is packed in a way that was not asked for ({encoding[:40]!r}): "
+            f"has an unsupported content encoding ({encoding[:40]!r}): "
             "save it with a browser, and add the file"
         )
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
@@ -375,9 +375,9 @@ def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
                 rest = inflater.unconsumed_tail
         yield inflater.flush()
     except zlib.error as error:
-        raise SourceError(f"came damaged ({error}): try again later") from error
+        raise SourceError(f"was damaged during the download ({error}): try again later") from error
     if not inflater.eof:
-        raise SourceError("came cut off in its middle: try again later")
+        raise SourceError("was cut off during the download: try again later")
 
 
 def _joined(pieces: Iterable[bytes], *, max_bytes: int) -> bytes:
@@ -424,20 +424,20 @@ def _canonical_host(host: str) -> str:
     if ":" in host:
         try:
             if "%" in host:
-                raise ValueError("a zone means something on one machine only")
+                raise ValueError("an IPv6 zone is valid on one machine only")
             return f"[{ipaddress.IPv6Address(host).compressed}]"
         except ValueError as error:
-            raise SourceError(f"has no host that can be read ({host!r}): check it") from error
+            raise SourceError(f"has an invalid host ({host!r}): check it") from error
     if not host.isascii():
         import idna
 
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except idna.IDNAError as error:
-            raise SourceError(f"has no host that can be read ({error}): check it") from error
+            raise SourceError(f"has an invalid host ({error}): check it") from error
     host = host.lower()
     if not _HOST.fullmatch(host) or ".." in host:
-        raise SourceError(f"has no host that can be read ({host[:100]!r}): check it")
+        raise SourceError(f"has an invalid host ({host[:100]!r}): check it")
     return host.removesuffix(".")
 
 
@@ -452,17 +452,17 @@ def _why_refused(answer: _Answer) -> str:
         case 401 | 407:
             return f"asks for a login ({status}): save it with a browser, and add the file"
         case 402 | 403 | 451:
-            return f"may not be read ({status}): save it with a browser, and add the file"
+            return f"denies access ({status}): save it with a browser, and add the file"
         case 404 | 410:
-            return f"is not there ({status}): check the address"
+            return f"was not found ({status}): check the address"
         case 429 | 503:
-            return f"asks to wait ({status}): try again {_when(answer.headers)}"
+            return f"limits its requests ({status}): try again {_when(answer.headers)}"
         case 204 | 205:
             return f"is empty ({status}): there is nothing to read in it"
         case _ if status >= 500:
-            return f"cannot be had, its server failed ({status}): try again later"
+            return f"cannot be fetched: its server failed ({status}); try again later"
         case _:
-            return f"cannot be had, its server answered {status}: check the address"
+            return f"cannot be fetched: its server answered {status}; check the address"
 
 
 def _when(headers: dict[str, str]) -> str:
@@ -487,11 +487,11 @@ def _why_unreachable(error: Exception) -> str:
     detail = " ".join(str(error).split())[:200]
     if "CERTIFICATE_VERIFY_FAILED" in detail or "certificate" in detail.lower():
         return (
-            f"has no certificate that can be trusted ({detail}): check the address; where an "
-            "authority of your own signs it, name that in SSL_CERT_FILE"
+            f"has an untrusted certificate ({detail}): check the address; "
+            "for a private authority, set SSL_CERT_FILE"
         )
     if "SSL" in detail or "TLS" in detail:
-        return f"speaks no TLS that is understood ({detail}): check the address"
+        return f"failed the TLS handshake ({detail}): check the address"
     if isinstance(error, httpcore.ConnectError):
         return f"cannot be reached ({detail}): check the address, and the connection"
-    return f"broke off in its answer ({detail}): try again later"
+    return f"closed the connection too early ({detail}): try again later"

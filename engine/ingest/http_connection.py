@@ -50,7 +50,7 @@ class Clock:
     def error(self) -> SourceError:
         """Return the timeout error."""
         return SourceError(
-            f"did not come within {self._seconds:g} s: try again later, "
+            f"timed out after {self._seconds:g} s: try again later, "
             "or raise ingest.fetch_timeout_seconds"
         )
 
@@ -126,7 +126,7 @@ def resolve(host: str, port: int, *, clock: Clock) -> list[str]:
         raise clock.error() from None
     if isinstance(answer, (OSError, UnicodeError)):
         raise SourceError(
-            f"has no address that is known: check {host!r}, and the connection ({answer})"
+            f"cannot be resolved: check {host!r}, and the connection ({answer})"
         ) from answer
     return answer
 

@@ -99,7 +99,7 @@ def _parts(
         # library is no Exception) must not lose the members beside this one.
         if depth == 0 or _ends_the_reading(error):
             raise
-        _log.info("a reader broke on the member %r\n%s", inside, traceback.format_exc())
+        _log.info("a reader failed on the archive member %r\n%s", inside, traceback.format_exc())
         yield failed(broken_reason(shown(error)))
         return
     if content.text and not content.text.isspace():
@@ -119,9 +119,9 @@ def _member(
     if reason:
         pass
     elif not is_known(member.name):
-        reason = f"is of a kind that no reader takes ({suffix or 'no suffix'})"
+        reason = f"has an unsupported format ({suffix or 'no suffix'})"
     elif depth > options.max_depth:
-        reason = f"lies more than {options.max_depth} archives deep: unpack them first"
+        reason = f"is nested more than {options.max_depth} archives deep: unpack them first"
     elif budget.members < 0:
         reason = (
             f"is past the first {options.max_members:,} members: unpack the archive, "
@@ -224,9 +224,7 @@ def read_text(
     if not document_id.strip():
         raise SourceError("has no id: give it a document_id")
     if sanitise_text(document_id) != document_id:
-        raise SourceError(
-            f"{document_id!r} holds what is no character: give it another document_id"
-        )
+        raise SourceError(f"document_id {document_id!r} contains invalid characters: use another")
     text = sanitise_text(text)
     _check_text(text, max_characters=max_characters)
     return SourceText(

@@ -100,7 +100,7 @@ class WorkerHandle:
         try:
             self._process = _started()
         except OSError as error:
-            raise EngineError(f"no reading process could be started: {error}") from error
+            raise EngineError(f"cannot start a reading process: {error}") from error
         self._requests, self._replies = _open(self._process.stdin), _open(self._process.stdout)
         errors = _open(self._process.stderr)
         self._listener = threading.Thread(target=self._listen, args=(errors,), daemon=True)
@@ -114,7 +114,7 @@ class WorkerHandle:
         """
         reply = self._exchange(self._terms.as_json(), data=b"", seconds=_START_SECONDS)
         if reply["kind"] != "ready":
-            raise ProcessDied("it does not answer as it should")
+            raise ProcessDied("invalid handshake of the reading process")
 
     def ask(self, name: str, *, path: Path | None, data: bytes) -> Json:
         """Run one job; the reply's `kind` is a reading or a failure.
@@ -164,7 +164,7 @@ class WorkerHandle:
         if frame is None:
             raise self._cause()
         if "kind" not in frame.message:
-            raise ProcessDied("broke its reader, which answers nonsense")
+            raise ProcessDied("failed in its reader: invalid reply of the reading process")
         return frame.message
 
     def _time_out(self) -> None:
@@ -183,7 +183,7 @@ class WorkerHandle:
         try:
             code = self._process.wait(_GOODBYE_SECONDS)
         except subprocess.TimeoutExpired:
-            return ProcessDied("broke its reader, which fell silent: convert it to another format")
+            return ProcessDied("made its reader hang: convert it to another format")
         self._listener.join(_GOODBYE_SECONDS)
         if self._timed_out or _signal_of(code) == "SIGALRM":
             return TookTooLong(
@@ -207,13 +207,13 @@ def _cause_of_end(code: int, *, words: str, terms: WorkerLimits) -> str:
     name = _signal_of(code)
     if name == "SIGKILL":
         return (
-            "was given up: the system killed its reader, most likely for want of memory; "
+            "was not read: the system killed its reader, most likely out of memory; "
             "split it, or let fewer files be read at a time (ingest.read_workers)"
         )
     first_frame = words.partition(_FAULT)[2].partition("\n  File ")[2].partition("\n")[0]
     if name in _ABORTS and _PDF_LIBRARY in first_frame:
         return (
-            "made the PDF library give up, as it does where "
+            "made the PDF library abort, as it does where "
             f"{terms.memory_bytes:,} bytes of memory are not enough: split it, "
             "or raise ingest.read_memory_bytes"
         )
@@ -244,7 +244,7 @@ def _started() -> subprocess.Popen[bytes]:
         OSError: the operating system starts none.
     """
     if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself
-        raise EngineError("no reading process can be started: there is no Python interpreter")
+        raise EngineError("cannot start a reading process: no Python interpreter")
     folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - "" is this folder
     program = (
         f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {ENTRY} import main; main()"
@@ -287,7 +287,7 @@ _log = logging.getLogger("loregraph.ingest")
 
 _JOBS_A_PROCESS = 500
 _LOOK_AHEAD = 2
-_STOPPED = "was not read: the reading was stopped"
+_STOPPED = "was not read: reading was cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +300,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.data is None):
-            raise ValueError(f"a job has either a path or data: {self.name!r}")
+            raise ValueError(f"job {self.name!r}: give either a path or data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +337,7 @@ class ReaderPool:
         memory_bytes: int = 2 << 30,
     ) -> None:
         if workers < 1:
-            raise ValueError(f"a pool needs a worker at least: {workers!r}")
+            raise ValueError(f"workers must be at least 1, not {workers!r}")
         terms = WorkerLimits(
             options=options,
             max_bytes=max_bytes,
@@ -475,7 +475,7 @@ class _Worker:
             case "memory":
                 raise ProcessDied(needs_memory(self._terms))
             case "broken":
-                _log.info("a reader broke on %r\n%s", job.name, reply["trace"])
+                _log.info("a reader failed on %r\n%s", job.name, reply["trace"])
                 raise SourceError(broken_reason(str(reply["reason"])))
             case _:
                 raise SourceError(str(reply["reason"]))
@@ -505,7 +505,7 @@ class _Worker:
                 raise SourceError(_STOPPED) from error
             said = process.stderr_tail().rpartition("\n")[2]
             raise EngineError(
-                f"no reading process could be started with {sys.executable!r} ({said}): "
+                f"cannot start a reading process with {sys.executable!r} ({said}): "
                 "check the installation"
             ) from error
         return process
@@ -524,9 +524,11 @@ def _reading(reply: Json) -> Reading:
     try:
         parts = reply["parts"]
         if not isinstance(parts, list):
-            raise BrokenFrame("no parts")
+            raise BrokenFrame("the parts are not a list")
         return Reading(
             sha256=str(reply["sha256"]), parts=tuple(part_from_json(part) for part in parts)
         )
     except (BrokenFrame, KeyError) as error:
-        raise SourceError(f"broke its reader, which answered nonsense ({error})") from error
+        raise SourceError(
+            f"failed in its reader: invalid reply of the reading process ({error})"
+        ) from error

@@ -83,7 +83,7 @@ def read_frame(stream: IO[bytes], *, limit: int) -> Frame | None:
     if not lengths:
         return None
     if len(lengths) < _LENGTHS.size:
-        raise BrokenFrame("cut off in its lengths")
+        raise BrokenFrame("cut off in the header")
     body_length, data_length = _LENGTHS.unpack(lengths)
     if body_length + data_length > limit:
         raise BrokenFrame(f"{body_length + data_length:,} bytes, the limit is {limit:,}")
@@ -92,9 +92,9 @@ def read_frame(stream: IO[bytes], *, limit: int) -> Frame | None:
     try:
         message = json.loads(body.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise BrokenFrame("its message is no JSON") from error
+        raise BrokenFrame("the message is not JSON") from error
     if not isinstance(message, dict):
-        raise BrokenFrame("its message is no JSON object")
+        raise BrokenFrame("the message is not a JSON object")
     return Frame(message, data)
 
 
@@ -138,7 +138,7 @@ def part_from_json(value: object) -> Part:
             failure=str(given["failure"]),
         )
     except (KeyError, TypeError) as error:
-        raise BrokenFrame(f"no part: {error}") from error
+        raise BrokenFrame(f"invalid part: {error}") from error
 
 
 def options_as_json(options: ReadOptions) -> Json:
@@ -153,7 +153,7 @@ def options_from_json(value: object) -> ReadOptions:
 
 def _object(value: object) -> Json:
     if not isinstance(value, dict):
-        raise BrokenFrame("no JSON object")
+        raise BrokenFrame("not a JSON object")
     return value
 
 
@@ -291,7 +291,7 @@ def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
         return _failure("memory", "")
     except BrokenFrame as error:
         return _failure(
-            "source", f"holds more text than one source may: {error}; split it in several files"
+            "source", f"has too much text for one source: {error}; split it in several files"
         )
     except BaseException as error:  # noqa: BLE001 - the border to foreign parsers, see above
         trace = traceback.format_exc()
@@ -353,7 +353,7 @@ else:
             try:
                 resource.setrlimit(kind, (size, size))
             except (ValueError, OSError) as error:  # macOS refuses some: said, and gone on without
-                sys.stderr.write(f"no limit {kind}: {error}\n")
+                sys.stderr.write(f"cannot set limit {kind}: {error}\n")
 
     def _set_alarm(seconds: float) -> None:
         """The default action of the alarm ends the process, whatever it is doing; 0 takes it

@@ -245,7 +245,7 @@ class LLMTransport:
         tokens = self._learned.tokens(request.counted)
         if window is not None and tokens >= window:
             raise ModelInputTooLong(
-                f"{self._name} has a window of {window:,} tokens and the request some {tokens:,}:"
+                f"{self._name} has a context window of {window:,} tokens, the request {tokens:,}:"
                 " send less at a time, or raise context_window_tokens"
             )
 
@@ -274,12 +274,12 @@ class LLMTransport:
 
     def _without_limits(self, request: LLMRequest) -> ModelOutputError:
         return ModelOutputError(
-            f"{self._name} sent more than {_most_characters(request):,} characters where"
-            f" {request.max_output_tokens:,} tokens were asked for: it does not keep to limits"
+            f"{self._name} sent more than {_most_characters(request):,} characters for"
+            f" {request.max_output_tokens:,} output tokens: the server ignores the token limit"
         )
 
     def _empty(self, finish: str | None) -> ModelOutputError:
-        advice = "ask again or use another model"
+        advice = "try again or use another model"
         if finish in CUT_SHORT:
             advice = "raise max_output_tokens"
         return ModelOutputError(f"{self._name} gave an empty answer: {advice}")
@@ -303,7 +303,7 @@ class LLMTransport:
             raise self._empty(ending.finish)
         if ending.finish == UNFINISHED:
             bill.book(request.stage, Usage(), failed=1)
-            raise ModelOutputError(f"{self._name} broke off in the middle of its answer: ask again")
+            raise ModelOutputError(f"{self._name} ended its answer early: try again")
         return LLMReply(text=answer, usage=ending.usage, cut_short=ending.finish in CUT_SHORT)
 
     def _pieces(self, request: LLMRequest, ending: _Ending, bill: CostAccount) -> Generator[str]:
@@ -334,10 +334,7 @@ class LLMTransport:
             )
             bill.settle(opened.reservation, ending.usage, stage=request.stage)
         if finish is None and reported is None and not pieces:
-            raise ModelOutputError(
-                f"{self._name} sent something that is not a reply of its protocol:"
-                " a stream of nothing"
-            )
+            raise ModelOutputError(f"{self._name} returned an empty stream")
 
     def _open(self, request: LLMRequest, bill: CostAccount) -> _Opened:
         while True:

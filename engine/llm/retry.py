@@ -153,8 +153,8 @@ def _says_too_long(message: str) -> bool:
 
 def _too_long(model: str, error: Exception) -> ModelError:
     return ModelInputTooLong(
-        f"{model} cannot take so long a request ({_one_line(error)}): send less at a time, or give"
-        " it a larger context window"
+        f"{model} rejected the request as too long ({_one_line(error)}): send less at a"
+        " time, or give it a larger context window"
     )
 
 
@@ -167,7 +167,7 @@ def _too_slow(model: str) -> ModelError:
 def _broken_off(model: str, error: Exception) -> ModelError:
     if _says_too_long(str(error)):
         return _too_long(model, error)
-    return ModelUnavailable(f"{model} broke off: {_one_line(error)}")
+    return ModelUnavailable(f"{model} ended its reply early: {_one_line(error)}")
 
 
 def _from_connection(
@@ -178,15 +178,14 @@ def _from_connection(
         return _malformed(model, cause)
     reason = _one_line(cause) or type(cause).__name__
     return ModelUnavailable(
-        f"no connection to {model}, or it was cut: {reason}; check that the server runs"
+        f"connection to {model} failed: {reason}; check that the server runs"
         " and that base_url is right"
     )
 
 
 def _malformed(model: str, error: BaseException) -> ModelError:
     return ModelOutputError(
-        f"{model} sent something that is not a reply of its protocol:"
-        f" {type(error).__name__}: {_one_line(error)}"
+        f"{model} returned an invalid reply: {type(error).__name__}: {_one_line(error)}"
     )
 
 

@@ -206,7 +206,7 @@ def read_summaries(reply: str, things: Sequence[Described]) -> Summaries:
     texts = {
         thing.id: rows[number] for number, thing in enumerate(things, start=1) if rows.get(number)
     }
-    reason = found.problem or "the model left it out"
+    reason = found.problem or "missing in the reply of the model"
     return Summaries(
         texts=texts,
         unusable={thing.id: reason for thing in things if thing.id not in texts},

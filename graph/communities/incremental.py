@@ -122,7 +122,7 @@ def _check(edges: Iterable[Edge], known: Collection[str]) -> None:
             )
         if source not in known or target not in known:
             missing = target if source in known else source
-            raise GraphInputError(f"edge {source!r} – {target!r}: no entity {missing!r} was given")
+            raise GraphInputError(f"edge {source!r} – {target!r}: unknown entity {missing!r}")
 
 
 def strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:

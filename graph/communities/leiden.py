@@ -132,7 +132,7 @@ def _numbered(ids: list[str], edges: Sequence[tuple[str, str, float]]) -> _Edges
             )
         if source not in number or target not in number:
             missing = target if source in number else source
-            raise GraphInputError(f"edge {source!r} – {target!r}: no entity {missing!r} was given")
+            raise GraphInputError(f"edge {source!r} – {target!r}: unknown entity {missing!r}")
         a, b = number[source], number[target]
         if a != b and weight > 0:
             rows.append((min(a, b), max(a, b), float(weight)))

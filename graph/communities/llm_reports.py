@@ -206,7 +206,7 @@ def read_written(
         if row is None and len(materials) == len(rows) == 1:
             row = next(iter(rows.values()))  # it numbered its only report in a way of its own
         if row is None:
-            unusable[name] = read.problem or "the model left it out"
+            unusable[name] = read.problem or "missing in the reply of the model"
             continue
         report = _checked(row, one)
         if isinstance(report, str):
@@ -244,7 +244,7 @@ def _checked(row: Mapping[str, Any], one: ReportMaterial) -> WrittenReport | str
         if (finding := _finding(each, one)) is not None
     ][:MAX_FINDINGS]
     if not findings:
-        return "none of the model's findings names what it rests on"
+        return "no finding of the model names its evidence"
     return WrittenReport(
         title=title,
         summary=summary,

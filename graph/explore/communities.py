@@ -83,14 +83,12 @@ class SeenCommunities:
             number = int(digits)
             if 1 <= number <= len(every):
                 return every[number - 1]
-            raise NameUnknown(
-                f"there is no community {number}: they are numbered 1 to {len(every)}"
-            )
+            raise NameUnknown(f"no community {number}: give a number from 1 to {len(every)}")
         for one in every:
             if text and " ".join(one.title.split()).casefold() == text:
                 return one
         raise NameUnknown(
-            f"no community has the id, number or title {wanted!r}; the list of communities has all"
+            f"no community has the id, number or title {wanted!r}: see the list of communities"
         )
 
 

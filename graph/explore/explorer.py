@@ -166,11 +166,11 @@ class Explorer:
             return called[0]
         if called:
             choice = ", ".join(seen.entities[number].id for number in called[:SUGGESTIONS])
-            raise NameUnknown(f"{name!r} is the name of several things: take an id of {choice}")
+            raise NameUnknown(f"{name!r} names several entities: use one of the ids {choice}")
         near = [seen.entities[number].name for number in self._matching(name)]
         likest = ", ".join(repr(one) for one in list(dict.fromkeys(near))[:SUGGESTIONS])
-        advice = f"; near it are {likest}" if likest else ""
-        raise NameUnknown(f"nothing here has the name {name!r}{advice}")
+        advice = f"; similar names are {likest}" if likest else ""
+        raise NameUnknown(f"no entity has the name {name!r}{advice}")
 
     def entity_at(self, number: int) -> EntityView:
         """Return an entity as listed."""

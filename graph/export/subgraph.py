@@ -227,9 +227,7 @@ def community_called(export: GraphExport, wanted: str | int) -> Community:
         number = int(text.lstrip("#"))
         if 1 <= number <= len(order):
             return order[number - 1]
-        raise GraphInputError(
-            f"there is no community {number}: they are numbered 1 to {len(order)}"
-        )
+        raise GraphInputError(f"no community {number}: give a number from 1 to {len(order)}")
     titles: dict[str, Community] = {}
     by_title = {report.community_id: report.title for report in export.reports}
     for community in order:
@@ -237,7 +235,7 @@ def community_called(export: GraphExport, wanted: str | int) -> Community:
     if text and _folded(text) in titles:
         return titles[_folded(text)]
     near = _near(text, [by_title[one.id] for one in order if by_title.get(one.id)])
-    advice = f"; near it are {', '.join(map(repr, near))}" if near else ""
+    advice = f"; similar titles are {', '.join(map(repr, near))}" if near else ""
     raise GraphInputError(f"no community has the id, number or title {text!r}{advice}")
 
 

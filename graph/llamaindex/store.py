@@ -456,13 +456,13 @@ class SqlGraphStore(PropertyGraphStore):
 
     def structured_query(self, query: str, param_map: dict[str, Any] | None = None) -> Any:
         """Not offered: text never becomes a database query here."""
-        raise NotImplementedError("SqlGraphStore takes no query language; use get_triplets")
+        raise NotImplementedError("SqlGraphStore supports no query language: use get_triplets")
 
     def vector_query(
         self, query: VectorStoreQuery, **kwargs: Any
     ) -> tuple[list[LabelledNode], list[float]]:
         """Not offered: vectors live in the vector store."""
-        raise NotImplementedError("SqlGraphStore holds no vectors; use the vector store")
+        raise NotImplementedError("SqlGraphStore stores no vectors: use the vector store")
 
     def get_schema(self, refresh: bool = False) -> dict[str, list[str]]:
         """Entity types and predicates that occur, sorted."""
@@ -508,10 +508,10 @@ def _with_facts(chunk: model.Chunk, before: model.Extraction, added: _Facts) -> 
     back = extraction_from_node(TextNode(id_=chunk.id, text=chunk.text, metadata=metadata))
     if back.unplaced_names:
         names = ", ".join(map(repr, back.unplaced_names))
-        raise GraphInputError(f"{names} does not stand in chunk {chunk.id!r}")
+        raise GraphInputError(f"{names} does not occur in chunk {chunk.id!r}")
     if back.dropped_relations:
         raise GraphInputError(
-            f"chunk {chunk.id!r}: a relation needs a label and two ends that differ"
+            f"chunk {chunk.id!r}: a relation needs a label and two different entities"
         )
     return model.Extraction(
         mentions=tuple(unique_per_span([*before.mentions, *back.extraction.mentions])),

@@ -148,7 +148,7 @@ def read_verdicts(reply: str, questions: Sequence[PairQuestion], *, model: str) 
     unusable: dict[tuple[str, str], str] = {}
     for number, question in enumerate(questions, start=1):
         if number not in rows:
-            unusable[question.keys] = found.problem or "the model left it out"
+            unusable[question.keys] = found.problem or "missing in the reply of the model"
             continue
         verdict, reason = rows[number]
         first, second = question.keys

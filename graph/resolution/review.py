@@ -113,7 +113,7 @@ def plan_undo(connection: Connection, number: int) -> OverrideEffect:
     undone = next((each for each in held if each.number == number), None)
     if undone is None:
         known = ", ".join(str(each.number) for each in held) or "none"
-        raise GraphInputError(f"there is no decision {number} (there are: {known})")
+        raise GraphInputError(f"no decision {number}: use one of {known}")
     left = [each for each in held if each.number != number]
     return _effect(undone, resolution(connection), resolution(connection, curations=left))
 
@@ -188,11 +188,9 @@ def find_key(text: str, entities: Iterable[Entity]) -> str:
         return _own_key(called[0])
     if called:
         choice = ", ".join(f"{each.id} ({_own_key(each)!r})" for each in called[:SUGGESTIONS])
-        raise GraphInputError(
-            f"{text!r} is the name of several things: name one by its id: {choice}"
-        )
+        raise GraphInputError(f"{text!r} names several entities: use one of the ids {choice}")
     near = ", ".join(repr(name) for name in _suggestions(key or folded, owners))
-    advice = f"; near it are {near}" if near else ""
+    advice = f"; similar names are {near}" if near else ""
     raise GraphInputError(f"no document has the name {text!r}{advice}")
 
 
@@ -225,7 +223,7 @@ def _known_type(value: str, entities: Iterable[Entity]) -> str:
     for each in sorted(known):
         if each.casefold() == value.casefold():
             return each
-    raise GraphInputError(f"{value!r} is no type; there are {', '.join(sorted(known))}")
+    raise GraphInputError(f"unknown entity type {value!r}: use one of {', '.join(sorted(known))}")
 
 
 def _check(action: str, keys: Sequence[str], *, value: str, entities: Iterable[Entity]) -> None:
@@ -234,16 +232,16 @@ def _check(action: str, keys: Sequence[str], *, value: str, entities: Iterable[E
     meant = [owners[key] for key in keys]
     first = meant[0]
     if action == MERGE and len(keys) < 2:
-        raise GraphInputError("a merge needs two names or more that are not the same")
+        raise GraphInputError("a merge needs two or more different names")
     if action == MERGE and len({entity.id for entity in meant}) < 2:
-        raise GraphInputError(f"these names already mean one thing: {first.name!r}")
+        raise GraphInputError(f"these names belong to one entity already: {first.name!r}")
     if action == SPLIT and len({entity.id for entity in meant}) > 1:
         others = ", ".join(sorted({repr(entity.name) for entity in meant}))
-        raise GraphInputError(f"these names mean different things already: {others}")
+        raise GraphInputError(f"these names belong to different entities already: {others}")
     if action == SPLIT and set(keys) == set(first.keys):
         raise GraphInputError(f"{first.name!r} has no other names: there is nothing to split")
     if action == RENAME and not value:
-        raise GraphInputError("the new name is empty")
+        raise GraphInputError("the new name is empty: give a name")
     if action == RENAME and value == first.name:
         raise GraphInputError(f"it is called {value!r} already")
     if action == RETYPE and value == first.type:

@@ -60,7 +60,9 @@ def walk(
         GraphInputError: the shapes do not fit.
     """
     if matrix.shape != (restart.size, restart.size):
-        raise GraphInputError(f"a walk over {matrix.shape} needs as many restarts: {restart.size}")
+        raise GraphInputError(
+            f"restart vector has {restart.size} entries for a matrix of shape {matrix.shape}"
+        )
     start = restart.astype(np.float32)
     mass = start
     for _ in range(steps):

@@ -249,7 +249,9 @@ def _saved(value: object, place: Path) -> Any:
             _write(place, starts=starts, numbers=numbers)
             _write_strings(place, table)
             return ["tuples" if all(isinstance(each, tuple) for each in value) else "frozensets"]
-    raise GraphInputError(f"{place.name!r} cannot be kept in a file: {type(value).__name__}")
+    raise GraphInputError(
+        f"cannot store {place.name!r} in a file: unsupported type {type(value).__name__}"
+    )
 
 
 def _saved_mapping(value: Mapping[str, Any], place: Path) -> str:
@@ -282,7 +284,7 @@ def _loaded(kind: Sequence[Any], place: Path) -> Any:
         case [rows]:
             starts, numbers = _read(place, "starts"), _read(place, "numbers")
             return Rows(starts, numbers, table=_read_strings(place), shape=_LISTS[rows])
-    raise GraphInputError(f"{place.name!r} was kept by another version: {kind!r}")
+    raise GraphInputError(f"{place.name!r} was written by another version: {kind!r}")
 
 
 def _loaded_mapping(values: str, place: Path) -> Mapping[str, Any]:

@@ -105,7 +105,7 @@ def make_sources(folder: Path) -> dict[str, str]:
         "noise.txt": "looks like a binary file",
         "picture.txt": "looks like a binary file (PNG), not text",
         "broken.pdf": "PDF",
-        "nowhere.md": "is a link to nothing: repair or remove it",
+        "nowhere.md": "is a broken link: repair or remove it",
         "pipe.md": "is not a regular file (a pipe, socket or device)",
     }
     for name, size in (("large.txt", 200_000_000), ("vast.md", 100 * GIGABYTE)):

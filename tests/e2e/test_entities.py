@@ -61,9 +61,11 @@ def test_a_decision_is_planned_made_and_taken_back(loregraph: Run, folder: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(("merge", "Orin Vale", "Tomas Reed"), "near it are 'Orrin Vale'", id="typo"),
+        pytest.param(
+            ("merge", "Orin Vale", "Tomas Reed"), "similar names are 'Orrin Vale'", id="typo"
+        ),
         pytest.param(("retype", "Orrin Vale", "robot"), "PERSON", id="no type"),
-        pytest.param(("undo", "4"), "there is no decision 4", id="no decision"),
+        pytest.param(("undo", "4"), "no decision 4", id="no decision"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

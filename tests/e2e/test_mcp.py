@@ -178,7 +178,7 @@ def test_what_tools_give_fits_their_schemas_and_can_be_read(piped: Session) -> N
 
 def test_errors_are_the_tools_own_in_one_line(piped: Session) -> None:
     assert piped.refused("explore_entity", name="Orin Vale") == (
-        "nothing here has the name 'Orin Vale'; near it are 'Orrin Vale'"
+        "no entity has the name 'Orin Vale'; similar names are 'Orrin Vale'"
     )
     assert piped.refused("search", question="x", bogus=1) == "search: bogus: unknown argument"
     assert piped.refused("search") == "search: question: Field required"

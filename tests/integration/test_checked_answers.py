@@ -413,7 +413,7 @@ def test_without_a_better_query_words_of_what_was_found_are_tried(
     asked = scripted(openai_server, decide=nonsense, rewrite=nonsense, answer="Nero lit it [1].")
     answer = opened(check={"self_rag": True}).ask(QUESTION, mode="local")
     assert asked.count("answer") == 1  # the same passages, the same prompt: kept
-    assert "no other query" in steps_of(answer)["rewrite"]
+    assert "no rewritten query" in steps_of(answer)["rewrite"]
     assert "reflect" in steps_of(answer)
 
 

@@ -143,6 +143,6 @@ def test_a_model_chooses_the_sentences_and_one_that_cannot_leaves_that_to_words(
         if step.stage == "compress"
     ]
     assert details[0].endswith("sentences, by the model")
-    assert details[1].endswith("the model named no sentence")
+    assert details[1].endswith("the model selected no sentence")
     assert "…" in user
     assert "…" in other

@@ -73,6 +73,6 @@ def test_names_kinds_and_splits_are_decided_too(engine: KnowledgeEngine) -> None
 
 
 def test_a_name_that_nobody_has_is_refused_with_what_comes_near(engine: KnowledgeEngine) -> None:
-    with pytest.raises(GraphStageError, match="near it are 'Orrin Vale'"):
+    with pytest.raises(GraphStageError, match="similar names are 'Orrin Vale'"):
         engine.entities.merge(["Orin Vale", "Tomas Reed"])
     assert engine.entities.decisions() == ()

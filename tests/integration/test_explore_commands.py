@@ -90,7 +90,9 @@ def test_communities_are_listed_and_shown(run: Run) -> None:
 
 
 def test_an_unknown_name_is_told_with_what_comes_near_in_what_is_seen(run: Run) -> None:
-    with pytest.raises(UnknownName, match="has the name 'Orin Vale'; near it are 'Orrin Vale'"):
+    with pytest.raises(
+        UnknownName, match="has the name 'Orin Vale'; similar names are 'Orrin Vale'"
+    ):
         run("show", "Orin Vale")
-    with pytest.raises(UnknownName, match=r"^nothing here has the name 'Orrin Vale'$"):
+    with pytest.raises(UnknownName, match=r"^no entity has the name 'Orrin Vale'$"):
         run("show", "Orrin Vale", "--namespace", "south")

@@ -136,9 +136,7 @@ def test_where_that_is_set_the_model_is_asked_once_more(opened, openai_server) -
     first, second = openai_server.requests
 
     assert "点亮" in answer.text == final.text
-    assert language_step(answer) == [
-        "the answer was not in the language of the question; asked again"
-    ]
+    assert language_step(answer) == ["the answer was not in the language of the question; retried"]
     assert answer.usage.calls == 2
     assert second.body["messages"][:2] == first.body["messages"]
     assert second.body["messages"][2] == {"role": "assistant", "content": FOREIGN}
@@ -148,8 +146,8 @@ def test_where_that_is_set_the_model_is_asked_once_more(opened, openai_server) -
 @pytest.mark.parametrize(
     ("second", "why"),
     [
-        pytest.param(Reply(FOREIGN), "nor was it when asked again", id="stubborn"),
-        pytest.param(Reply(status=500), "asking again failed", id="fails"),
+        pytest.param(Reply(FOREIGN), "nor in the second attempt", id="stubborn"),
+        pytest.param(Reply(status=500), "the second attempt failed", id="fails"),
     ],
 )
 def test_asking_again_in_vain_leaves_the_first_answer(

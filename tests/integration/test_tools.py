@@ -132,7 +132,7 @@ def test_an_entity_is_explored_with_the_way_to_another(engine: KnowledgeEngine) 
     assert told.content.startswith("Orrin Vale (")
     assert "From Orrin Vale to Gull Quay:\n1. Orrin Vale → Gull Quay\n" in told.content
     assert told.raw_output["paths"][0]["edges"][0]["evidence"][0]["quote"] in LAMP
-    with pytest.raises(UnknownName, match="near it are 'Orrin Vale'"):
+    with pytest.raises(UnknownName, match="similar names are 'Orrin Vale'"):
         explore.call(name="Orin Vale")
 
 
@@ -334,7 +334,7 @@ def test_an_agent_reads_an_error_and_goes_on(engine: KnowledgeEngine, openai_ser
         return str(await agent.run("Who is Orin Vale?"))
 
     assert asyncio.run(main()) == "A misspelt name."
-    assert "near it are 'Orrin Vale'" in openai_server.requests[-1].question
+    assert "similar names are 'Orrin Vale'" in openai_server.requests[-1].question
 
 
 def test_a_react_agent_uses_the_tools_too(engine: KnowledgeEngine, openai_server: Any) -> None:

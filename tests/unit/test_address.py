@@ -220,9 +220,9 @@ def test_tls_verifies_the_name(
 @pytest.mark.parametrize(
     ("status", "header", "reason"),
     [
-        pytest.param("404 Not Found", "X: y", "is not there (404): check the address", id="404"),
+        pytest.param("404 Not Found", "X: y", "was not found (404): check the address", id="404"),
         pytest.param("401 Unauthorized", "X: y", "asks for a login (401)", id="401"),
-        pytest.param("403 Forbidden", "X: y", "may not be read (403)", id="403"),
+        pytest.param("403 Forbidden", "X: y", "denies access (403)", id="403"),
         pytest.param("429 Slow", "Retry-After: 30", "(429): try again in 30 s", id="429"),
         pytest.param(
             "503 Busy",
@@ -329,7 +329,7 @@ def test_packings_that_were_not_asked_for_are_refused(server: Server, encoding: 
     ("body", "reason"),
     [
         pytest.param(gzip.compress(b"text " * 99)[:-9], "cut off", id="cut off"),
-        pytest.param(b"no gzip at all", "came damaged", id="damaged"),
+        pytest.param(b"no gzip at all", "was damaged during the download", id="damaged"),
     ],
 )
 def test_a_packed_body_that_is_not_whole_is_a_failure(
@@ -359,7 +359,7 @@ def _drip(first: bytes, drop: bytes) -> Callable[[socket.socket], None]:
 def test_a_server_that_drips_gains_no_time(server: Server, first: bytes) -> None:
     server.pages["/"] = _drip(first, b"x" if first else b"")
     limits = FetchLimits(max_bytes=100_000, timeout_seconds=0.5, allow_private=True)
-    assert "did not come within 0.5 s" in _reason(server.url(), limits=limits)
+    assert "timed out after 0.5 s" in _reason(server.url(), limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_a_name_server_that_is_silent_costs_only_the_time_that_there_is(
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(2) or [])
     limits = FetchLimits(max_bytes=1_000, timeout_seconds=0.2)
-    assert "did not come within 0.2 s" in _reason("http://slow.example/", limits=limits)
+    assert "timed out after 0.2 s" in _reason("http://slow.example/", limits=limits)
 
 
 def test_a_proxy_of_the_environment_is_not_asked(

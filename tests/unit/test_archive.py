@@ -245,8 +245,8 @@ def test_a_reader_that_breaks_on_one_member_does_not_lose_the_others(
         parts = read_parts(data, name="all.zip", options=OPTIONS)
     assert [part.content.text for part in parts if part.content] == ["first", "last"]
     assert [part.failure.partition(":")[0] for part in parts[1:3]] == [
-        "broke its reader (ValueError",
-        "broke its reader (Panic",
+        "failed in its reader (ValueError",
+        "failed in its reader (Panic",
     ]
     assert "Traceback" in caplog.text
     assert "b.md" in caplog.text

@@ -132,12 +132,10 @@ def test_a_model_names_the_sentences_by_number() -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        pytest.param('{"keep": []}', "the model named no sentence", id="none"),
-        pytest.param("I cannot say.", "the model named no sentence", id="prose"),
-        pytest.param('{"keep": [700]}', "the model named no sentence", id="unknown"),
-        pytest.param(
-            ModelUnavailable("gone"), "the model was no help: gone", id="the-model-is-away"
-        ),
+        pytest.param('{"keep": []}', "the model selected no sentence", id="none"),
+        pytest.param("I cannot say.", "the model selected no sentence", id="prose"),
+        pytest.param('{"keep": [700]}', "the model selected no sentence", id="unknown"),
+        pytest.param(ModelUnavailable("gone"), "the model failed: gone", id="the-model-is-away"),
     ],
 )
 def test_a_model_that_names_none_says_why(reply: str | Exception, why: str) -> None:

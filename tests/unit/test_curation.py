@@ -264,7 +264,7 @@ def test_entities_are_listed_with_why_each_name_belongs(database: Database) -> N
 @pytest.mark.parametrize(
     ("action", "names", "value", "message"),
     [
-        pytest.param("merge", ["Ada Brien", "Orrin Vale"], "", "near it are 'Ada", id="typo"),
+        pytest.param("merge", ["Ada Brien", "Orrin Vale"], "", "similar names are 'Ada", id="typo"),
         pytest.param("merge", ["Ada Brine"], "", "two names", id="one name"),
         pytest.param("merge", ["Ada Brine", "ADA BRINE"], "", "two names", id="the same twice"),
         pytest.param("split", ["Ada Brine"], "", "nothing to split", id="nothing to split"),
@@ -285,7 +285,7 @@ def test_what_cannot_be_decided_is_said_in_one_line(
 
 def test_an_undo_of_nothing_says_what_there_is(database: Database) -> None:
     decide(database, "rename", "Ada Brine", value="A. B.")
-    with database.read() as connection, pytest.raises(GraphInputError, match="there are: 1"):
+    with database.read() as connection, pytest.raises(GraphInputError, match="use one of 1"):
         plan_undo(connection, 7)
 
 

@@ -147,7 +147,9 @@ def test_equal_rows_without_a_key_are_read_once_and_said(shop: str) -> None:
         "log: other\nline: other\nlevel: 2\n",
         "log: same\nline: same\nlevel: 1\n",
     ]
-    assert notes(shop) == ["table 'log': 1 row equalled another (it has no key) and came in once"]
+    assert notes(shop) == [
+        "table 'log': 1 row equalled another row (the table has no key) and was added once"
+    ]
 
 
 def test_reading_twice_gives_the_same_whatever_the_order_of_arrival(
@@ -378,12 +380,12 @@ def test_a_locked_database_is_said_to_be_locked(
     [
         pytest.param("sqlite:///nowhere.db", "does not exist: check the path", id="no file"),
         pytest.param("sqlite:///text.db", "is not a SQLite database", id="not a database"),
-        pytest.param("sqlite:///torn.db", "is not a sound SQLite database", id="torn"),
+        pytest.param("sqlite:///torn.db", "is not a valid SQLite database", id="torn"),
         pytest.param("sqlite:///blank.db", "is empty: there are no tables in it", id="empty"),
         pytest.param("sqlite:///.", "is a folder", id="a folder"),
         pytest.param("sqlite://", "in memory", id="memory"),
         pytest.param("sqlite:///:memory:", "in memory", id="memory by name"),
-        pytest.param("sqlite", "is not an address of a database", id="no address"),
+        pytest.param("sqlite", "is not a database URL", id="no address"),
         pytest.param("postgresql://u:p@h:port/x", "is not an address", id="port in words"),
         pytest.param("strange://u:hunter2@h/x", "no installed driver reads", id="unknown"),
         pytest.param("mysql+nodriver://u:hunter2@h/x", "no installed driver", id="unknown driver"),

@@ -87,7 +87,7 @@ def test_replies_are_read_however_they_are_wrapped(
 
 def test_what_was_left_out_is_named_with_a_reason() -> None:
     found = read_verdicts('[{"n":1,"verdict":"same"}]', ASKED, model="m")
-    assert found.unusable == {("odra", "oder"): "the model left it out"}
+    assert found.unusable == {("odra", "oder"): "missing in the reply of the model"}
     assert read_verdicts("", ASKED, model="m").unusable[("odra", "oder")]
 
 

@@ -112,16 +112,20 @@ def test_a_reply_is_read_however_it_is_written(reply: str) -> None:
         pytest.param("<think>hmm, {", "the reply is empty", id="thinking alone"),
         pytest.param(
             "I'm sorry, but I can't help with that.",
-            "there is no JSON in the reply: \"I'm sorry, but I can't help with that.\"",
+            "no JSON in the reply: \"I'm sorry, but I can't help with that.\"",
             id="refusal",
         ),
-        pytest.param("the pier " * 300, "it repeats itself without end", id="repeated words"),
-        pytest.param("[" * 5_000, "its JSON is nested too deeply", id="nested brackets"),
-        pytest.param('{"a":' * 5_000, "its JSON is nested too deeply", id="nested objects"),
+        pytest.param("the pier " * 300, "the reply repeats itself", id="repeated words"),
+        pytest.param(
+            "[" * 5_000, "the JSON of the reply is nested too deeply", id="nested brackets"
+        ),
+        pytest.param(
+            '{"a":' * 5_000, "the JSON of the reply is nested too deeply", id="nested objects"
+        ),
         pytest.param("{}", LEFT_OUT, id="an empty object"),
         pytest.param('{"chunks": []}', LEFT_OUT, id="no chunks"),
         pytest.param('{"chunks": [{"n": 1, "entities": [{"name": "Ada', CUT_OFF, id="cut off"),
-        pytest.param('{"n": 1}', "the reply names it and says nothing of it", id="number alone"),
+        pytest.param('{"n": 1}', "the reply has no lists for this chunk", id="number alone"),
         pytest.param(
             '{"n": 1, "entities": 5}', "its entities are a number, not a list", id="a number"
         ),
@@ -132,7 +136,7 @@ def test_a_reply_is_read_however_it_is_written(reply: str) -> None:
         pytest.param('{"n": 1e999, "entities": ["Ada Brine"]}', None, id="an infinite number"),
         pytest.param(
             json.dumps({"chunks": [chunk(1, "艾达", "红隼灯塔")]}),
-            "none of the 2 names that it gives stands in the text",
+            "none of the 2 names in the reply occurs in the text",
             id="another language",
         ),
     ],
@@ -223,7 +227,7 @@ def test_numbers_nobody_gave_and_records_that_are_none_are_counted() -> None:
     )
     result = read_reply(reply, PACK, SCHEMA)
     assert keys_of(result) == {"a": {"ada brine"}, "b": {"tom reed"}}
-    assert result.dropped == {"chunk that was not asked for": 1, "malformed record": 2}
+    assert result.dropped == {"chunk outside the batch": 1, "malformed record": 2}
 
 
 def test_no_list_grows_beyond_its_limit() -> None:

@@ -87,7 +87,7 @@ def test_an_excluded_folder_is_not_entered_and_said(folder: Path) -> None:
     write(folder, "a.md", "library/b.md")
     found = find_sources(["."], not_in=["library"])
     assert [source.id for source in found.sources] == ["a.md"]
-    assert found.notes == ["passed over 'library', which is excluded"]
+    assert found.notes == ["skipped 'library': it is excluded"]
 
 
 def test_a_loop_of_links_ends_and_is_said(folder: Path) -> None:
@@ -131,8 +131,8 @@ def test_files_without_a_reader_are_noted_not_failed(folder: Path) -> None:
     assert [source.id for source in found.sources] == ["docs/a.md"]
     assert found.failures == []
     assert found.notes == [
-        "passed over 1 file without a suffix, which no reader takes: docs/unnamed",
-        "passed over 5 files with suffix '.xyz', which no reader takes: "
+        "skipped 1 file without a suffix of unsupported formats: docs/unnamed",
+        "skipped 5 files with suffix '.xyz' of unsupported formats: "
         "docs/0.xyz, docs/1.xyz, docs/2.xyz, …",
     ]
 
@@ -277,6 +277,6 @@ def test_what_no_reader_takes_is_listed(folder: Path) -> None:
     write(folder, "docs/a.md", "docs/b.xyz", "docs/c")
     found = find_sources(["docs"])
     assert [(each.source, each.reason) for each in found.skipped] == [
-        ("docs/b.xyz", "no reader takes '.xyz' files"),
-        ("docs/c", "has no suffix nor known name"),
+        ("docs/b.xyz", "unsupported format '.xyz'"),
+        ("docs/c", "has neither a suffix nor a known name"),
     ]

@@ -177,10 +177,10 @@ def test_results_come_in_the_order_of_the_jobs(hostile: None) -> None:
 
 FATES = {
     "exit 3": "crashed its reader (exit code 3)",
-    "value": "broke its reader (ValueError: no such thing)",
-    "panic": "broke its reader (Panic: rust)",
-    "sysexit": "broke its reader (SystemExit: 1)",
-    "odd": "broke its reader (TypeError",
+    "value": "failed in its reader (ValueError: no such thing)",
+    "panic": "failed in its reader (Panic: rust)",
+    "sysexit": "failed in its reader (SystemExit: 1)",
+    "odd": "failed in its reader (TypeError",
     "bad_alloc": "ingest.read_memory_bytes",
     "wrapped": "ingest.read_memory_bytes",
 }
@@ -535,6 +535,6 @@ def test_what_a_reader_breaks_on_inside_a_source_is_in_the_log(
         ((_, reading),) = pool.read([(0, job)])
     assert isinstance(reading, Reading)
     assert [part.content.text for part in reading.parts if part.content] == ["first", "last"]
-    assert "broke its reader (ValueError: no such thing)" in reading.parts[1].failure
+    assert "failed in its reader (ValueError: no such thing)" in reading.parts[1].failure
     assert "Traceback" in caplog.text
     assert "'all.zip'" in caplog.text

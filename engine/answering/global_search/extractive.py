@@ -217,7 +217,7 @@ def render_overview(
     ]
     further = [line for point in shown if (line := cited.line(point))]
     if not any(lines for _, lines in written) and not further:
-        return abstain(language, detail="no point bears on the question")
+        return abstain(language, detail="no point is relevant to the question")
     citations = tuple(cited.found.values())
     documents = len({citation.document_id for citation in citations})
     count = sum(len(lines) for _, lines in written) + len(further)
@@ -227,7 +227,7 @@ def render_overview(
         citations=citations,
         detail=f"{count} point(s) of {len(themes) + len(further)} theme(s)"
         f" from {documents} document(s)"
-        + (f", {left_out} of no theme left out" if left_out else ""),
+        + (f", {left_out} without a theme left out" if left_out else ""),
         figures={
             "points": float(count),
             "themes": float(len(themes) + len(further)),

@@ -402,7 +402,7 @@ def reduce_with_model(
     on_event(PassagesEvent(passages=tuple(passages)))
     spoken = TokenStreamer(on_event, passages, numbers=numbers)
     if not kept:
-        detail = "the model found no point that bears on the question"
+        detail = "the model found no point relevant to the question"
         draft = abstain(language_of(question), detail=detail, figures=figures)
     else:
         prompt = reduce_prompt(question, kept, earlier=earlier)

@@ -106,7 +106,7 @@ def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) ->
     chunks = {**chunks, **given.chunks}
     read = list(reports)
     newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
-    watch.record("primer", f"{len(newest)} sentence(s) bear on the question", best_of(newest),
+    watch.record("primer", f"{len(newest)} relevant sentence(s)", best_of(newest),
               points=len(newest))  # fmt: skip
     looked_up: list[str] = []
     for depth in range(scene.plan.depth):
@@ -125,10 +125,10 @@ def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) ->
             chunks = {**chunks, **said.chunks}
             newest = [*newest, *said.points]
         read += _as_sheets(newest)
-        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'nothing leads on'}",
+        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'no further entity'}",
                   searches=len(names), points=len(newest))  # fmt: skip
     points = _mapped(scene, read, chunks)
-    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+    watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
               points=len(points))  # fmt: skip
     return CandidatePoints(points=points, chunks=chunks, given=given.points)
 
@@ -225,7 +225,7 @@ class _Drift:
         scene = self.scene
         questions = self.open[: scene.plan.follow_ups]
         if not questions:
-            watch.record("follow", f"round {depth + 1}: nothing is open")
+            watch.record("follow", f"round {depth + 1}: no open question")
             return
         self.asked += questions
         self.open = []
@@ -365,7 +365,7 @@ class GlobalAnswerer:
         gathered = _WAYS[self._selection](scene, watch)
         spent = gathered.usage
         if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
-            watch.record("fall back", "no reply of the model could be used: answered without it")
+            watch.record("fall back", "no usable reply of the model: answered without it")
             scene = replace(scene, ask_many=None)
             gathered = _WAYS[self._selection](scene, watch)
         with synthesis(question) as said:

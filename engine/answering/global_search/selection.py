@@ -138,7 +138,7 @@ def points_of(
             tokens=tokens,
             document_of=document_of(held),
         )
-        watch.record("map", f"{len(points)} finding(s) bear on the question", best_of(points),
+        watch.record("map", f"{len(points)} relevant finding(s)", best_of(points),
                   f"{len(reports)} report(s)", points=len(points))  # fmt: skip
         return CandidatePoints(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
@@ -400,7 +400,7 @@ def _lazy_by_match(
         tokens=tokens,
         document_of=document_of(held),
     )
-    watch.record("map", f"{len(points)} sentence(s) bear on the question", best_of(points),
+    watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
               points=len(points))  # fmt: skip
     return CandidatePoints(points=points, chunks=held, given=given.points)
 

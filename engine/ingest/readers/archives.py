@@ -86,7 +86,7 @@ def read_tar(data: bytes, options: ReadOptions) -> Content:
         if head[_TAR_MARK_AT : _TAR_MARK_AT + len(_TAR_MARK)] == _TAR_MARK or _is_old_tar(head):
             return _content(distinct(_tar_members(rest, options=options)))
         if isinstance(source, io.BytesIO):
-            raise SourceError("is damaged: it is no tar archive; get it again")
+            raise SourceError("is damaged: not a tar archive; get it again")
         return _content(distinct([_single(data, rest.read())]))
     except _DAMAGED as error:
         raise SourceError(_damaged(error)) from error
@@ -127,7 +127,7 @@ class _Counted(io.RawIOBase):
         ratio, limit = self._options.max_ratio, self._options.max_unpacked_bytes
         if self._given > _SMALL_BYTES and self._given > ratio * self._packed:
             raise SourceError(
-                f"looks like a bomb: it unpacks to more than {ratio:,} times its size; "
+                f"looks like a decompression bomb: it unpacks to more than {ratio:,} times its size; "
                 "unpack it by hand if you trust it"
             )
         if self._given > limit + _SMALL_BYTES:

@@ -403,9 +403,13 @@ class _Reading:
         )
 
     def _note_on_repeated(self) -> DatabaseNote:
-        why = "had the key of another" if self.table.key else "equalled another (it has no key)"
+        why = (
+            "had the key of another row"
+            if self.table.key
+            else "equalled another row (the table has no key)"
+        )
         rows = "1 row" if self.repeated == 1 else f"{self.repeated:,} rows"
-        return DatabaseNote(text=f"table {self.table.name!r}: {rows} {why} and came in once")
+        return DatabaseNote(text=f"table {self.table.name!r}: {rows} {why} and was added once")
 
 
 def _labels(row: Row[Any], query: Query) -> dict[str, str]:

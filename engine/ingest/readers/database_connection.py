@@ -95,7 +95,7 @@ def parsed(url: str) -> URL:
     try:
         made = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise SourceError(f"is not an address of a database: {hint}") from error
+        raise SourceError(f"is not a database URL: {hint}") from error
     backend, _, driver = made.drivername.lower().partition("+")
     if "@" in (made.host or ""):
         raise SourceError("has an '@' in its user or password: write it as %40")
@@ -133,7 +133,7 @@ def sqlite_path(url: URL) -> Path:
         database = database.removeprefix("file:")
     if not database or database == ":memory:" or url.query.get("mode") == "memory":
         raise SourceError(
-            "is a database in memory, which holds nothing: name a file as sqlite:///path/to/file.db"
+            "is an in-memory database, which is empty: name a file as sqlite:///path/to/file.db"
         )
     return Path(database).absolute()
 
@@ -200,7 +200,7 @@ class ReadOnlyDatabase:
         if "database is locked" in lowered or "lock timeout" in lowered:
             return "is locked by another program: try again once that has finished"
         if "not a database" in lowered or "malformed" in lowered:
-            return f"is not a sound SQLite database ({said}): check the file"
+            return f"is not a valid SQLite database ({said}): check the file"
         if _REFUSED_LOGIN.search(lowered):
             user = one_line(sanitise_text(self.url.username or ""))
             return f"refused the login of {user!r}: check user and password ({said})"
@@ -209,7 +209,7 @@ class ReadOnlyDatabase:
         if "permission denied" in lowered or "insufficient privilege" in lowered:
             return f"may not be read by this user: grant SELECT ({said})"
         if "does not exist" in lowered or "unknown database" in lowered:
-            return f"does not have what was asked for: check the name ({said})"
+            return f"lacks the table or column: check the name ({said})"
         return f"cannot be read: {said}"
 
     def without_secrets(self, text: str) -> str:
@@ -253,7 +253,7 @@ def _engine(url: URL, deadline: _Deadline) -> Engine:
         engine = create_engine(url, **options)
     except NoSuchModuleError as error:
         raise SourceError(
-            f"is of a kind that no installed driver reads ({url.drivername}): install the "
+            f"has no installed dialect ({url.drivername}): install the "
             "SQLAlchemy dialect for it, or check the spelling"
         ) from error
     except ImportError as error:
@@ -263,7 +263,7 @@ def _engine(url: URL, deadline: _Deadline) -> Engine:
             f"needs the driver {module!r}, which is not installed: pip install {package}"
         ) from error
     except (ArgumentError, ValueError, TypeError) as error:
-        raise SourceError(f"has an option that its driver does not know: {error}") from error
+        raise SourceError(f"has an unknown driver option: {error}") from error
     if engine.dialect.is_async:
         raise SourceError(f"names an async driver ({url.drivername}): leave the driver out")
     return engine

@@ -64,7 +64,7 @@ def page_tree(source: str) -> HtmlElement:
             tree = html.document_fromstring(shown.encode("utf-8"), parser=parser)
         except (etree.ParserError, etree.XMLSyntaxError) as error:
             if "unknown error" in str(error):  # libxml2's word for no memory left
-                raise SourceError("is too large for one page to be made of it: split it") from error
+                raise SourceError("is too large for one HTML page: split it") from error
             raise SourceError("is empty: there is no text in this page") from error
         if not any(entry.type_name == _TOO_DEEP for entry in parser.error_log):
             break
@@ -577,4 +577,4 @@ def read_web_archive(data: bytes) -> Content:
             payload = part.get_payload(decode=True)
             if isinstance(payload, bytes) and payload.strip():
                 return read_web_page(payload)
-    raise SourceError("holds no web page: save the page anew as HTML")
+    raise SourceError("contains no web page: save the page again as HTML")

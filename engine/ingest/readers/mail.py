@@ -148,7 +148,7 @@ def read_message(data: bytes) -> Content:
     """
     message = parsed(data.lstrip(b"\r\n\t "))
     if not message.keys():
-        raise SourceError("is no message: it begins with no header such as From or Subject")
+        raise SourceError("is not an e-mail: it has no header such as From or Subject")
     if message.get_content_type() in _ENCRYPTED and message.get_param("smime-type") != _SIGNED_TYPE:
         raise SourceError("is encrypted: save it decrypted from your mail program")
     headers = {name: header_text(message, name) for name in SHOWN_HEADERS}
@@ -190,7 +190,7 @@ def read_mailbox(data: bytes) -> Content:
     """
     starts = list(_START_OF_MESSAGE.finditer(data))
     if not starts or data[: starts[0].start()].strip():
-        raise SourceError("is no mailbox: its first line does not begin with 'From '")
+        raise SourceError("is not an mbox file: its first line does not begin with 'From '")
     ends = [start.start() for start in starts[1:]] + [len(data)]
     messages = (data[start.end() : end] for start, end in zip(starts, ends, strict=True))
     return Content(text="", members=distinct(_mailbox_members(messages)))
@@ -370,11 +370,11 @@ def read_outlook(data: bytes) -> Content:
     import olefile
 
     if not olefile.isOleFile(data=data):
-        raise SourceError("is no Outlook message: it does not begin as one does")
+        raise SourceError("is not an Outlook message: its signature is missing")
     try:
         with olefile.OleFileIO(data) as file:
             if not file.exists(_PROPERTIES):
-                raise SourceError("is no Outlook message, but another kind of Office file")
+                raise SourceError("is not an Outlook message, but another kind of Office file")
             message = _message(_Folder(file, (), header_bytes=_HEADER_BYTES), depth=0)
     except _DAMAGED as error:
         reason = one_line(str(error))
@@ -500,7 +500,7 @@ def _body(folder: _Folder) -> tuple[str, bool]:
     if not markdown and folder.text(_HTML):
         markdown = html_text(folder.text(_HTML).encode("utf-8", "replace"), charset="utf-8")
     if not plain and not markdown and folder.binary(_RTF):
-        raise SourceError("keeps its text in a form that is not read: save it as eml or HTML")
+        raise SourceError("has its text in an unsupported form: save it as eml or HTML")
     return richer(plain, markdown)
 
 

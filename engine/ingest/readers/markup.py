@@ -525,7 +525,7 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
         SourceError: no RTF, or too large.
     """
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{\\rtf"):
-        raise SourceError("is no RTF: it does not begin with {\\rtf; check its suffix")
+        raise SourceError("is not RTF: it does not begin with {\\rtf; check its suffix")
     source = _OBJECT_BYTES.sub(b"", data).decode("latin-1")
     if len(source) > options.max_characters:
         raise SourceError(

@@ -158,10 +158,10 @@ if TYPE_CHECKING:
     """Height × width grey, or height × width × 3 in the order red, green, blue."""
 
 MISSING_OCR = (
-    "needs the optical character recognition that is not installed: pip install 'loregraph[ocr]'"
+    "needs optical character recognition, which is not installed: pip install 'loregraph[ocr]'"
 )
 _MAX_PIXELS = 80_000_000
-_TOO_LARGE = f"is too large a picture: more than {_MAX_PIXELS:,} pixels; scale it down"
+_TOO_LARGE = f"is too large: more than {_MAX_PIXELS:,} pixels; scale the picture down"
 _MAX_FRAMES = 500
 _LONGEST_SIDE = 2000
 """Maximum side in pixels before the engine shrinks a picture.
@@ -206,12 +206,12 @@ def read_image(data: bytes, options: ReadOptions) -> Content:
         SourceError: as `recognise`, recognition is switched off, or no text is found in it.
     """
     if not options.ocr:
-        raise SourceError("is a picture, and reading text in pictures is off: set ingest.ocr")
+        raise SourceError("is a picture, and OCR is off: set ingest.ocr")
     with _opened(data) as image:
         metadata = _metadata(image)
         texts = [_recognised(pixels) for pixels in _frames(image)]
     if not any(texts):
-        raise SourceError("is a picture in which no text was found: describe it in a text beside")
+        raise SourceError("is a picture without recognisable text: describe it in a text file")
     pages: list[int] = []
     text = ""
     for page in texts:
@@ -234,7 +234,7 @@ def _reasons() -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise SourceError(_TOO_LARGE) from error
     except UnidentifiedImageError as error:
-        raise SourceError("is no picture that can be read: damaged, or another format") from error
+        raise SourceError("is not a readable picture: damaged, or another format") from error
     except (OSError, ValueError, SyntaxError, TypeError, EOFError, LookupError) as error:
         raise SourceError(f"is a damaged picture ({one_line(str(error))}): get it again") from error
 
@@ -384,7 +384,7 @@ if TYPE_CHECKING:
     Sound = NDArray[np.float32]
     """Samples between -1 and 1, one channel, `SAMPLES_A_SECOND`."""
 
-MISSING_AUDIO = "needs the speech recognition that is not installed: pip install 'loregraph[audio]'"
+MISSING_AUDIO = "needs speech recognition, which is not installed: pip install 'loregraph[audio]'"
 SAMPLES_A_SECOND = 16_000
 _MAX_HOURS = 6
 
@@ -408,7 +408,7 @@ def read_audio(data: bytes, options: ReadOptions) -> Content:
     segments, language = _spoken(sound, _model(options.transcription_model))
     text = transcript(cues_of(segments))
     if not text:
-        raise SourceError("holds no speech that was recognised")
+        raise SourceError("contains no recognisable speech")
     metadata: dict[str, MetaValue] = {"language": language, **_audio_metadata(tags)}
     title = one_line(sanitise_text(tags.get("title", ""))) or None
     return Content(text=sanitise_text(text), title=title, shape="transcript", metadata=metadata)
@@ -449,7 +449,7 @@ def decoded_sound(data: bytes) -> tuple[Sound, Mapping[str, str]]:
                 blocks.append(block)
     except (av.FFmpegError, ValueError, OSError) as error:
         reason = one_line(str(error))
-        raise SourceError(f"is no sound that can be decoded ({reason}): damaged?") from error
+        raise SourceError(f"is not decodable audio ({reason}): check the file") from error
     sound = np.frombuffer(b"".join(blocks), dtype=np.int16).astype(np.float32) / np.float32(32768)
     if not len(sound):
         raise SourceError("is empty: there is no sound in it")

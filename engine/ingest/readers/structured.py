@@ -155,7 +155,7 @@ def _rows(text: str, separator: str, *, quoted: bool) -> Iterator[list[str]]:
         yield from (row for row in rows if any(cell and not cell.isspace() for cell in row))
     except csv.Error as error:
         raise SourceError(
-            f"is no table that can be read: line {reader.line_num:,}: {error}; "
+            f"is not a readable table: line {reader.line_num:,}: {error}; "
             "check its quotation marks, or give it the suffix .txt"
         ) from error
 

@@ -451,9 +451,11 @@ def _parsed(text: str) -> Mapping[str, object]:
     except RecursionError as error:
         raise SourceError("is nested too deeply to be read: flatten it") from error
     except ValueError as error:
-        raise SourceError(f"is no notebook: its JSON is broken ({error}); save it again") from error
+        raise SourceError(
+            f"is not a notebook: its JSON is broken ({error}); save it again"
+        ) from error
     if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):
-        raise SourceError("is no notebook: it has no cells; give it the suffix .json")
+        raise SourceError("is not a notebook: it has no cells; give it the suffix .json")
     return notebook
 
 

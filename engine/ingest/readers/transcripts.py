@@ -181,7 +181,7 @@ def read_substation(data: bytes) -> Content:
 def _content(cues: list[Cue], *, title: str | None) -> Content:
     said = transcript(cues)
     if not said:
-        raise SourceError("holds no subtitle that could be read: is it another kind of file?")
+        raise SourceError("contains no readable subtitle: check its format")
     return Content(text=said, title=title, shape="transcript")
 
 

@@ -39,7 +39,7 @@ def xml_root(data: bytes) -> _Element:
     text = _DECLARATION.sub("", decode(_as_declared(data)), count=1).lstrip()
     encoded = text.encode("utf-8", "replace")
     root: _Element | None = None
-    problem = "it has no element"
+    problem = "no root element"
     for recover in (False, True):
         parser = etree.XMLParser(
             resolve_entities=False,
@@ -60,9 +60,9 @@ def xml_root(data: bytes) -> _Element:
             if "huge" in problem.lower() or "too long" in problem.lower():
                 raise SourceError(f"is too large for one XML tree ({problem}); split it") from error
     if root is None and "unknown error" in problem:  # libxml2's word for no memory left
-        raise SourceError("is too large for one XML tree in the memory there is: split it")
+        raise SourceError("is too large for the memory as one XML tree: split it")
     if root is None:
-        raise SourceError(f"is no XML that can be read ({problem}); check the file")
+        raise SourceError(f"is not well-formed XML ({problem}): check the file")
     if _depth(root) > _DEEPEST:
         raise SourceError("is nested too deeply to be read: flatten it")
     return root

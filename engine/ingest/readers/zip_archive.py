@@ -277,7 +277,7 @@ def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:
 def _why_no_zip(data: bytes) -> str:
     if data[:4] == b"PK\x03\x04":
         return "is damaged: the end of the zip container is missing (cut off?); get it again"
-    return "is damaged: it is no zip container; get it again"
+    return "is damaged: not a zip container; get it again"
 
 
 def _check_overlaps(infos: list[zipfile.ZipInfo]) -> None:
@@ -307,7 +307,7 @@ def _unpacked(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
             yield from _bunzipped(packed)
         else:
             raise SourceError(
-                f"is packed in a way that is not read (method {info.compress_type}, entry "
+                f"has an unsupported compression (method {info.compress_type}, entry "
                 f"{info.filename!r}): pack it as an ordinary zip"
             )
     except (zlib.error, OSError, EOFError) as error:

@@ -63,7 +63,7 @@ def _by_rules() -> LanguageExtractor:
 MIN_INVENTED = 2
 """Number of absent names from which a reply is about another text."""
 PLAIN_NAMES = 2
-NAMELESS = "it names nothing, and the text has names"
+NAMELESS = "the reply has no entities, but the text has names"
 """Limits below which an empty reply is accepted."""
 logger = logging.getLogger("loregraph.graph.extract")
 
@@ -136,7 +136,7 @@ def _result(parsed: ParsedReply, pack: Pack, schema: ExtractionSchema) -> PackRe
         held = anchored(parsed.said[key], text, schema)
         dropped.update(held.dropped)
         if held.named >= MIN_INVENTED and not held.placed:
-            unusable[key] = f"none of the {held.named} names that it gives stands in the text"
+            unusable[key] = f"none of the {held.named} names in the reply occurs in the text"
         elif not held.placed and _names_are_asked_for(schema) and _has_names(text):
             unusable[key] = NAMELESS
         else:

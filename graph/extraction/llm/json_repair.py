@@ -60,13 +60,13 @@ def find_json(reply: str) -> FoundJson:
             try:
                 value = reader.value(0)
             except _TooDeepError:
-                return FoundJson(problem="its JSON is nested too deeply")
+                return FoundJson(problem="the JSON of the reply is nested too deeply")
             end, cut_off = max(reader.place, start.end()), reader.cut_off
         values.append(value)
         start = _START.search(text, end)
     if values:
         return FoundJson(values=tuple(values), cut_off=cut_off)
-    return FoundJson(problem=repetition(text) or f"there is no JSON in the reply: {opening(text)}")
+    return FoundJson(problem=repetition(text) or f"no JSON in the reply: {opening(text)}")
 
 
 class _TooDeepError(Exception):
@@ -235,7 +235,7 @@ def repetition(text: str) -> str:
     for period in range(1, min(_MAX_PERIOD, len(tail) // _REPEATS) + 1):
         part = tail[-period:]
         if part.strip() and tail.endswith(part * _REPEATS) and period * _REPEATS >= 20:
-            return "it repeats itself without end"
+            return "the reply repeats itself"
     return ""
 
 

@@ -106,7 +106,7 @@ def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> RawExtr
     The fields' names are in small letters.
     """
     if not LISTS & fields.keys():
-        return "the reply names it and says nothing of it"
+        return "the reply has no lists for this chunk"
     given = first(fields, _ENTITIES)
     if isinstance(given, bool | int | float) or (isinstance(given, str) and not _is_empty(given)):
         return f"its entities are {'text' if isinstance(given, str) else 'a number'}, not a list"
@@ -275,10 +275,10 @@ def shortened(text: str) -> str:
     return _LAST_WORD.sub("", cut) + "…"
 
 
-UNKNOWN_CHUNK = "chunk that was not asked for"
-LEFT_OUT = "the model left it out"
+UNKNOWN_CHUNK = "chunk outside the batch"
+LEFT_OUT = "missing in the reply of the model"
 CUT_OFF = "the reply was cut off"
-DAMAGED = "its JSON is not well-formed"
+DAMAGED = "the JSON of the reply is not well-formed"
 _NUMBERS = ("n", "number", "no", "id", "index", "chunk", "text", "编号", "序号")
 _MAX_ITEMS = 200
 _MAX_LEVELS = 4

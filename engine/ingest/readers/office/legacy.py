@@ -391,7 +391,7 @@ def _opened(
     import olefile  # type: ignore[import-untyped, unused-ignore]
 
     if not data.startswith(OLE_MAGIC):
-        raise SourceError(f"is damaged, or no {kind} file: save it as {new}")
+        raise SourceError(f"is damaged, or not a {kind} file: save it as {new}")
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as ole:
             streams = {
@@ -429,5 +429,5 @@ def _reasons(*, kind: str, new: str) -> Iterator[None]:
         yield
     except _BROKEN as error:
         raise SourceError(
-            f"is damaged, or no {kind} file that is understood: open it and save it as {new}"
+            f"is damaged, or not a {kind} file of a known version: open it and save it as {new}"
         ) from error

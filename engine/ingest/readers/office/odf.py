@@ -288,7 +288,7 @@ def read_opendocument(data: bytes, options: ReadOptions) -> Content:
         )
     )
     if inside is None:
-        raise SourceError("is damaged, or no OpenDocument file: it has no body of a known kind")
+        raise SourceError("is damaged, or not an OpenDocument file: it has no body of a known kind")
     title, metadata = (None, {}) if meta is None else properties_of(meta)
     text, pages, first = _written(inside, root=root, styles=styles, options=options)
     return Content(
@@ -302,12 +302,12 @@ def _parts(
     """Return content, metadata and styles; one file for flat documents."""
     if not data.startswith(b"PK"):
         if b"urn:oasis:names:tc:opendocument" not in data[:4096]:
-            raise SourceError("is damaged, or no OpenDocument file: save it again")
+            raise SourceError("is damaged, or not an OpenDocument file: save it again")
         flat = xml_root(data, name="content")
         return flat, flat.find("{*}meta"), flat
     container = Container(data, options=options)
     if container.find("content.xml") is None:
-        raise SourceError("is damaged, or no OpenDocument file: its content is missing")
+        raise SourceError("is damaged, or not an OpenDocument file: its content is missing")
     if b"encryption-data" in _read(container, "META-INF/manifest.xml"):
         raise SourceError("is encrypted: save it without a password")
     meta, styles = _read(container, "meta.xml"), _read(container, "styles.xml")
@@ -388,7 +388,7 @@ def read_epub(data: bytes, options: ReadOptions) -> Content:
     name = _package_name(container)
     package = _xml(container, name)
     if package is None:
-        raise SourceError("is damaged, or no e-book: its package file is missing")
+        raise SourceError("is damaged, or not an e-book: its package file is missing")
     items = _manifest(package, folder=posixpath.dirname(name))
     labels = _labels(container, package, items)
     texts: list[str] = []
@@ -422,7 +422,7 @@ def _package_name(container: Container) -> str:
             return name
     name = next((name for name in sorted(container.names) if name.lower().endswith(".opf")), None)
     if name is None:
-        raise SourceError("is damaged, or no e-book: its package file is missing")
+        raise SourceError("is damaged, or not an e-book: its package file is missing")
     return name
 
 

@@ -61,7 +61,7 @@ class Package:
         if data.startswith(OLE_MAGIC):
             raise SourceError(why_old_container(data, kind=kind))
         if not data.startswith(b"PK"):
-            raise SourceError(f"is damaged, or no {kind} file: save it again as {kind}")
+            raise SourceError(f"is damaged, or not a {kind} file: save it again as {kind}")
         self._container = Container(data, options=options)
         self._kind = kind
         self.related: dict[str, Part] = self.relations("")
@@ -71,7 +71,7 @@ class Package:
         for part in self.related.values():
             if part.kind == "officeDocument" and self.find(part.name):
                 return part.name
-        raise SourceError(f"is damaged, or no {self._kind} file: its main part is missing")
+        raise SourceError(f"is damaged, or not a {self._kind} file: its main part is missing")
 
     def find(self, name: str) -> str | None:
         """Return a part's name as stored; None if absent."""
@@ -189,7 +189,7 @@ def why_old_container(data: bytes, *, kind: str) -> str:
     found = next((suffix for stream, suffix in old.items() if stream in streams), "")
     if found:
         return f"is an old .{found} file under the name of a {kind}: save it as {kind}"
-    return f"is damaged, or no {kind} file: save it again as {kind}"
+    return f"is damaged, or not a {kind} file: save it again as {kind}"
 
 
 def whole(text: str | None, default: int = 0) -> int:

@@ -525,7 +525,7 @@ def read_xls(data: bytes, options: ReadOptions) -> Content:
         if "encrypt" in str(error).lower():
             raise SourceError("is encrypted: save it without a password") from error
         raise SourceError(
-            f"is damaged, or no .xls file ({one_line(str(error))}): save it as .xlsx"
+            f"is damaged, or not an .xls file ({one_line(str(error))}): save it as .xlsx"
         ) from error
     except (*_XLRD_ERRORS, xlrd.compdoc.CompDocError) as error:
         raise SourceError("is damaged: open it and save it as .xlsx") from error

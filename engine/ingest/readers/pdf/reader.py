@@ -311,7 +311,7 @@ def _opened(data: bytes) -> Iterator[PdfDocument]:
         if "password" in str(error).lower() or "security" in str(error).lower():
             reason = "is encrypted: save a copy without a password and add that"
         else:
-            reason = "is not a readable PDF (damaged or cut short): export it anew"
+            reason = "is not a readable PDF (damaged or cut short): export it again"
         raise SourceError(reason) from error
     try:
         with suppress(PdfiumError):  # a damaged form: its fields are not read, its pages are
@@ -393,7 +393,7 @@ def _texts(read: _Reading) -> list[str]:
 
 def _why_no_text(read: _Reading) -> str:
     if not read.pages or len(read.unreadable) == len(read.pages):
-        return "is not a readable PDF (no page of it can be loaded): export it anew"
+        return "is not a readable PDF (no page can be loaded): export it again"
     if read.missing_engine:
         return f"has no text layer (scanned pages: OCR {read.missing_engine})"
     if read.scanned:
