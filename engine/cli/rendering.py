@@ -494,7 +494,7 @@ def _show_plan(report: IngestReport) -> None:
 def report_by_source(report: IngestReport) -> str:
     """Return the outcome of every source as JSON, with reasons.
 
-    Outcomes: added, changed, unchanged, removed, empty, failed, outdated, passed over. What is
+    Outcomes: added, changed, unchanged, removed, empty, failed, outdated, skipped. What is
     added, changed or unchanged and stored only in part is partial as well, in a row of its own.
     """
     rows = [{"source": name, "outcome": word} for word in DONE for name in getattr(report, word)]
@@ -515,7 +515,7 @@ def report_by_source(report: IngestReport) -> str:
     for failure in report.failed:
         settled.get(failure.source, {}).setdefault("reason", failure.reason)
     rows += [
-        {"source": each.source, "outcome": "passed over", "reason": each.reason}
+        {"source": each.source, "outcome": "skipped", "reason": each.reason}
         for each in report.skipped
     ]
     rows += [

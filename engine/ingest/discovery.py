@@ -257,8 +257,8 @@ class _Walk:
         if self.unwanted:
             return "contains no file that matches: check --include and --exclude"
         return (
-            "contains no readable file: documents, tables, mail, code, archives and pictures are read "
-            "(the README lists the formats)"
+            "contains no readable file: documents, tables, mail, code, archives and pictures are "
+            "read (the README lists the formats)"
         )
 
     def skipped(self) -> list[SourceFailure]:
@@ -282,7 +282,7 @@ class _Walk:
             more = ", …" if len(ids) > _NAMES_IN_A_NOTE else ""
             count = "1 file" if len(ids) == 1 else f"{len(ids)} files"
             kind = f"with suffix {suffix!r}" if suffix else "without a suffix"
-            notes.append(f"skipped {count} {kind} of unsupported formats: {shown}{more}")
+            notes.append(f"skipped {count} {kind} (unsupported format): {shown}{more}")
         if self.unwanted:
             notes.append(f"skipped {len(self.unwanted)} excluded by --include and --exclude")
         return notes

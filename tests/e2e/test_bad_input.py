@@ -165,7 +165,7 @@ def test_a_first_run_that_stores_nothing_leaves_no_library(
     said = type_in(*command, "nothing", "gone.md")
     assert said.code == 1
     assert said.out.startswith("0 documents" if "--estimate" in command else "2 failed")
-    assert "  failed nothing: holds no readable file: " in said.err
+    assert "  failed nothing: contains no readable file: " in said.err
     assert "  failed gone.md: does not exist: " in said.err
     assert [path.name for path in tmp_path.iterdir()] == ["nothing"]
 

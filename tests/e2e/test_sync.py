@@ -146,7 +146,7 @@ def test_a_report_lists_every_file_with_what_came_of_it(loregraph, place: Path) 
     assert outcomes == {
         "docs/barn.md": "unchanged",
         "docs/broken.pdf": "failed",
-        "docs/data.bin": "passed over",
+        "docs/data.bin": "skipped",
         "docs/empty.md": "empty",
         "docs/tide.md": "added",
     }

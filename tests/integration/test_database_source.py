@@ -125,7 +125,8 @@ def test_partitions_are_read_once_and_equal_rows_said(lights: str) -> None:
     rows = [end for end in by_end(lights) if end.startswith("/readings")]
     assert len(rows) == 2
     assert DatabaseNote(
-        text="table 'readings': 1 row equalled another row (the table has no key) and was added once"
+        text="table 'readings': 1 row equalled another row (the table has no key) "
+        "and was added once"
     ) in items(lights)
 
 

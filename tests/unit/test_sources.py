@@ -131,8 +131,8 @@ def test_files_without_a_reader_are_noted_not_failed(folder: Path) -> None:
     assert [source.id for source in found.sources] == ["docs/a.md"]
     assert found.failures == []
     assert found.notes == [
-        "skipped 1 file without a suffix of unsupported formats: docs/unnamed",
-        "skipped 5 files with suffix '.xyz' of unsupported formats: "
+        "skipped 1 file without a suffix (unsupported format): docs/unnamed",
+        "skipped 5 files with suffix '.xyz' (unsupported format): "
         "docs/0.xyz, docs/1.xyz, docs/2.xyz, …",
     ]
 
@@ -163,7 +163,7 @@ def test_a_folder_with_nothing_to_read_is_a_failure(folder: Path, content: tuple
     write(folder, *content)
     (failure,) = find_sources(["docs"]).failures
     assert failure.source == "docs"
-    assert failure.reason.startswith("holds no readable file")
+    assert failure.reason.startswith("contains no readable file")
     assert "README" in failure.reason
 
 

@@ -127,8 +127,8 @@ class _Counted(io.RawIOBase):
         ratio, limit = self._options.max_ratio, self._options.max_unpacked_bytes
         if self._given > _SMALL_BYTES and self._given > ratio * self._packed:
             raise SourceError(
-                f"looks like a decompression bomb: it unpacks to more than {ratio:,} times its size; "
-                "unpack it by hand if you trust it"
+                f"looks like a decompression bomb: it unpacks to more than {ratio:,} times its "
+                "size; unpack it by hand if you trust it"
             )
         if self._given > limit + _SMALL_BYTES:
             raise SourceError(_too_large(self._options))
