@@ -494,4 +494,4 @@ def _why_unreachable(error: Exception) -> str:
         return f"failed the TLS handshake ({detail}): check the address"
     if isinstance(error, httpcore.ConnectError):
         return f"cannot be reached ({detail}): check the address, and the connection"
-    return f"closed the connection too early ({detail}): try again later"
+    return f"sent an incomplete or invalid response ({detail}): try again later"

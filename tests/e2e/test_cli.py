@@ -326,7 +326,7 @@ def test_a_part_of_the_graph_that_is_not_there_is_refused_with_what_comes_near(
 ) -> None:
     done = loregraph(filled, "graph", "export", "part.svg", "--focus", "Ada Brien")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no document has the name 'Ada Brien'; near it are" in done.stderr
+    assert "no document has the name 'Ada Brien'; similar names are" in done.stderr
     assert not (filled / "part.svg").exists()
 
 

@@ -127,7 +127,7 @@ def test_what_is_removed_leaves_nothing_and_equals_never_added(opened) -> None:
     ("bad", "reason"),
     [
         pytest.param(Reply("I would rather not."), "no JSON", id="refusal"),
-        pytest.param(Reply(json.dumps({"chunks": []})), "left it out", id="left out"),
+        pytest.param(Reply(json.dumps({"chunks": []})), "missing in the reply", id="left out"),
         pytest.param(Reply(status=500), "500", id="server error"),
         pytest.param(Reply(status=401), "401", id="key refused"),
         pytest.param(Reply(""), "empty", id="nothing"),

@@ -188,8 +188,8 @@ def test_an_answer_that_ends_at_the_limit_says_so(openai_server: OpenAIServer, m
             0,
             id="quota used up",
         ),
-        pytest.param(Reply(raw=b'{"choices": ['), ModelOutputError, "not a reply", 1, id="JSON"),
-        pytest.param(Reply(raw=b"[]"), ModelOutputError, "not a reply", 1, id="another reply"),
+        pytest.param(Reply(raw=b'{"choices": ['), ModelOutputError, "invalid reply", 1, id="JSON"),
+        pytest.param(Reply(raw=b"[]"), ModelOutputError, "invalid reply", 1, id="another reply"),
         pytest.param(Reply(""), ModelOutputError, "empty", 1, id="empty"),
         pytest.param(
             Reply("", finish_reason="length"), ModelOutputError, "max_output", 1, id="no room"

@@ -86,7 +86,7 @@ def test_the_number_of_a_community_is_its_place_in_the_list(
     ("part", "error", "message"),
     [
         pytest.param({"focus": "Maeve Toland"}, GraphStageError, "Maeve Tolland", id="focus"),
-        pytest.param({"community": 999}, GraphStageError, "numbered 1 to", id="number"),
+        pytest.param({"community": 999}, GraphStageError, "give a number from 1 to", id="number"),
         pytest.param({"community": "Nonsense"}, GraphStageError, "no community", id="title"),
         pytest.param({"focus": "Oslo", "hops": 9}, GraphStageError, "hops", id="hops"),
         pytest.param({"focus": "Oslo", "community": 1}, SettingsError, "one part", id="two"),

@@ -380,7 +380,7 @@ def test_entries_that_share_their_bytes_are_refused(pool: ReaderPool) -> None:
     ],
 )
 def test_a_single_compressed_bomb_is_refused(pool: ReaderPool, name: str, data: bytes) -> None:
-    assert "looks like a bomb" in reason(pool, name, data)
+    assert "looks like a decompression bomb" in reason(pool, name, data)
 
 
 def test_a_document_that_unfolds_out_of_proportion_is_refused(pool: ReaderPool) -> None:

@@ -74,13 +74,15 @@ def test_the_request_holds_what_the_settings_say(openai_server: OpenAIServer) ->
         ),
         pytest.param(Reply("down", status=503, headers=_SOON), ModelUnavailable, "503", id="down"),
         pytest.param(Reply(cut=True), ModelUnavailable, "connection", id="cut"),
-        pytest.param(Reply(raw=b'{"choices": ['), ModelOutputError, "not a reply", id="bad JSON"),
-        pytest.param(Reply(raw=b'{"a": 1}'), ModelOutputError, "not a reply", id="other JSON"),
-        pytest.param(Reply(raw=b'{"choices":[]}'), ModelOutputError, "not a reply", id="no choice"),
+        pytest.param(Reply(raw=b'{"choices": ['), ModelOutputError, "invalid reply", id="bad JSON"),
+        pytest.param(Reply(raw=b'{"a": 1}'), ModelOutputError, "invalid reply", id="other JSON"),
+        pytest.param(
+            Reply(raw=b'{"choices":[]}'), ModelOutputError, "invalid reply", id="no choice"
+        ),
         pytest.param(
             Reply(raw=b"<html>", content_type="text/html"),
             ModelOutputError,
-            "not a reply",
+            "invalid reply",
             id="a web page",
         ),
         pytest.param(Reply(""), ModelOutputError, "empty answer", id="empty"),
@@ -123,7 +125,7 @@ def test_a_garbled_stream_is_not_taken_for_an_answer(
     data: bytes, openai_server: OpenAIServer
 ) -> None:
     openai_server.script(Reply(raw=data, content_type="text/event-stream"))
-    with pytest.raises(ModelOutputError, match="not a reply"):
+    with pytest.raises(ModelOutputError, match="invalid reply"):
         list(_gateway(openai_server.base_url).stream(_messages("Who?"), stage="answers"))
 
 
@@ -154,8 +156,10 @@ def test_embeddings_come_in_order_whatever_the_batch(openai_server: OpenAIServer
         pytest.param(Reply(status=401), ModelUnavailable, "401", id="wrong key"),
         pytest.param(Reply("x", status=500, headers=_SOON), ModelUnavailable, "500", id="failing"),
         pytest.param(Reply(cut=True), ModelUnavailable, "connection", id="cut"),
-        pytest.param(Reply(raw=b"{"), ModelOutputError, "not a reply", id="bad JSON"),
-        pytest.param(Reply(raw=b'{"data": []}'), ModelOutputError, "not a reply|0 vec", id="none"),
+        pytest.param(Reply(raw=b"{"), ModelOutputError, "invalid reply", id="bad JSON"),
+        pytest.param(
+            Reply(raw=b'{"data": []}'), ModelOutputError, "invalid reply|0 vec", id="none"
+        ),
         pytest.param(
             Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'),
             ModelOutputError,

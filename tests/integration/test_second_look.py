@@ -219,7 +219,7 @@ def test_no_more_pairs_are_judged_than_a_run_may_and_the_next_goes_on(
     ("bad", "reason", "booked", "what_next"),
     [
         pytest.param(Reply("I would rather not."), "no JSON", 2, NEVER, id="refusal"),
-        pytest.param(Reply('{"pairs": []}'), "left it out", 2, NEVER, id="left out"),
+        pytest.param(Reply('{"pairs": []}'), "missing in the reply", 2, NEVER, id="left out"),
         pytest.param(Reply(""), "empty", 2, NEVER, id="nothing"),
         pytest.param(Reply(status=500), "500", 0, NEXT_RUN, id="server error"),
         pytest.param(Reply(status=401), "401", 0, NEXT_RUN, id="key refused"),

@@ -143,7 +143,7 @@ def test_half_characters_of_a_terminal_of_another_encoding_are_read_or_refused_i
     assert engine.entities.list(half) == []
     assert engine.describe(half, {"tags": ("red",)}).failed
     (refused,) = engine.add_text("The cafe is shut.", document_id=half).failed
-    assert "holds what is no character" in refused.reason
+    assert "contains invalid characters" in refused.reason
 
 
 def test_a_file_that_broke_keeps_what_it_was(engine: KnowledgeEngine, docs: Path) -> None:

@@ -208,10 +208,10 @@ def test_tls_verifies_the_name(
 ) -> None:
     tls_server.page("/a.txt", b"text")
     url = tls_server.url("/a.txt", host="localhost")
-    assert "no certificate that can be trusted" in _reason(url)
+    assert "an untrusted certificate" in _reason(url)
     monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
     assert _got(url).data == b"text"
-    assert "no certificate that can be trusted" in _reason(tls_server.url("/a.txt"))
+    assert "an untrusted certificate" in _reason(tls_server.url("/a.txt"))
 
 
 # --- what is refused ------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_redirects_end(server: Server) -> None:
     server.page("/loop", b"", "Location: /loop#again", status="302 Found")
     assert "more than 10 times" in _reason(server.url("/0"))
     assert len(server.requests) == 11
-    assert "leads back to itself" in _reason(server.url("/loop"))
+    assert "redirects to itself" in _reason(server.url("/loop"))
 
 
 def test_private_addresses_are_refused_unless_allowed(server: Server) -> None:
@@ -322,7 +322,7 @@ def test_a_size_that_the_server_admits_is_refused_at_once(server: Server) -> Non
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "zstd"])
 def test_packings_that_were_not_asked_for_are_refused(server: Server, encoding: str) -> None:
     url = server.page("/", b"x", f"Content-Encoding: {encoding}")
-    assert "not asked for" in _reason(url)
+    assert "unsupported content encoding" in _reason(url)
 
 
 @pytest.mark.parametrize(
@@ -365,10 +365,18 @@ def test_a_server_that_drips_gains_no_time(server: Server, first: bytes) -> None
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        pytest.param(b"", "broke off", id="nothing"),
-        pytest.param(b"SSH-2.0-OpenSSH\r\n\r\n", "broke off", id="not HTTP"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nx", "broke off", id="cut off"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 500_000, "broke off", id="header bomb"),
+        pytest.param(b"", "incomplete or invalid response", id="nothing"),
+        pytest.param(b"SSH-2.0-OpenSSH\r\n\r\n", "incomplete or invalid response", id="not HTTP"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nx",
+            "incomplete or invalid response",
+            id="cut off",
+        ),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nX: " + b"y" * 500_000,
+            "incomplete or invalid response",
+            id="header bomb",
+        ),
     ],
 )
 def test_answers_that_are_none_are_failures(server: Server, answer: bytes, reason: str) -> None:
@@ -380,7 +388,7 @@ def test_what_cannot_be_reached_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert "cannot be reached" in _reason(f"http://127.0.0.1:{port}/")
-    assert "has no address that is known" in _reason("http://no-such-name.invalid/")
+    assert "cannot be resolved" in _reason("http://no-such-name.invalid/")
     assert "TLS" in _reason_of_plain_server()
 
 
@@ -507,7 +515,7 @@ def test_an_address_has_one_canonical_form(url: str, expected: str) -> None:
         pytest.param("ftp://a.example/", "http:// or https://", id="ftp"),
         pytest.param("file:///etc/passwd", "http:// or https://", id="file"),
         pytest.param("a.example", "http:// or https://", id="no scheme"),
-        pytest.param("http:///path", "no host", id="no host"),
+        pytest.param("http:///path", "invalid host", id="no host"),
         pytest.param("http://user:secret@a.example/", "password", id="login"),
         pytest.param("http://a.example:99999/", "check it", id="port too large"),
         pytest.param("http://a.example:x/", "check it", id="port no number"),

@@ -136,7 +136,7 @@ def test_segments_without_words_are_left_out() -> None:
 @needs_decoder
 def test_sound_in_which_nobody_speaks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio, "_model", lambda name: ScriptedModel())
-    with pytest.raises(SourceError, match="no speech"):
+    with pytest.raises(SourceError, match="no recognisable speech"):
         read_audio(_wave(), ReadOptions())
 
 
@@ -159,7 +159,7 @@ def test_a_recording_of_many_hours_is_refused_while_it_is_decoded(
     ],
 )
 def test_what_is_no_sound_is_refused_with_a_reason(data: bytes) -> None:
-    with pytest.raises(SourceError, match="no sound"):
+    with pytest.raises(SourceError, match="not decodable audio"):
         decoded_sound(data)
 
 

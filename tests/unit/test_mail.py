@@ -143,7 +143,7 @@ def test_a_date_that_is_none_is_left_out(date: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        pytest.param(b"just words\n", "no message", id="no-headers"),
+        pytest.param(b"just words\n", "not an e-mail", id="no-headers"),
         pytest.param(
             b"Subject: x\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n",
             "encrypted",
@@ -204,7 +204,7 @@ def test_a_mailbox_gives_its_messages_by_their_own_ids() -> None:
     assert len(members) == 2
     assert "From now on:" in read_message(members[1].data).text
     assert read_mailbox(box[len(first) + 47 :]).members[-1] == members[1]
-    with pytest.raises(SourceError, match="no mailbox"):
+    with pytest.raises(SourceError, match="not an mbox file"):
         read_mailbox(b"words\n" + box)
 
 

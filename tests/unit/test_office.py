@@ -410,7 +410,7 @@ def test_an_old_workbook_is_read_like_a_new_one() -> None:
 
 
 def test_no_old_workbook_says_so() -> None:
-    with pytest.raises(SourceError, match=r"or no \.xls"):
+    with pytest.raises(SourceError, match=r"or not an \.xls"):
         read_xls(b"hello, this is not a workbook", OPTIONS)
 
 

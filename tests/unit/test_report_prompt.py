@@ -143,15 +143,17 @@ def test_a_good_answer_becomes_a_report_whose_findings_keep_their_places() -> No
     [
         pytest.param("", "empty", id="nothing"),
         pytest.param("I cannot help with that.", "no JSON", id="refusal"),
-        pytest.param(json.dumps({"reports": []}), "left it out", id="left out"),
+        pytest.param(json.dumps({"reports": []}), "missing in the reply", id="left out"),
         pytest.param(
-            json.dumps({"reports": [_answer(n=5), _answer(n=6)]}), "left it out", id="others"
+            json.dumps({"reports": [_answer(n=5), _answer(n=6)]}),
+            "missing in the reply",
+            id="others",
         ),
         pytest.param(json.dumps([_answer(summary="")]), "no summary", id="no summary"),
-        pytest.param(json.dumps([_answer(findings=[])]), "rests on", id="no finding"),
+        pytest.param(json.dumps([_answer(findings=[])]), "names its evidence", id="no finding"),
         pytest.param(
             json.dumps([_answer(findings=[{"text": "All is well.", "sources": [99]}])]),
-            "rests on",
+            "names its evidence",
             id="a number from nowhere",
         ),
     ],

@@ -61,7 +61,7 @@ def test_pictures_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        pytest.param(b"no such thing", "no RTF", id="other"),
+        pytest.param(b"no such thing", "not RTF", id="other"),
         pytest.param(rb"{\rtf1 " + b"word " * 300, "too large", id="large"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_link_to_nothing_is_a_failure(folder: Path) -> None:
     (folder / "docs/b.md").symlink_to(folder / "gone.md")
     (failure,) = find_sources(["docs"]).failures
     assert failure.source == "docs/b.md"
-    assert "link to nothing" in failure.reason
+    assert "broken link" in failure.reason
 
 
 def test_files_without_a_reader_are_noted_not_failed(folder: Path) -> None:

@@ -244,7 +244,7 @@ def test_hostile_and_broken_xml_gives_its_text_and_no_more(data: bytes) -> None:
     [
         pytest.param(b"<a>" * 100_000, "nested too deeply", id="deep"),
         pytest.param(b"<a>" * 220 + b"x" + b"</a>" * 220, "nested too deeply", id="somewhat deep"),
-        pytest.param(b"just words", "no XML", id="no XML"),
+        pytest.param(b"just words", "not well-formed XML", id="not well-formed XML"),
         pytest.param(b"<a>" + b"x" * 11_000_000 + b"</a>", "too large", id="one long text"),
     ],
 )
@@ -322,5 +322,5 @@ def test_xml_for_which_there_is_no_memory_says_so(monkeypatch: pytest.MonkeyPatc
         raise etree.XMLSyntaxError("unknown error, line 1, column 1", 1, 1, 1)
 
     monkeypatch.setattr(etree, "fromstring", no_memory)
-    with pytest.raises(SourceError, match="too large for one XML tree in the memory"):
+    with pytest.raises(SourceError, match="too large for the memory as one XML tree"):
         read_xml(b"<a>words</a>", OPTIONS)

@@ -152,7 +152,7 @@ def test_a_community_is_found_by_id_number_and_title() -> None:
 
 
 def test_an_unknown_community_is_refused_with_what_there_is() -> None:
-    with pytest.raises(GraphInputError, match="numbered 1 to"):
+    with pytest.raises(GraphInputError, match="give a number from 1 to"):
         part_of_community(chain(), 99)
     with pytest.raises(GraphInputError, match="About"):
         part_of_community(chain(), "Abut Jory")

@@ -144,7 +144,7 @@ def test_a_long_monologue_is_parted_at_sentence_ends() -> None:
 @pytest.mark.parametrize("read", [read_subtitles, read_substation])
 def test_what_holds_no_cue_is_refused(read: object) -> None:
     assert callable(read)
-    with pytest.raises(SourceError, match="no subtitle"):
+    with pytest.raises(SourceError, match="no readable subtitle"):
         read(b"just some text\nand more of it\n")
 
 

@@ -136,7 +136,9 @@ def test_a_mapping_over_sorted_keys_finds_each_and_nothing_else() -> None:
 
 
 def test_a_field_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
-    with pytest.raises(GraphInputError, match="'view-x' cannot be kept in a file: float"):
+    with pytest.raises(
+        GraphInputError, match="cannot store 'view-x' in a file: unsupported type float"
+    ):
         walk_file._saved(0.5, tmp_path / "view-x")
 
 

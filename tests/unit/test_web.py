@@ -274,7 +274,7 @@ def test_a_saved_archive_gives_its_page() -> None:
 
 
 def test_an_archive_without_a_page_says_so() -> None:
-    with pytest.raises(SourceError, match="no web page"):
+    with pytest.raises(SourceError, match="contains no web page"):
         read_web_archive(b"Subject: x\r\n\r\njust a mail")
 
 
