@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from sqlalchemy.exc import (
     DataError,
@@ -56,15 +56,29 @@ class Fault:
         _log.error("%s of %r failed: %s", self.stage, subject, self.reason, exc_info=self.error)
 
 
+@dataclass(slots=True)
+class Isolation:
+    """Context manager that keeps an unexpected error of its block as `fault`."""
+
+    stage: str
+    fault: Fault | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception) or _ends_the_run(error, ()):
+            return False
+        self.fault = Fault(stage=self.stage, reason=reason_of(error), error=error)
+        return True
+
+
 def isolated(
     work: Callable[[], T], *, stage: str, passing: tuple[type[Exception], ...] = ()
 ) -> T | Fault:
     """Return what `work` returns, or the unexpected error that it raised as a `Fault`.
 
-    Args:
-        work: one stage's work on one or several texts.
-        stage: names it in the fault.
-        passing: further errors that are raised on purpose.
+    `stage` names the work in the fault; `passing` are further errors that are raised on purpose.
     """
     try:
         return work()

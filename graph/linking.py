@@ -1,10 +1,8 @@
-"""Entity linking: known names in every chunk.
+"""Entity linking (known names in every chunk) and relations from statements.
 
-Kept up to date by matching again only where a name that came or went may occur; the result is that
-of matching everything anew. A chunk that cannot be matched has no links and a fault, and is matched
-again whenever names change.
-
-Relation building: statements grouped by entities and weighted.
+Chunks are matched again only where a name that came or went may occur; the result is that of
+matching all. A chunk that cannot be matched has no links and a fault, and is matched again whenever
+names change. Relations group statements by their entities and sum the weights of their evidences.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
-from .isolation import Fault, isolated
+from .isolation import Isolation
 from .model import ALSO_KNOWN_AS, OCCURS_WITH, Evidence, Relation, content_id
 from .storage.database import Difference, write_difference, write_difference_at
 from .storage.facts import LINK, batches, faulty_chunks, forget_faults, put_faults
@@ -65,12 +63,11 @@ def write_links(connection: Connection, progress: Progress) -> None:
     rows: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
     for number, row in enumerate(waiting):
-        found = _links_or_fault(matcher, row)
-        if isinstance(found, Fault):
-            found.log(f"{row.document_id} ({row.id})")
-            reasons[row.id] = found.reason
-        else:
-            rows += found
+        with Isolation(LINK) as isolation:
+            rows += _links(matcher, row)
+        if isolation.fault:
+            isolation.fault.log(f"{row.document_id} ({row.id})")
+            reasons[row.id] = isolation.fault.reason
         if number % 500 == 0:
             progress("link", number, len(waiting))
     for batch in batches(row.id for row in waiting):
@@ -82,10 +79,6 @@ def write_links(connection: Connection, progress: Progress) -> None:
         connection.execute(insert(links), rows)
 
 
-def _links_or_fault(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]] | Fault:
-    return isolated(lambda: _links(matcher, row), stage=LINK)
-
-
 def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:
     """Return the link rows of one chunk."""
     matches = matcher.match(row.text)
@@ -95,9 +88,10 @@ def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:
 
 
 def _may_occur(matcher: NameMatcher, text: str) -> bool:
-    """Check whether any name may occur in a text."""
-    found = isolated(lambda: matcher.occurs_in(text), stage=LINK)
-    return isinstance(found, Fault) or found
+    """Check whether any name may occur in a text; also true where matching fails."""
+    with Isolation(LINK):
+        return matcher.occurs_in(text)
+    return True
 
 
 TYPED_WEIGHT = 2.0

@@ -1,25 +1,11 @@
-"""From all facts to what rests on them: entities, links, relations, communities, reports.
+"""Derivation from all facts: entities, links, relations, communities, reports.
 
-One transaction, in which the rows written are a function of the facts alone: a library that
-reached the same facts by another way holds the same rows. Only what differs is written, and
-relations and reports are made anew only where something they rest on may have changed (`changes`).
-Interrupted anywhere, the old rows stay, dirty ones unread, and the next call does it again. Facts
-from which nothing can be derived are left out (`suspects`).
-
-Change tracking: what a derivation has to recompute.
-
-Names and entities that changed are known from their rows. What else a report depends on is how a
-document is cut into chunks: a sentence in two overlapping chunks counts for the first of them.
-That is remembered as one digest a document, none of which says anything of its text.
-
-Suspension of Python's cyclic garbage collector during bulk allocation.
-
-Derivation that survives documents whose facts it cannot take.
-
-Where deriving from all facts raises an unexpected error, the documents at fault are found by
-leaving out ever fewer, and their facts are deleted; text and vectors stay, and each of their
-chunks gets a fault. Which ones these are depends on the documents alone, not on their order of
-arrival.
+One transaction, whose rows are a function of the facts alone: a library that reached the same facts
+by another way holds the same rows. Only differing rows are written; relations and reports are made
+anew only where names, entities or the cutting of a document into chunks changed (one digest a
+document). An interrupted run leaves the old rows, and the next one repeats it. Where facts raise an
+unexpected error, the documents at fault are found by bisection and their facts deleted; texts and
+vectors stay, and their chunks get a fault. The result depends on the documents, not their order.
 """
 
 from __future__ import annotations
@@ -38,7 +24,7 @@ from .communities.descriptions import collect_descriptions, described
 from .communities.incremental import ANCHOR, stable_communities
 from .communities.leiden import communities as cluster
 from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
-from .isolation import Fault, isolated
+from .isolation import Fault, Isolation
 from .linking import (
     Progress,
     mark_unlinked,
@@ -252,8 +238,12 @@ def _attempt(
     """Derive within a savepoint, which goes where that fails or is not to be kept."""
     with connection.begin_nested() as savepoint:
         _leave_out(connection, without, why=why)
-        done = isolated(derive, stage=DERIVE)
-        if isinstance(done, Fault) or not keep:
+        done: T | Fault
+        with Isolation(DERIVE) as isolation:
+            done = derive()
+        if isolation.fault:
+            done = isolation.fault
+        if isolation.fault or not keep:
             savepoint.rollback()
     return done
 

@@ -1,16 +1,9 @@
-"""Merging of descriptions from several chunks.
+"""Descriptions of entities and relations: collected, merged, summarised.
 
-A pure function of the set of descriptions: the order in which chunks came changes nothing.
-
-Summaries of long descriptions by a language model.
-
-Several things go into one call. Pure: who answers comes by argument, and where the text is kept
-others know; it is kept under the fingerprint of what it was made from, and goes with that.
-
-Collected descriptions of entities and relations, and their summaries.
-
-That text is a model's summary where one is kept of exactly this, else what is said, put together.
-A summary goes as soon as something else is said: none outlives what it was made of.
+A description is a language model's summary where one is stored for exactly these texts, else their
+distinct sentences, put together; both are functions of the set of texts, in any order. Summaries
+are stored under the fingerprint of the texts and deleted when the texts change. Several items share
+one call of the model, which comes by argument.
 """
 
 from __future__ import annotations

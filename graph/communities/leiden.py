@@ -1,16 +1,12 @@
-"""Entities and weighted edges → a hierarchy of communities, by Leiden.
+"""Hierarchy of communities from entities and weighted edges, by Leiden.
 
-The same graph gives the same communities, in whatever order its entities and edges come, and a
-change in one place leaves the communities elsewhere alone as far as it can: components are
-clustered one by one, and below the coarsest level on a *backbone* (each entity's strongest ties)
-instead of on all edges. Leiden itself is the compiled core of graspologic, `graspologic-native`.
+The same graph gives the same communities, in any order of entities and edges, and a change leaves
+communities elsewhere alone as far as it can: components are clustered one by one, and below the
+coarsest level on a *backbone* (each entity's strongest ties) instead of all edges. Leiden itself
+is the compiled core of graspologic, `graspologic-native`.
 
     all edges ─→ components ─→ backbone ─→ Leiden = level 1 ─→ Leiden inside what is too large …
                                               └→ merged along all edges by Leiden = level 0
-
-Community hierarchy as a tree, and the home community of each chunk.
-
-Pure.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Community report prompts, and validation of the answers.
+"""Community reports by a language model: prompts, validation, storage.
 
-Several communities go into one call. Everything that a report may rest on is numbered, and a
-finding counts only if it names numbers that were shown: so every finding keeps its places in the
-corpus.
-
-Storage of model-written reports and their inputs.
-
-A written report stands for the extractive one of its fingerprint, and goes with it: whatever
-changes what a report rests on takes the written one away too.
+Several communities share one call. Every source is numbered, and a finding counts only if it names
+numbers that were shown, so every finding has places in the corpus. A written report replaces the
+extractive one of its fingerprint, and is deleted with it.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
-"""Extractive community reports: central sentences of the corpus.
+"""Extractive community reports: central sentences with their places.
 
-A report's findings are sentences of the corpus, chosen because they speak of many central members
-of the community, and its summary is the first few of them: so every sentence of a report has its
-place in a chunk. A large community is told from the reports of its parts (`composed_reports`).
-What a report rests on is hashed into its fingerprint, and a report whose fingerprint is known
-already is taken as it is.
-
-Composed reports: reports of large communities from their children's.
-
-What thousands of sentences say of a large community has been weighed already where they were read:
-in its parts. So a change costs the small communities that it touches, and for each large one above
-them a look at its parts.
-
-Report inputs from the database, for some or all communities.
+Findings are sentences that name many central members of the community; the summary is the first few
+of them. Reports of large communities are composed from those of their parts, so a change costs the
+small communities that it touches and a look at the parts of those above. The inputs of a report are
+hashed into its fingerprint; a report with a known fingerprint is reused.
 """
 
 from __future__ import annotations
@@ -247,13 +238,13 @@ def _mass(stars: float) -> float:
 def _bases(graph: ReportInput) -> Iterator[_Basis]:
     sentences = sentences_with_entities(
         graph.chunks.values(),
-        spans=((m.chunk_id, m.start, (m.entity_id,)) for m in graph.mentions),
-        statements=(
+        spans=[(m.chunk_id, m.start, (m.entity_id,)) for m in graph.mentions],
+        statements=[
             (evidence.chunk_id, evidence.start, relation.source_id, relation.target_id, typed)
             for relation in graph.relations
             for typed in (relation.predicate != OCCURS_WITH,)
             for evidence in relation.evidences
-        ),
+        ],
     )
     naming: dict[str, list[int]] = defaultdict(list)
     for number, sentence in enumerate(sentences):

@@ -1,6 +1,6 @@
 """Graph exploration: entity search, details, neighbourhoods and paths.
 
-Reads; what may be seen is decided before (`seen`), communities are in `explore_communities`.
+Read only, over a `VisibleGraph`, which decides what may be seen.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""The graph as it may be seen: whole, or only what some documents say.
+"""Visible graph: all of it, or only what some documents say.
 
-Where not every document may be seen, nothing comes from the others: a thing that only they name is
-not there, one that they name too has the names, the kind and the counts that the seen documents
-give it, and a relation weighs what they say of it. What is one thing is decided anew for those, by
-the names that are seen. Reads; derives and writes nothing.
-
-Evidence quotes: places in chunks as quotes from documents.
-
-Only documents that are seen are read from; None means all.
+For a reader of some documents nothing comes from the others: entities that only they name are
+absent, names, types, counts and weights are those that the visible documents give, entity
+resolution is re-run over visible names only, and quotes are read from these documents alone.
+Read only; derives and writes nothing.
 """
 
 from __future__ import annotations

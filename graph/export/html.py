@@ -1,26 +1,13 @@
-"""Tables of the graph page: columns of numbers and names, blocks of texts.
+"""Graph page: one offline HTML file, drawn by pyvis (vis-network).
 
-    part ─→ first look (bubbles, totals) + columns (entities, relations, communities) + texts
+    part ─→ first look (bubbles, totals; JSON) ─→ drawn at once
+          └ columns, texts (JSON, deflate, base64) ─→ unpacked when they are needed
 
-Entities, communities and documents are named by their row; rows are in the order of weight, so that
-equal graphs give equal tables.
-
-Long texts of the graph page: selection and blocks.
-
-A page of 50,000 entities cannot hold every sentence at once in a browser's memory, so texts lie in
-blocks of which only those are unpacked that a reader opens.
-
-Graph page: one offline HTML file.
-
-pyvis (vis-network) draws it. Of pyvis' page only the inlined library and the drawing script are
-kept: its other parts point to servers or put text into the page unescaped. Everything a document
-has a say in reaches the page as JSON, plain or compressed, and is shown as text, never as HTML. A
-content security policy forbids every request and every script but the page's own, by their hashes.
-
-    page tables ─→ first look (JSON) ─→ drawn at once
-                 └ columns, texts (JSON, deflate, base64) ─→ unpacked when they are needed
-
-What the page knows is chosen in `page_tables`; its own files are in `page/`.
+Rows are in the order of weight, and entities, communities and documents are named by their row, so
+equal graphs give equal pages. Texts lie in blocks: a page of 50,000 entities cannot hold every
+sentence unpacked. Of pyvis' page only the inlined library and the drawing script are used; document
+text reaches the page as JSON and is shown as text, never as HTML. A content security policy forbids
+every request and every script but the page's own, by their hashes. The page's files are in `page/`.
 """
 
 from __future__ import annotations

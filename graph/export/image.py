@@ -1,20 +1,10 @@
-"""The graph as one still picture: which discs, lines and words stand where.
+"""Graph as a still picture: layout of discs, lines and words, as SVG or PNG.
 
     few entities ─→ all of them, in the territories of their communities
     many         ─→ the overview's bubbles, where the page has them, with their heaviest entities
 
-Values only: `picture_svg` and `picture_png` draw them. Widths of words are estimated, so that the
-picture is the same whatever fonts there are.
-
-Text of pictures: plain, measured, truncated or wrapped.
-
-Widths are estimates in font sizes, the same whatever fonts there are.
-
-A picture as PNG, drawn by Pillow with the fonts of this computer.
-
-Pillow's own font has no Chinese, so a font that has it is looked for where systems keep theirs.
-
-SVG rendering: no script, link or font; text is escaped.
+Word widths are estimates in font sizes, so the picture is the same whatever fonts there are. SVG
+has no script, link or font; PNG is drawn by Pillow, with a font of this computer that has Chinese.
 """
 
 from __future__ import annotations

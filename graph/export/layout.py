@@ -1,11 +1,8 @@
 """Layout of the graph page: groups apart, members close, no overlaps.
 
 Discs are drawn to what they are linked with and to the middle, and pushed out of one another until
-none overlap; discs of discs make the hierarchy. No randomness: the start is a sunflower spiral.
-
-Overview of a graph: coarsest communities as bubbles by weight, linked ones near.
-
-Page and drawings show the same bubbles in the same places.
+none overlap; discs of discs make the hierarchy. No randomness: the start is a sunflower spiral. The
+overview shows the coarsest communities as bubbles by weight, in the page and in pictures alike.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""Parts of a graph: around an entity, inside a community, what an answer rests on.
+"""Parts of a graph, and files for other programs: GraphML and JSON.
 
-Values in, values out: a part is a `GraphExport` like the whole, so every export writes it alike.
-
-Export of the visible graph, for readers of some documents.
-
-Nothing of other documents is in it: names, kinds and counts are those that the seen documents give,
-relations weigh what they say of them, and reports are their own sentences (see `seen`). It reads;
-who sees, it does not know.
-
-The graph as files for other programs: GraphML and JSON.
-
-Equal graphs give equal bytes: everything is sorted. Chunk texts stay out; evidences name their
-chunk and span.
+A part (around an entity, inside a community, under an answer, or what some documents say) is a
+`GraphExport` like the whole, so every export writes it alike. Equal graphs give equal bytes:
+everything is sorted. Chunk texts stay out; evidences name their chunk and span.
 """
 
 from __future__ import annotations

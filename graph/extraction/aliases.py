@@ -1,15 +1,8 @@
-"""Stated aliases: "Kestrel Marine Institute (KMI)", "刘备，字玄德".
+"""Mention candidates, stated aliases and co-occurrences, for both languages.
 
-Looks only at what stands between two neighbouring names of a sentence.
-
-Co-occurrence relations, and evidence sentences of triples.
-
-Word lists of the LLM-free extractor, English and Chinese.
-
-Spans that may be mentions, and which of them stay when they overlap.
-
-Each reader (tagger, capitals, dictionary) proposes candidates; here the longest wins, types are
-handed on from what it contains, and what is no name is dropped.
+Each reader (tagger, capitals, dictionary) proposes candidate spans; here the longest wins, types
+are handed on from what it contains, and what is no name is dropped. Aliases are read from what
+stands between two neighbouring names: "Kestrel Marine Institute (KMI)", "刘备，字玄德".
 """
 
 from __future__ import annotations

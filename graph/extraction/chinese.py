@@ -1,14 +1,10 @@
-"""Chinese: names and recurring nouns from part-of-speech tags.
+"""Chinese names, recurring nouns and relations from part-of-speech tags.
 
-The tagger is `rjieba` (jieba's dictionary and model in compiled form: the same tags for about 93
-names of 100, a hundred times faster), else `jieba` itself; with neither, titles in 《》 and names
-in quotation marks are still found. Tags are those of jieba (nr person, ns place, nt organisation,
-nz other name, n noun, v verb …). Relations are read by `chinese_relations`.
-
-Chinese: relations from the words between two names of one clause.
-
-Few patterns, read strictly: "甲创立了乙", "甲由乙创立", "甲被乙任命", "甲的学生乙", "甲是乙的学生",
-"甲任乙所长", "甲在乙工作". A clause that fits none says nothing.
+The tagger is `rjieba` (jieba's dictionary and model, compiled: the same tags for about 93 names of
+100, a hundred times faster), else `jieba`; with neither, titles in 《》 and quoted names are still
+found. Tags are jieba's (nr person, ns place, nt organisation, nz other name, n noun, v verb).
+Relations are strict patterns between two names of one clause: "甲创立了乙", "甲由乙创立",
+"甲的学生乙", "甲任乙所长", "甲在乙工作".
 """
 
 from __future__ import annotations

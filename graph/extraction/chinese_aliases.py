@@ -1,23 +1,11 @@
-"""Chinese introductions: "姓刘名备，字玄德", "苏轼，字子瞻，号东坡居士", "亮字孔明".
+"""Chinese second names: style names, appellations, short forms.
 
-A chain of second names (style, pen and childhood names) hangs on one person, whom the text names
-in full, by surname and given name apart, or by the given name alone. In the last case the person is
-the only one of the text with that given name, or takes the surname of the father whom the sentence
-names.
-
-Chinese appellations: "林川，绰号大头", "笔名白鹭", "人皆呼为海龙王".
-
-Such a name belongs to the one person whom its sentence has named before it; an
-appellation may also follow the sentence that names them. Where a relative stands
-between ("林川之子，
-乳名阿潮"), where two persons or none are at hand, or where no name follows, nothing is found. Style
-names and the chains that hang on them are read by `chinese_aliases`.
-
-Other names of Chinese things: "世界卫生组织（世卫组织）", "番茄又名西红柿".
-
-A short form is cut out of the full one, character by character in order; no tagger knows most of
-them. Where neither a label nor the characters say so, where the label is a person's (that is
-`chinese_called`), or where the full name's beginning is not sure, nothing is found.
+- Chains of names hang on one person: "姓刘名备，字玄德", "苏轼，字子瞻，号东坡居士", "亮字孔明";
+  a given name alone is the text's only person of that name, or takes the surname of the father in
+  the sentence.
+- Appellations belong to the one person named before: "林川，绰号大头", "笔名白鹭"; nothing is found
+  where a relative stands between ("林川之子，乳名阿潮") or several persons are at hand.
+- Short forms are cut out of the full name, character by character: "世界卫生组织（世卫组织）".
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
-"""English: names, noun phrases and parsed sentences from a spaCy pipeline.
+"""English names, noun phrases and relations from a spaCy pipeline.
 
-Works on spaCy documents that `parse` made; offsets handed out are offsets into the whole text.
-Without a model `capital_candidates` still finds names by their capitals. Relations are read by
-`english_relations`.
-
-English: who did what to whom, from spaCy's dependency parse.
-
-Reads subject–verb–object, passives with their agents, copulas either way round, prepositional
-objects, appositions, possessives, and clauses that begin with "where" or "whose"; conjuncts share
-their head's place. Pronouns are not resolved, negated verbs say nothing. Labels are
-those of spaCy's English models (ClearNLP style).
+Offsets returned are offsets into the whole text. Without a model `capital_candidates` still finds
+names by their capitals. Relations are read from the dependency parse (ClearNLP labels):
+subject–verb–object, passives with agents, copulas, prepositional objects, appositions, possessives,
+and clauses with "where" or "whose". Pronouns are not resolved, negated verbs give nothing.
 """
 
 from __future__ import annotations

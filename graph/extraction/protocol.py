@@ -1,9 +1,4 @@
-"""Extractor protocol, for users' own extractors.
-
-Merging of extractions of one chunk: of two extractors, or of two halves.
-
-Mapping of foreign type labels to this graph's types.
-"""
+"""Extractor protocol for users' own extractors, and types of foreign labels."""
 
 from __future__ import annotations
 

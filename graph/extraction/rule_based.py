@@ -1,10 +1,8 @@
 """Extraction without an LLM: tagger, parser, dictionaries, capitals.
 
 `LanguageExtractor` splits each text into English and Chinese sentences, lets each language's reader
-propose names, noun phrases and relations, settles overlaps, and adds the names' neighbourhoods and
-stated aliases.
-
-Discovery and loading of spaCy's English model.
+propose names, noun phrases and relations, settles overlaps, and adds co-occurrences and stated
+aliases. spaCy's English model is found and loaded on first use.
 """
 
 from __future__ import annotations

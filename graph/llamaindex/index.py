@@ -1,13 +1,9 @@
-"""`KnowledgeGraphIndex`: LlamaIndex's property graph index, with the gaps closed.
+"""`KnowledgeGraphIndex`: LlamaIndex's property graph index without its gaps.
 
 LlamaIndex's own class drops the second document's evidence for an entity it knows, takes the name
-for the id, turns to an OpenAI extractor when given none, calls `asyncio.run` inside running
-loops, and cannot delete a document. What this class inherits is the face; inserting, deleting and
-listing documents are its own.
-
-Questions to chunks over the graph alone, as a LlamaIndex retriever.
-
-No keywords and no vectors: only what the names in a question lead to.
+for the id, turns to an OpenAI extractor when given none, calls `asyncio.run` inside running loops,
+and cannot delete a document. Inserting, deleting and listing documents are therefore implemented
+here. `GraphRetriever` finds chunks over the graph alone, by the names in a question.
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ from ..extraction.llamaindex import ExtractionTransform, attach, extraction_of
 from ..extraction.rule_based import LanguageExtractor
 from ..linking import Progress
 from ..model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
-from ..pipeline import Derived, DeriveOptions
+from ..pipeline import Derived, DeriveOptions, derive
 from ..search.snapshot import WalkSnapshot, read_view
 from ..storage.database import (
     Database,
@@ -302,7 +298,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     def refresh(self, *, progress: Progress | None = None) -> Derived:  # type: ignore[override]
         """Bring all that is derived up to the documents; free when nothing changed."""
-        return self._store.refresh(progress=progress)
+        return derive(self._store.database, options=self._store.options, progress=progress)
 
     def entities(self) -> list[Entity]:
         """Every entity, sorted by id."""

@@ -1,13 +1,9 @@
-"""LlamaIndex's `PropertyGraphStore` over the SQL tables.
+"""LlamaIndex's `PropertyGraphStore` over the SQL tables, and its nodes.
 
-Unlike LlamaIndex's own stores it keeps every evidence of a relation, tells homonyms apart by
-entity id, and can delete what one chunk or one document said. It stores facts at once; entities
-and all that rests on them are derived (see `derive`) before anything derived is read.
-
-Chunks, entities and relations as LlamaIndex sees them, and back.
-
-All that a chunk has comes back as it was: id, document, text, span, title, headings, page, context
-and what to read around it. Of a node made elsewhere, metadata beyond these is not kept.
+Unlike LlamaIndex's own stores it has every evidence of a relation, tells homonyms apart by entity
+id, and can delete what one chunk or document said. Facts are stored at once; derived rows are
+brought up to them before they are read. Chunks survive the conversion to nodes and back; of nodes
+made elsewhere, metadata beyond a chunk's fields is dropped.
 """
 
 from __future__ import annotations

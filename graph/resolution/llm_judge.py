@@ -1,12 +1,8 @@
 """LLM judgement of whether two similar names mean one thing.
 
-Only for pairs that spelling leaves in doubt (see `similar_names`). Several pairs go into one call,
-each name with a line about it. Of the answer only a verdict and one of a few set words for the
-reason are believed, so nothing that a document says is kept in it.
-
-Storage of name-pair verdicts.
-
-A judgement goes when one of its names goes. What it comes to stands in `resolve`.
+Only for pairs that spelling leaves in doubt. Several pairs share one call, each name with a context
+line. Of the answer only a verdict and one of a few set reasons are taken, so no document text is
+stored in it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""Parts of names: titles, surnames, initials, numbers, suffixes, in two scripts.
+"""Parts of names: titles, surnames, given names, initials, numbers, suffixes.
 
-Works on name keys (see `graph.names.name_key`) and surfaces.
-
-Word lists for name parts: titles, surnames, given names, corporate suffixes.
-
-English words are lower case and without accents, as name keys are.
-
-Names of persons with more or fewer given names: which may be the same person.
-
-Works on names taken apart.
+Works on name keys (see `graph.text.names.name_key`) and surfaces, English and Chinese. English word
+lists are lower case and without accents, as keys are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Resolution rules for persons: fitting given names, unique surnames.
 
-Proposes links as `resolve_rules` does, with the same values; where a name could mean two persons of
-the documents that mention it, nothing is proposed.
+Propose links as those in `rules` do; where a name could mean two persons of the documents that
+mention it, nothing is proposed.
 """
 
 from __future__ import annotations

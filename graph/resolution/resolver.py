@@ -1,24 +1,10 @@
 """Entity resolution: names to entities, conservatively, with reasons.
 
-A pure function of the set of names and of the aliases that texts state: the order of input changes
-nothing. Every merge carries a reason that a reader can check; what is ambiguous stays apart. The
-rules that propose merges are in `resolve_rules` and `person_rules`; here they are carried out,
-strongest first, unless something speaks against them: other numbers, another gender title, another
-kind of thing.
-
-User overrides of names, and their combined effect.
-
-Decisions are facts: they stay when documents go and act again when the names come back. A later
-decision beats an earlier one, and all of them beat the rules of `resolve`. Knows no database.
-
-A user's decisions in the database: kept, taken back, and put in order.
-
-Whatever changes them raises the generation, so that all that is derived is brought up to them.
-What they come to stands in `curation`.
-
-Names of a library as values, with evidence for and against merging.
-
-Reads facts only; what follows from them is `resolve`.
+A pure function of the set of names, the stated aliases and the user's decisions, in any order. Each
+merge has a reason that a reader can check; ambiguous names stay apart. Links proposed by `rules`
+and `person_rules` are carried out strongest first, unless numbers, gender titles or types conflict.
+A user's decisions beat all rules, later ones beat earlier ones; they outlive documents and raise
+the generation when they change.
 """
 
 from __future__ import annotations

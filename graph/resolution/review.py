@@ -1,13 +1,8 @@
-"""Effects of a planned override, and what existing ones act on.
+"""Review of resolution: effects of planned overrides, and uncertain pairs.
 
-A name is looked up by its key, by an entity's id, or by what an entity is called. Nothing is
-written here (see `curation_store`): a plan shows entities before and after, each name with why it
-belongs.
-
-Storage of uncertain name pairs and their verdicts.
-
-How a model is asked about them is `judge_names`' business; who asks it, and what that costs, others
-know.
+A name is looked up by its key, by an entity's id, or by what an entity is called. A plan writes
+nothing: it shows entities before and after, each name with its reason. Uncertain pairs become
+questions for `llm_judge`; verdicts on them are stored.
 """
 
 from __future__ import annotations

@@ -1,27 +1,10 @@
 """Resolution rules that link two name keys, with reasons.
 
 Every rule blocks names by something that equal names share (surname, initials, plain form), so the
-whole is near-linear in the number of names. A rule proposes links; `resolve` decides. Wherever two
-readings are possible, no link is proposed. Rules for persons are in `person_rules`.
-
-Well-known abbreviations with a single meaning.
-
-What a text or a library has to say of an abbreviation is found by `resolve_rules`; here stand only
-those that are written without ever being spelt out.
-
-Short forms of names.
-
-"Clarence Brown" where a text introduces "Clarence Leon Brown".
-
-Resolution makes one entity of two names only where it can be sure; a walk may follow what is merely
-likely, since the question chooses among the passages that it leads to. Pure; knows keys alone.
-
-Resolution rules for organisations: partial names ("the Spurs", "Interscope").
-
-Proposes links as `resolve_rules` does. Only such parts count as a text shortens names by: what is
-left without a word for the kind of organisation, a team's name without its town, an institution
-without its country. Where two organisations of the documents at hand have that part, nothing is
-proposed.
+whole is near-linear in the number of names. A rule proposes links, `resolver` decides; where two
+readings are possible, nothing is proposed. Abbreviations come from texts, or from a list of those
+with a single meaning; short names of organisations are only such parts as texts shorten names by
+("the Spurs", "Interscope"). Rules for persons are in `person_rules`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
-"""Names that look alike: which pairs are worth a thought, how sure it is, and why.
+"""Similar names: candidate pairs, scores and reasons.
 
-A pure function of the set of names and of what stands beside them. Pairs above `SURE` are one
-thing spelt twice; those between `DOUBTFUL` and it are left apart unless a model or a
-user judges them. What speaks for a pair is its spelling, names that stand beside both,
-and vectors of
-the two names where there are any. Names are compared only within small blocks (the same other
-words, the same rare letters, near vectors), so the work grows as the number of names does.
-
-Blocking: candidate name pairs, linear in the number of names.
-
-Names meet in small blocks: where they share all words but one, the consonants of that one, their
-rarest letter groups, their rarest word, or a corner of vector space. Of a block with too many names
-each is compared with its next ones only.
+A pure function of the set of names and their neighbours. Pairs above `SURE` are one thing spelt
+twice; those between `DOUBTFUL` and it stay apart unless a model or a user judges them. Scores come
+from spelling, shared neighbours, and name vectors where there are any; differences that tell things
+apart (numbers, directions, generations, opposites) are checked first. Names are compared only
+within small blocks (all words but one, consonants, rare letter groups or words, near vectors), so
+the work is linear in the number of names.
 """
 
 from __future__ import annotations

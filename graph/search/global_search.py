@@ -2,15 +2,11 @@
 
     select_reports ─→ map_points ─→ reduce_points
 
-The pattern is the map-reduce over community reports of "From Local to Global" (Edge et al. 2024,
-section 3.1), here with a score that needs no language model. Everything is a function of values:
-how a text is tokenised, counted or compared comes by argument.
-
-Relevance of statements to a global question: by chunk, words and substance.
-
-What a question about the whole asks for is seldom said in its words, so the chunk that a statement
-stands in counts more than the statement's own words: by the share of the question's words in the
-chunk, and by its likeness in an encoder where one can read both.
+The map-reduce over community reports of "From Local to Global" (Edge et al. 2024, section 3.1),
+here with a score that needs no language model. A global question's topic is seldom stated in its
+own words, so the chunk that a finding stands in counts more than the finding: by the share of the
+question's words in it, and by vectors where an encoder reads both. Tokens, counts and vectors come
+by argument.
 """
 
 from __future__ import annotations

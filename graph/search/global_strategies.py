@@ -1,20 +1,11 @@
-"""Lazy search: chunks tested for relevance by community, best first.
+"""Strategies of global search: lazy, dynamic selection, follow-up. Pure.
 
-The idea is LazyGraphRAG's (Edge, Trinh & Larson 2024): no reports, a budget of relevance tests
-spent where the question's own ranking of chunks points to, deeper where tests succeed. What a test
-is comes by argument: a language model reading several chunks at once, or a match. Pure.
-
-Dynamic community selection: rated from the roots down, followed where relevant.
-
-Dynamic community selection after microsoft/graphrag ("Improving Global Search via Dynamic Community
-Selection", 2024), with the rating by argument: a language model's, or a match of words and vectors.
-A community whose children say it more exactly gives way to them. Pure.
-
-Follow-up of a global search: chunks as reports, and names to search next.
-
-What DRIFT search (microsoft/graphrag, 2024) asks a language model for, follow-up questions, is here
-made of the names and terms that the best points hold and the question does not. Pure: which names
-stand in a text, others know.
+- Lazy (LazyGraphRAG; Edge, Trinh & Larson 2024): no reports, but a budget of relevance tests, spent
+  by community where the question's ranking of chunks points to, deeper where tests succeed.
+- Dynamic community selection (microsoft/graphrag, 2024): communities are rated from the roots down;
+  one whose children say it more exactly gives way to them.
+- Follow-up (after DRIFT, microsoft/graphrag 2024): names and terms that the best points hold and
+  the question does not are searched next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Walk snapshot: chunks, titles and names, consistent.
+"""Walk snapshot: chunks, titles and names at one moment, for local search.
 
-Labels are entity ids, so that two names of one thing are one node; rows are chunks in the order
-of document, position and id. Dirty rows are left out.
+Labels are entity ids, so two names of one entity are one node; rows are chunks in the order of
+document, position and id. Dirty rows are left out. Short names ("Clarence Brown" where a text
+introduces "Clarence Leon Brown") are followed though resolution cannot be sure of them, since the
+question chooses among the passages.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Local search: a short walk over passages, titles and shared names.
 
-The graph has one node a passage and one a name that at least two passages share; a mention of a
-name leads to its homes above all. It knows labels,
-rows and weights only; how passages are scored before the walk, what a label is called and where
-texts are stored, others know.
-
-Walks over a sparse graph: arrays in, arrays out; nothing of names or passages.
+The sparse graph has one node a passage and one a name that at least two passages share; a mention
+of a name leads to its homes above all. Works on labels, rows and weights; first scores, the names
+of labels and texts come by argument.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""One SQL database, one write transaction at a time, readers beside it.
+"""Database access: transactions, differential writes, reads of derived rows.
 
-`write()` is re-entrant within a thread: whoever calls it inside another `write()` joins that
-transaction, which is how one document reaches every table in one commit. Knows no table.
-
-Differential writes: make a table hold exactly some rows.
+One write transaction at a time, readers beside it. `write()` is re-entrant within a thread: inside
+another `write()` it joins that transaction, which is how one document reaches every table in one
+commit. Reads of derived rows skip dirty ones.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Facts in and out of the database: chunks, and what was read from each.
+"""Facts in the database: chunks, what was read from each, judgements, faults.
 
-Every function takes the connection of the transaction it is part of. Whatever changes facts marks
-the derived rows that rested on them as dirty in the same transaction and raises the generation,
-so that no reader ever sees knowledge whose evidence is gone.
-
-Which stage could not take which chunk, and why, in and out of the database.
-
-A row goes with its chunk. It holds the product's version: a chunk that another version could not
-take is tried again.
+Every function takes the connection of its transaction. A change of facts marks the derived rows
+that rested on them as dirty and raises the generation in the same transaction, so no reader sees
+knowledge whose evidence is gone. A fault says which stage could not take a chunk, and why, with the
+product's version: another version tries again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Walk snapshot on disk, memory-mapped.
+"""Walk snapshot on disk: plain arrays, memory-mapped.
 
-A view and its walk graph are written field by field as plain arrays and mapped into memory; what
-consists of strings is made piece by piece when it is asked for. Knows the kinds of values that
-these two are made of, and neither what they mean nor when a folder is out of date.
-
-String tables as arrays that can be memory-mapped.
-
-A hundred thousand small Python objects take longer to make than the arrays take to map: here a
-string, a row or an entry is made when it is asked for.
+A snapshot and its walk graph are written field by field. Strings, rows and entries are made when
+they are asked for: a hundred thousand small Python objects take longer to make than the arrays take
+to map. Staleness is decided by the caller, by `view_stamp`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,9 @@
 
 A *key* is what two spellings of one name share: no accents, no case, no possessive, no trailing
 brackets, single spaces, Chinese in simplified characters. Two surfaces with one key are one name;
-two keys may still be one entity (see `resolve`). Names are found in two ways: `capitalised_names`
-reads capitals and knows no dictionary; `NameMatcher` looks up the keys that a library holds.
-
-Word lists for names: common headings, and words that are no names alone.
-
-English and Chinese; all lower case and without accents, as name keys are.
+two keys may still be one entity (see `resolution`). Names are found in two ways:
+`capitalised_names` reads capitals without a dictionary; `NameMatcher` looks up known keys. Word
+lists of headings and generic words are lower case and without accents, as keys are.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Sentence segmentation: English, Chinese and mixed text.
+"""Sentences and scripts: segmentation, quality, Han and Latin, layouts.
 
-Spans are half-open character offsets, in order, without overlap, stripped of white space at both
-ends; what lies between two spans is white space only.
-
-Sentences of chunks with their entities and readability.
-
-Sentences that stand in two overlapping chunks are one sentence.
+Spans are half-open character offsets, in order, without overlap, stripped of white space; only
+white space lies between two. A sentence in two overlapping chunks is one sentence. Chinese is
+simplified character by character (OpenCC's TSCharacters), so that offsets stay. A *shadow* has the
+offsets of its text, with markup, formulas, addresses and control characters blanked for taggers.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,7 +13,7 @@ from llama_index.core.schema import TextNode
 
 from graph.errors import GraphInputError
 from graph.extraction.llamaindex import ExtractionTransform, extraction_of
-from graph.extraction.llm.extractor import ModelExtractor, extract_pack
+from graph.extraction.llm.extractor import extract_pack
 from graph.extraction.llm.prompts import (
     DEFAULT_TYPES,
     MAX_CHUNKS,
@@ -26,7 +25,6 @@ from graph.extraction.llm.prompts import (
     packs,
     prompt_of,
 )
-from graph.extraction.protocol import Extractor
 from graph.llm import Prompt
 from graph.model import Extraction
 
@@ -298,48 +296,17 @@ def test_a_further_round_that_fails_takes_nothing_away() -> None:
 # --- as an extractor ---------------------------------------------------------------------------
 
 
-class Fixed:
-    """An extractor that finds nothing, and says so."""
+class OneCallExtractor:
+    """An extractor that asks about each text alone."""
 
-    identity = "fixed"
+    identity = "one call"
 
-    def __init__(self) -> None:
-        self.read: list[str] = []
+    def __init__(self, ask: Scripted) -> None:
+        self._ask = ask
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        self.read.extend(texts)
-        return [Extraction() for _ in texts]
-
-
-def test_an_extractor_gives_one_extraction_a_text_and_asks_once_for_equal_ones() -> None:
-    ask = Scripted(reply(n1=["Ada Brine"], n2=["Port Avel"]))
-    extractor = ModelExtractor(ask, SCHEMA, model="tiny")
-    assert isinstance(extractor, Extractor)
-    texts = [PACK.texts[0], PACK.texts[2], PACK.texts[0]]
-    found = extractor.extract(texts)
-    assert [[m.key for m in one.mentions] for one in found] == [
-        ["ada brine"],
-        ["port avel"],
-        ["ada brine"],
-    ]
-    assert SCHEMA.identity in extractor.identity
-
-
-def test_texts_without_a_usable_answer_are_read_by_the_stand_in() -> None:
-    stand_in = Fixed()
-    extractor = ModelExtractor(Scripted("no", "no"), SCHEMA, model="tiny", fill=stand_in)
-    assert extractor.extract(["Ada."]) == [Extraction()]
-    assert stand_in.read == ["Ada."]
-
-
-def test_without_a_stand_in_a_warning_counts_what_is_empty(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.WARNING)
-    assert ModelExtractor(Scripted("", ""), SCHEMA, model="tiny").extract(["Ada."]) == [
-        Extraction()
-    ]
-    assert "1 texts left empty: the reply is empty" in caplog.text
+        packed = [Pack(texts=(text,), keys=("a",)) for text in texts]
+        return [extract_pack(pack, SCHEMA, self._ask).found["a"] for pack in packed]
 
 
 def test_nothing_is_lost_through_llama_index() -> None:
@@ -362,7 +329,7 @@ def test_nothing_is_lost_through_llama_index() -> None:
             "claims": [{"subject": "Ada Brine", "status": "TRUE", "text": "They met."}],
         }
     )
-    extractor = ModelExtractor(Scripted(answer, answer), SCHEMA, model="tiny")
+    extractor = OneCallExtractor(Scripted(answer, answer))
     (node,) = ExtractionTransform(extractor=extractor)([TextNode(text=PACK.texts[0])])
     (found,) = extractor.extract([PACK.texts[0]])
     assert extraction_of(node) == found

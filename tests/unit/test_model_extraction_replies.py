@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extraction.llm.extractor import NAMELESS, PackResult, read_reply
+from graph.extraction.llm.extractor import NAMELESS, PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
 from graph.extraction.llm.parsing import CUT_OFF, LEFT_OUT, parse_reply
 from graph.extraction.llm.prompts import ExtractionSchema, Pack
@@ -35,6 +35,11 @@ def chunk(number: object, *names: str) -> dict[str, object]:
 BOTH = [chunk(1, "Ada Brine", "Kestrel"), chunk(2, "Tom Reed", "Port Avel")]
 GOOD = json.dumps({"chunks": BOTH})
 FOUND = {"a": {"ada brine", "kestrel"}, "b": {"tom reed", "port avel"}}
+
+
+def read_reply(reply: str, pack: Pack, schema: ExtractionSchema) -> PackResult:
+    """The result of one call, without a second one."""
+    return extract_pack(pack, schema, lambda _: reply, ask_again=lambda _: "")
 
 
 def keys_of(result: PackResult) -> dict[str, set[str]]:

@@ -1,26 +1,20 @@
 """LLM extraction: one call per pack, and the validation of replies.
 
-The network, the money and the database belong to others: whoever answers comes as an argument, and
-results are values.
-
-Rule-based names of a text, to validate empty model replies.
-
-Rather too few than too many: headings, lists and tables, where capitals say little, do not count.
+The model comes by argument, results are values. A reply that names nothing is checked against
+names found by rules in the text's prose (not in headings, lists or tables).
 """
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from ...llm import Ask
 from ...model import Extraction
 from ...text.sentences import quality, sentence_spans
-from ..protocol import Extractor
 from ..rule_based import LanguageExtractor
 from .grounding import anchored
 from .parsing import CUT_OFF, DAMAGED, ParsedReply, RawExtraction, parse_reply
@@ -30,8 +24,6 @@ from .prompts import (
     ExtractionSchema,
     Gleaning,
     Pack,
-    estimated_tokens,
-    packs,
     prompt_of,
 )
 
@@ -65,7 +57,6 @@ MIN_INVENTED = 2
 PLAIN_NAMES = 2
 NAMELESS = "the reply has no entities, but the text has names"
 """Limits below which an empty reply is accepted."""
-logger = logging.getLogger("loregraph.graph.extract")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +77,6 @@ class PackResult:
             unusable={key: why for key, why in self.unusable.items() if key not in keys},
             dropped=self.dropped,
         )
-
-
-def read_reply(reply: str, pack: Pack, schema: ExtractionSchema) -> PackResult:
-    """Parse the reply to `prompt_of(pack, schema)`. Never raises; deterministic."""
-    return _result(parse_reply(reply, pack), pack, schema)
 
 
 def extract_pack(
@@ -212,67 +198,3 @@ def _gleaned(
         key: said.with_more(more.said[key]) if key in more.said else said
         for key, said in parsed.said.items()
     }
-
-
-class ModelExtractor:
-    """An `Extractor` that asks a language model, for LlamaIndex pipelines.
-
-    What it finds in a text may depend on the texts that share its call. Texts of which no answer
-    can be used are read by `fill`; without one they come back empty, and a warning counts them.
-
-    Args:
-        ask: answers prompts.
-        schema: what is looked for.
-        model: names who answers, for the identity.
-        fill: reads what the model cannot.
-        count: a text's tokens.
-        target_tokens: the texts of one call together.
-    """
-
-    def __init__(
-        self,
-        ask: Ask,
-        schema: ExtractionSchema,
-        *,
-        model: str,
-        fill: Extractor | None = None,
-        count: Callable[[str], int] = estimated_tokens,
-        target_tokens: int = 1_500,
-    ) -> None:
-        self._ask = ask
-        self._schema = schema
-        self._fill = fill
-        self._count = count
-        self._target_tokens = target_tokens
-        filled = f" else {fill.identity}" if fill is not None else ""
-        self._identity = f"{model} {schema.identity}{filled}"
-
-    @property
-    def identity(self) -> str:
-        """The model, the schema with its prompts and rules, and who stands in."""
-        return self._identity
-
-    def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """One extraction a text, in the texts' order; what asking raises passes through."""
-        keys = {text: str(place) for place, text in reversed(list(enumerate(texts)))}
-        chunks = sorted(((key, text) for text, key in keys.items()), key=lambda c: int(c[0]))
-        found: dict[str, Extraction] = {}
-        unusable: dict[str, str] = {}
-        for pack in packs(chunks, count=self._count, target_tokens=self._target_tokens):
-            result = extract_pack(pack, self._schema, self._ask)
-            found.update(result.found)
-            unusable.update(result.unusable)
-        if unusable:
-            found.update(self._filled(unusable, dict(chunks)))
-        return [found[keys[text]] for text in texts]
-
-    def _filled(
-        self, unusable: Mapping[str, str], texts: Mapping[str, str]
-    ) -> Mapping[str, Extraction]:
-        reasons = ", ".join(sorted(set(unusable.values())))
-        stand_in = "left empty" if self._fill is None else f"read by {self._fill.identity}"
-        logger.warning("%d texts %s: %s", len(unusable), stand_in, reasons)
-        if self._fill is None:
-            return dict.fromkeys(unusable, Extraction())
-        filled = self._fill.extract([texts[key] for key in unusable])
-        return dict(zip(unusable, filled, strict=True))

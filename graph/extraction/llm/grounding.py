@@ -1,18 +1,9 @@
-"""Names given by a model: their occurrences and types.
+"""Grounding of model output in the chunk's text; unsupported items are dropped.
 
-A name that does not stand in the text is none, whatever is said of it.
-
-Fuzzy location of a foreign spelling of a name in a text.
-
-Case, accents, width, script variants of Chinese, curly quotes, dashes and white space do not
-count; where that finds nothing, an article, a possessive, a plural, brackets or spaces around
-marks may differ. Offsets are those of the text as it is.
-
-Anchoring of model output in the chunk's text; unsupported items are dropped.
-
-Names become mentions at every place where they stand; relations and claims are tied to the
-sentence that speaks of them. What the text does not hold, or the schema does not allow, is counted
-and left out.
+Names become mentions at every place where they stand; relations and claims are tied to the sentence
+that speaks of them. Matching ignores case, accents, width, Chinese script variants, curly quotes,
+dashes and white space; where that finds nothing, an article, a possessive, a plural, brackets or
+spaces around marks may differ. What the text does not hold or the schema does not allow is counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The JSON in what a language model replied, however it is wrapped or broken.
+"""JSON in a model's reply, however it is wrapped or broken.
 
-Prose around it, code fences, thinking, trailing and missing commas, other quotes, quotes inside of
-strings, Chinese punctuation and an end that is missing are all read, in time that grows with the
-reply's length alone; a text without any JSON gives a reason instead.
+Reads past prose, code fences, thinking, trailing and missing commas, other quotes, quotes inside of
+strings, Chinese punctuation and a missing end, in time linear in the reply's length; a text without
+any JSON gives a reason instead.
 """
 
 from __future__ import annotations

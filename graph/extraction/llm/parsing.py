@@ -1,14 +1,8 @@
-"""Records of one chunk from a model: names, relations, claims, in any form.
+"""Parsing of extraction replies: chunks of a pack, records, values.
 
-Objects under other words, bare lists, a mapping of names to types: what can be read is read, the
-rest is counted. Nothing is compared with the chunk's text here.
-
-Assignment of a reply's parts to the chunks of a pack.
-
-A reply may wrap its objects, leave out their numbers, count from 0, give a chunk twice or one
-that nobody asked for. Whether what it says is true of the text is `model_anchor`'s part.
-
-Normalisation of model values: strength, status, dates, predicates.
+A reply may wrap its objects, use other keys, leave out numbers, count from 0, give a chunk twice or
+one that nobody asked for: what can be read is read, the rest is counted. Nothing is compared with
+the chunk's text here; that is `grounding`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""Extraction prompt: instructions, delimited texts, reply format.
+"""Extraction prompts: schema, packs of chunks, instructions, delimited texts.
 
-The instructions are the same for every pack of a schema and language, so that a server can keep
-them; what changes stands in the user's message, between lines with a mark that no document can
-foresee, because it is a digest of the texts themselves.
-
-Extraction schema: entity types, relations between them, claims.
-
-Made from plain settings, and a value from then on: `identity` names all that decides what comes
-out, so that results of another schema are never taken for this one's.
-
-Packs of chunks for one call, and their splitting.
-
-Instructions cost the same for one chunk as for ten, so short chunks share them.
+Instructions are the same for every pack of a schema and language, so servers can cache them, and
+short chunks share a call, since instructions cost the same for one chunk as for ten. Texts stand
+between delimiters that no document can foresee: a digest of the texts. `ExtractionSchema.identity`
+names all that decides the result, so results of another schema are never taken for this one's.
 """
 
 from __future__ import annotations
