@@ -1,7 +1,4 @@
-"""Prompts: their files, requests as values, and the LLM callable passed by argument.
-
-Prompt files are plain text, one a stage and language, with `{name}` for gaps.
-"""
+"""Prompts as values: files, delimiters, reply schemas, and the type of LLM callables."""
 
 from __future__ import annotations
 
@@ -36,6 +33,21 @@ def load_prompt(name: str, language: str, *, package: str = f"{__package__}.prom
     """Return the text of the package's file `<name>.<language>.txt`."""
     home, _, folder = package.rpartition(".")
     return (files(home) / folder / f"{name}.{language}.txt").read_text("utf8").strip()
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object with all of these properties and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def list_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a list of such objects."""
+    return {"type": "array", "items": object_schema(properties)}
 
 
 def fence(*texts: str) -> str:

@@ -81,7 +81,7 @@ class Statement:
     """Evidence that `subject` has relation `predicate` to `object`, in one sentence.
 
     `start`/`end` are the sentence's span; `subject` and `object` are name keys (see
-    `graph.names.name_key`), not entity ids: which entity a key means is decided by resolution.
+    `graph.text.names.name_key`), not entity ids: which entity a key means is decided by resolution.
     What a language model adds: `description` in a sentence of its own, `strength` from 0 to 1, and
     `inferred` where no single sentence names both ends (the span then reaches from one to the
     other).

@@ -261,7 +261,7 @@ class DeriveOptions:
     """Options of the derived rows besides the facts.
 
     With `communities` "anchored" they also depend on the order in which documents came: communities
-    stay as they were (see `anchored`) until more than `drift`, a share of all entities, has moved.
+    stay (see `incremental`) until more than `drift`, a share of all entities, has moved.
     """
 
     max_community_size: int = 20

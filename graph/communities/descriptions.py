@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from ..extraction.llm.json_repair import find_json
 from ..linking import Ends, relation_ends
-from ..llm import Ask, Prompt, fence, load_prompt
+from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import Entity, content_id
 from ..resolution.resolver import resolution
 from ..storage.facts import batches, raise_generation
@@ -87,22 +87,9 @@ SHOWN_CHARACTERS = 3_000
 OUTPUT_TOKENS = 200
 """Answer tokens for one description."""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "descriptions": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
-                "required": ["n", "text"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["descriptions"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema(
+    {"descriptions": list_schema({"n": {"type": "integer"}, "text": {"type": "string"}})}
+)
 
 _LETTER = re.compile(r"[^\W\d_]")
 

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select
 
 from ..extraction.llm.json_repair import find_json
-from ..llm import Prompt, fence, load_prompt
+from ..llm import Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import OCCURS_WITH, Community, Entity, Evidence, Finding, Relation, Report
 from ..storage.database import (
     derived_reports,
@@ -38,40 +38,17 @@ TITLE_CHARACTERS, SUMMARY_CHARACTERS, FINDING_CHARACTERS = 120, 1_500, 800
 OUTPUT_TOKENS = 500
 """Answer tokens for one report."""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "reports": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "n": {"type": "integer"},
-                    "title": {"type": "string"},
-                    "summary": {"type": "string"},
-                    "rating": {"type": "number"},
-                    "reason": {"type": "string"},
-                    "findings": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "text": {"type": "string"},
-                                "sources": {"type": "array", "items": {"type": "integer"}},
-                            },
-                            "required": ["text", "sources"],
-                            "additionalProperties": False,
-                        },
-                    },
-                },
-                "required": ["n", "title", "summary", "rating", "reason", "findings"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["reports"],
-    "additionalProperties": False,
+_TEXT = {"type": "string"}
+_SOURCES = {"type": "array", "items": {"type": "integer"}}
+_REPORT = {
+    "n": {"type": "integer"},
+    "title": _TEXT,
+    "summary": _TEXT,
+    "rating": {"type": "number"},
+    "reason": _TEXT,
+    "findings": list_schema({"text": _TEXT, "sources": _SOURCES}),
 }
+SCHEMA = object_schema({"reports": list_schema(_REPORT)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from ..linking import stated_relations
 from ..model import (
@@ -27,7 +28,8 @@ from ..model import (
     Report,
     content_id,
 )
-from ..storage.facts import batches, chunk_of
+from ..storage.database import chunks_of_documents
+from ..storage.facts import rows_in
 from ..storage.schema import chunks, mentions
 from ..text.cjk import has_han
 from ..text.sentences import Sentence, is_near_duplicate, sentences_with_entities, tokens
@@ -495,14 +497,13 @@ def _mentions(
     keys = [key for key, entity_id in entity_of.items() if entity_id in inside]
     query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
     if len(keys) > MANY_KEYS:
-        queries = [query]
+        rows: Iterable[Row[Any]] = connection.execute(query)
     else:
-        queries = [query.where(mentions.c.key.in_(batch)) for batch in batches(keys)]
+        rows = rows_in(connection, query, mentions.c.key, keys)
     wanted = frozenset(keys)
     placed = {
         (chunk_id, start, end, entity_of[key])
-        for one in queries
-        for chunk_id, start, end, key in connection.execute(one).all()
+        for chunk_id, start, end, key in rows
         if key in wanted
     }
     return [
@@ -515,8 +516,4 @@ def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict
     """Return the chunks and their documents' other chunks, which may overlap."""
     homes = dict(map(tuple, connection.execute(select(chunks.c.id, chunks.c.document_id)).all()))
     documents = {homes[chunk_id] for chunk_id in chunk_ids}
-    return {
-        row.id: chunk_of(row)
-        for batch in batches(documents)
-        for row in connection.execute(select(chunks).where(chunks.c.document_id.in_(batch))).all()
-    }
+    return chunks_of_documents(connection, documents)

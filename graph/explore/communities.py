@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 from ..errors import NameUnknown
 from ..model import Community, Report
 from ..storage.database import derived_reports, read_communities, read_reports
-from ..storage.facts import batches
+from ..storage.facts import rows_in
 from ..storage.schema import chunks
 from .results import (
     CommunityDetail,
@@ -248,8 +248,5 @@ def _admitted(
 
 
 def _seen_chunks(connection: Connection, documents: Collection[str]) -> frozenset[str]:
-    found: set[str] = set()
-    for batch in batches(documents):
-        query = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
-        found.update(connection.execute(query).scalars())
-    return frozenset(found)
+    rows = rows_in(connection, select(chunks.c.id), chunks.c.document_id, documents)
+    return frozenset(row.id for row in rows)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from ..communities.descriptions import combined
 from ..errors import NameUnknown
 from ..linking import Ends
-from ..storage.facts import batches
+from ..storage.facts import rows_in
 from ..storage.schema import names, relations
 from ..text.names import name_key
 from .paths import around, best_paths
@@ -294,10 +294,6 @@ class Explorer:
         )
 
     def _derived_descriptions(self, rows: Sequence[int]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for batch in batches(self._seen.relation_id(row) for row in rows):
-            query = select(relations.c.id, relations.c.description)
-            found.update(
-                map(tuple, self._connection.execute(query.where(relations.c.id.in_(batch))))
-            )
-        return found
+        query = select(relations.c.id, relations.c.description)
+        ids = (self._seen.relation_id(row) for row in rows)
+        return dict(map(tuple, rows_in(self._connection, query, relations.c.id, ids)))

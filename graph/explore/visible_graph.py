@@ -24,7 +24,7 @@ from ..linking import Ends, evidence_weight, relation_ends
 from ..model import Chunk, Entity, Evidence, Name, content_id
 from ..resolution.resolver import RENAME, read_curations, read_names, read_stated_aliases, resolve
 from ..storage.database import entity_of_row, read_chunks, read_entities
-from ..storage.facts import batches
+from ..storage.facts import batches, rows_in
 from ..storage.schema import (
     chunks,
     descriptions,
@@ -174,12 +174,9 @@ def _seen_entities(connection: Connection, seen: Sequence[Name]) -> list[_Seen]:
     """Resolve visible names; return completeness and the derived entity."""
     meant: defaultdict[str, list[Name]] = defaultdict(list)
     by_key = {name.key: name for name in seen}
-    for batch in batches(by_key):
-        query = select(names.c.key, names.c.entity_id)
-        for key, entity_id in connection.execute(
-            query.where(names.c.key.in_(batch), names.c.dirty.is_(False))
-        ):
-            meant[entity_id].append(by_key[key])
+    query = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
+    for key, entity_id in rows_in(connection, query, names.c.key, by_key):
+        meant[entity_id].append(by_key[key])
     found: list[_Seen] = []
     parts: list[Name] = []
     derived_of: dict[str, str] = {}
@@ -241,14 +238,13 @@ def _said(
         chunks, chunks.c.id == table.chunk_id
     )
     best: dict[tuple[Ends, str, int, int], float] = {}
-    for batch in batches(documents):
-        rows = connection.execute(query.where(chunks.c.document_id.in_(batch)))
-        for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
-            ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
-            if ends is not None:
-                place = (ends, chunk_id, start, end)
-                weight = evidence_weight(predicate, strength, inferred)
-                best[place] = max(best.get(place, 0.0), weight)
+    for row in rows_in(connection, query, chunks.c.document_id, documents):
+        chunk_id, start, end, subject, predicate, target, strength, inferred = row
+        ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
+        if ends is not None:
+            place = (ends, chunk_id, start, end)
+            weight = evidence_weight(predicate, strength, inferred)
+            best[place] = max(best.get(place, 0.0), weight)
     for (ends, *_), weight in sorted(best.items()):
         yield ends, weight
 
@@ -368,21 +364,18 @@ def said_of_relations(
     query = select(statements, chunks.c.document_id).join(
         chunks, chunks.c.id == statements.c.chunk_id
     )
-    for batch in batches(known):
-        for row in connection.execute(query.where(statements.c.subject.in_(batch))):
-            if row.object not in known:
-                continue
-            ends = relation_ends(
-                entity_of.get(row.subject), row.predicate, entity_of.get(row.object)
-            )
-            if ends is None or ends not in wanted:
-                continue
-            if documents is not None and row.document_id not in documents:
-                continue
-            place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-            found[ends][place] = row.inferred and found[ends].get(place, True)
-            if row.description:
-                texts[ends].add(row.description)
+    for row in rows_in(connection, query, statements.c.subject, known):
+        if row.object not in known:
+            continue
+        ends = relation_ends(entity_of.get(row.subject), row.predicate, entity_of.get(row.object))
+        if ends is None or ends not in wanted:
+            continue
+        if documents is not None and row.document_id not in documents:
+            continue
+        place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
+        found[ends][place] = row.inferred and found[ends].get(place, True)
+        if row.description:
+            texts[ends].add(row.description)
     return {
         ends: QuotedStatement(
             places=sorted(places, key=lambda one: (places[one], _is_long(one), one)),

@@ -470,7 +470,7 @@ def to_html(
 
     It opens on the communities; what is inside one is drawn when it is opened, so that the page
     stays quick at 50,000 entities. Larger graphs are cut to the `max_nodes` entities that weigh
-    most; evidence sentences are bounded (`page_texts`); the page says what was left out.
+    most; evidence sentences are bounded (`MAX_CHARACTERS`); the page says what was left out.
 
     Raises:
         GraphInputError: `max_nodes` is less than 1.

@@ -33,9 +33,9 @@ from ..model import (
     Report,
 )
 from ..resolution.review import find_key
-from ..storage.database import placed_claims
-from ..storage.facts import batches, chunk_of
-from ..storage.schema import chunks, claims, descriptions, links
+from ..storage.database import chunks_of_documents, placed_claims
+from ..storage.facts import rows_in
+from ..storage.schema import claims, descriptions, links
 
 MAX_HOPS = 6
 SUGGESTIONS = 5
@@ -331,7 +331,7 @@ def seen_export(
 ) -> GraphExport:
     """Export the visible graph, every collection sorted by id."""
     documents = seen.documents or frozenset()
-    held = _chunks(connection, documents)
+    held = dict(sorted(chunks_of_documents(connection, documents).items()))
     return GraphExport(
         entities=_entities(connection, seen, documents),
         relations=_relations(connection, seen),
@@ -341,14 +341,6 @@ def seen_export(
         chunks=held,
         appearances=_appearances(connection, seen, held),
     )
-
-
-def _chunks(connection: Connection, documents: Collection[str]) -> dict[str, Chunk]:
-    found: dict[str, Chunk] = {}
-    for batch in batches(documents):
-        rows = connection.execute(select(chunks).where(chunks.c.document_id.in_(batch)))
-        found.update((row.id, chunk_of(row)) for row in rows)
-    return dict(sorted(found.items()))
 
 
 def _entities(
@@ -425,22 +417,18 @@ def _claims(
     connection: Connection, seen: VisibleGraph, held: Collection[str]
 ) -> tuple[PlacedClaim, ...]:
     entity_of = {key: seen.entities[number].id for key, number in seen.node_of.items()}
-    found: list[PlacedClaim] = []
-    for batch in batches(held):
-        rows = connection.execute(select(claims).where(claims.c.chunk_id.in_(batch)))
-        found += placed_claims(rows, entity_of)
-    return tuple(sorted(found))
+    rows = rows_in(connection, select(claims), claims.c.chunk_id, held)
+    return tuple(sorted(placed_claims(rows, entity_of)))
 
 
 def _appearances(
     connection: Connection, seen: VisibleGraph, held: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for batch in batches(held):
-        query = select(links.c.key, links.c.chunk_id).where(links.c.chunk_id.in_(batch))
-        for row in connection.execute(query):
-            if row.key in seen.node_of:
-                found[seen.entities[seen.node_of[row.key]].id].add(row.chunk_id)
+    query = select(links.c.key, links.c.chunk_id)
+    for row in rows_in(connection, query, links.c.chunk_id, held):
+        if row.key in seen.node_of:
+            found[seen.entities[seen.node_of[row.key]].id].add(row.chunk_id)
     return {entity_id: tuple(sorted(found[entity_id])) for entity_id in sorted(found)}
 
 

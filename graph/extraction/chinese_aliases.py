@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..model import ALSO_KNOWN_AS, Statement
 from ..resolution.name_parsing import (
     COMPOUND_SURNAMES,
     given_name,
@@ -24,7 +23,7 @@ from ..resolution.name_parsing import (
 )
 from ..text.cjk import HAN, simplified
 from ..text.names import name_key
-from ..text.sentences import Layout, Segment
+from ..text.sentences import Segment
 from .aliases import Candidate
 
 _GAP = r"[，,、：:；;\s]{0,2}"
@@ -123,22 +122,6 @@ def _second_names(shadow: str, place: int) -> Iterator[tuple[int, int]]:
         group = next(name for name in ("styled", "penned", "name") if groups.get(name))
         yield second.span(group)
         second = _NEXT_LABEL.match(shadow, second.end(group))
-
-
-def stated_by(layout: Layout, found: Iterable[Introduction]) -> Iterator[Statement]:
-    """Return a statement `(name, "also known as", alias)` for each, with its sentence."""
-    for introduction in found:
-        index = layout.sentence_at(introduction.person[0])
-        if index is None or introduction.key == introduction.second_key:
-            continue
-        start, end = layout.sentences[index]
-        yield Statement(
-            start=start,
-            end=max(end, introduction.second[1]),
-            subject=introduction.key,
-            predicate=ALSO_KNOWN_AS,
-            object=introduction.second_key,
-        )
 
 
 def _person(

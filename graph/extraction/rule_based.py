@@ -12,13 +12,13 @@ import importlib.metadata
 import importlib.util
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model import NAMED_TYPES, Extraction, Mention, Statement
+from ..model import ALSO_KNOWN_AS, NAMED_TYPES, Extraction, Mention, Statement
 from ..resolution.name_parsing import given_name
 from ..text.cjk import has_han, simplified
 from ..text.sentences import Layout, Segment, lay_out
@@ -34,13 +34,7 @@ from .aliases import (
     style_name_aliases,
 )
 from .chinese import HanToken, relations
-from .chinese_aliases import (
-    Introduction,
-    appellation_aliases,
-    introductions,
-    short_name_aliases,
-    stated_by,
-)
+from .chinese_aliases import Introduction, appellation_aliases, introductions, short_name_aliases
 from .english import triples
 
 if TYPE_CHECKING:
@@ -206,7 +200,7 @@ class LanguageExtractor:
             for doc, segment in docs:
                 typed.update(_english_statements(layout, doc, segment, mentions, model))
         typed.update(stated_aliases(layout, mentions))
-        typed.update(stated_by(layout, introduced))
+        typed.update(introduction_statements(layout, introduced))
         statements = typed.union(co_occurrences(layout, mentions, typed))
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
@@ -237,7 +231,7 @@ class LanguageExtractor:
         found += chinese.without_clinging(chinese.name_candidates(tokens), layout.shadow)
         settled = resolve_overlaps(found)
         introduced = _introduced(with_han, settled, layout.shadow)
-        stated = drop_overlapping((c for i in introduced for c in i.candidates()), ())
+        stated = drop_overlapping([c for i in introduced for c in i.candidates()], ())
         settled = [*drop_overlapping(settled, stated), *stated]
         found = [*found, *chinese.recurring(with_han, settled, layout.shadow)]
         return [*drop_overlapping(resolve_overlaps(found), stated), *stated], introduced
@@ -320,3 +314,19 @@ def _statement(
     if not words or len(words) > MAX_PREDICATE_CHARACTERS:
         return None
     return Statement(start=start, end=end, subject=subject.key, predicate=words, object=target.key)
+
+
+def introduction_statements(layout: Layout, found: Iterable[Introduction]) -> Iterator[Statement]:
+    """Return a statement `(name, "also known as", alias)` for each, with its sentence."""
+    for introduction in found:
+        index = layout.sentence_at(introduction.person[0])
+        if index is None or introduction.key == introduction.second_key:
+            continue
+        start, end = layout.sentences[index]
+        yield Statement(
+            start=start,
+            end=max(end, introduction.second[1]),
+            subject=introduction.key,
+            predicate=ALSO_KNOWN_AS,
+            object=introduction.second_key,
+        )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..extraction.llm.json_repair import find_json
-from ..llm import Ask, Prompt, fence, load_prompt
+from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import DIFFERENT, SAME, UNKNOWN, Judgement
 from ..text.cjk import has_han
 
@@ -27,26 +27,12 @@ REASONS = (
     "spelling", "short form", "abbreviation", "translation", "title", "nickname", "former name",
 )  # fmt: skip
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "pairs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "n": {"type": "integer"},
-                    "verdict": {"type": "string", "enum": [SAME, DIFFERENT, UNKNOWN]},
-                    "why": {"type": "string", "enum": [*REASONS, "other"]},
-                },
-                "required": ["n", "verdict", "why"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["pairs"],
-    "additionalProperties": False,
+_VERDICT = {
+    "n": {"type": "integer"},
+    "verdict": {"type": "string", "enum": [SAME, DIFFERENT, UNKNOWN]},
+    "why": {"type": "string", "enum": [*REASONS, "other"]},
 }
+SCHEMA = object_schema({"pairs": list_schema(_VERDICT)})
 
 _VERDICTS = {
     SAME: SAME, "yes": SAME, "true": SAME, "identical": SAME, "相同": SAME, "同一": SAME,

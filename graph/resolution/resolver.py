@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from ..errors import GraphInputError
 from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
-from ..storage.facts import batches, raise_generation, read_judgements
+from ..storage.facts import raise_generation, read_judgements, rows_in
 from ..storage.schema import chunks, curations, mentions, statements
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
@@ -572,5 +572,4 @@ def _of_documents(
     if documents is None:
         yield from connection.execute(query)
         return
-    for batch in batches(documents):
-        yield from connection.execute(query.where(chunks.c.document_id.in_(batch)))
+    yield from rows_in(connection, query, chunks.c.document_id, documents)

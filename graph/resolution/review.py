@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from ..errors import GraphInputError
 from ..model import ENTITY_TYPES, SAME, Entity, Judgement, Merge, Name, content_id
 from ..storage.database import entity_of_row
-from ..storage.facts import batches, put_judgements, raise_generation, read_judgements
+from ..storage.facts import batches, put_judgements, raise_generation, read_judgements, rows_in
 from ..storage.schema import chunks, descriptions, mentions, names
 from ..storage.schema import entities as entity_table
 from ..storage.schema import names as name_table
@@ -117,10 +117,10 @@ def standing_decisions(connection: Connection) -> list[OverrideState]:
     """Every decision with what it acts on, the earliest first; reads what is derived."""
     held = read_curations(connection)
     entity_of: dict[str, str] = {}
-    for batch in batches(key for curation in held for key in curation.keys):
-        query = select(name_table.c.key, name_table.c.entity_id)
-        rows = connection.execute(query.where(name_table.c.key.in_(batch)))
-        entity_of.update((row.key, row.entity_id) for row in rows)
+    query = select(name_table.c.key, name_table.c.entity_id)
+    keys = (key for curation in held for key in curation.keys)
+    for row in rows_in(connection, query, name_table.c.key, keys):
+        entity_of[row.key] = row.entity_id
     known = {each.entity.id: each.entity for each in _by_id(connection, entity_of.values())}
     found = []
     for curation in held:
@@ -307,10 +307,8 @@ def _of_names_still_there(
 ) -> list[Judgement]:
     """Without those about names that went while the model was thinking."""
     values = list(judgements)
-    known: set[str] = set()
-    for batch in batches(key for each in values for key in (each.first_key, each.second_key)):
-        query = select(names.c.key).where(names.c.key.in_(batch))
-        known.update(connection.execute(query).scalars())
+    keys = (key for each in values for key in (each.first_key, each.second_key))
+    known = {row.key for row in rows_in(connection, select(names.c.key), names.c.key, keys)}
     return [each for each in values if {each.first_key, each.second_key} <= known]
 
 
@@ -357,11 +355,10 @@ def _contexts(connection: Connection, keys: Collection[str]) -> dict[str, str]:
             if row.key not in found and row.key not in placed_keys:
                 placed_keys.add(row.key)
                 places[row.chunk_id][row.key] = row.start
-    for batch in batches(places):
-        texts = select(chunks.c.id, chunks.c.text).where(chunks.c.id.in_(batch))
-        for row in connection.execute(texts):
-            for key, start in sorted(places[row.id].items()):
-                found[key] = _sentence_at(row.text, start)
+    texts = select(chunks.c.id, chunks.c.text)
+    for row in rows_in(connection, texts, chunks.c.id, places):
+        for key, start in sorted(places[row.id].items()):
+            found[key] = _sentence_at(row.text, start)
     return found
 
 

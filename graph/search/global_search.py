@@ -317,7 +317,7 @@ def map_points(
     """Return relevant findings as points, best first; zeros are dropped.
 
     `match(question, texts)` gives the likeness of each text to the question, 0–1 (see
-    `global_match.chunk_match`); a generic question matches everything alike and does not call it.
+    `chunk_match`); a generic question matches everything alike and does not call it.
     What is alike is told apart by the report's rating, by how many documents say it, by how much it
     says and how well it reads. The same statement in two reports is one point.
     """

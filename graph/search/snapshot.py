@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, and_, select
 
-from ..storage.facts import batches
+from ..storage.facts import batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
@@ -154,9 +154,9 @@ class WalkSnapshot:
         text = text[:MAX_QUESTION_CHARACTERS]
         matches, label_of = self._matches(connection, text)
         types: dict[str, str] = {}
-        for batch in batches(sorted(set(label_of.values()))):
-            found = select(entities.c.id, entities.c.type).where(entities.c.id.in_(batch))
-            types |= {str(label): str(kind) for label, kind in connection.execute(found)}
+        query = select(entities.c.id, entities.c.type)
+        for label, kind in rows_in(connection, query, entities.c.id, label_of.values()):
+            types[str(label)] = str(kind)
         return tuple(
             NamedPlace(
                 start=match.start,
@@ -220,7 +220,7 @@ class WalkSnapshot:
     def rank(
         self, scores: npt.NDArray[np.floating], question_labels: Collection[str]
     ) -> WalkResult:
-        """Rank rows by the mass of a walk from the best scores (see `local_search.rank`).
+        """Rank rows by the mass of a walk from the best scores (see `walk.rank`).
 
         Chunks of long documents are scored with their neighbours.
         """
@@ -242,7 +242,7 @@ class WalkSnapshot:
         ]
 
     def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
-        """Explain how a row was reached (see `local_search.explain`)."""
+        """Explain how a row was reached (see `walk.explain`)."""
         return explain(
             self.walk_graph, row, seeds, display=lambda label: self.display.get(label, label)
         )

@@ -48,7 +48,7 @@ from ..model import (
     Relation,
     Report,
 )
-from .facts import batches, chunk_of, derived_generation, generation
+from .facts import chunk_of, derived_generation, generation, rows_in
 from .schema import (
     chunks,
     claims,
@@ -212,11 +212,9 @@ def write_difference_at(
 
     All rows lie in that part.
     """
+    values = set(values)
     held = {
-        tuple(row)
-        for batch in batches(values)
-        for column in at
-        for row in connection.execute(select(table).where(column.in_(batch))).all()
+        tuple(row) for column in at for row in rows_in(connection, select(table), column, values)
     }
     return _write(connection, table, held=held, wanted=_tuples(table, rows))
 
@@ -264,11 +262,13 @@ def read_chunks(connection: Connection, ids: Iterable[str] | None = None) -> dic
     """Chunks by id; all of them without `ids`."""
     if ids is None:
         return {row.id: chunk_of(row) for row in connection.execute(select(chunks))}
-    found: dict[str, Chunk] = {}
-    for batch in batches(ids):
-        rows = connection.execute(select(chunks).where(chunks.c.id.in_(batch)))
-        found.update((row.id, chunk_of(row)) for row in rows)
-    return found
+    return {row.id: chunk_of(row) for row in rows_in(connection, select(chunks), chunks.c.id, ids)}
+
+
+def chunks_of_documents(connection: Connection, documents: Iterable[str]) -> dict[str, Chunk]:
+    """Return the chunks of these documents by id."""
+    rows = rows_in(connection, select(chunks), chunks.c.document_id, documents)
+    return {row.id: chunk_of(row) for row in rows}
 
 
 def read_entities(connection: Connection) -> list[Entity]:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Select,
     Table,
     and_,
     delete,
@@ -64,6 +65,14 @@ def batches(values: Iterable[str]) -> Iterator[list[str]]:
     ordered = sorted(set(values))
     for start in range(0, len(ordered), _BATCH):
         yield ordered[start : start + _BATCH]
+
+
+def rows_in(
+    connection: Connection, query: Select[Any], column: ColumnElement[str], values: Iterable[str]
+) -> Iterator[Row[Any]]:
+    """Run a query for the rows with one of these values in `column`, in batches."""
+    for batch in batches(values):
+        yield from connection.execute(query.where(column.in_(batch)))
 
 
 def title_key(title: str) -> str:
@@ -119,9 +128,7 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
     """
     wanted = {chunk.id: chunk for chunk in values}
     held = {
-        row.id: chunk_of(row)
-        for batch in batches(wanted)
-        for row in connection.execute(select(chunks).where(chunks.c.id.in_(batch)))
+        row.id: chunk_of(row) for row in rows_in(connection, select(chunks), chunks.c.id, wanted)
     }
     fresh = {key: chunk for key, chunk in wanted.items() if held.get(key) != chunk}
     if not fresh:
@@ -278,14 +285,9 @@ def extractions_by_text(
 ) -> dict[str, Extraction]:
     """Return this extractor's results for the same texts, by `text_sha`."""
     holders: dict[str, str] = {}
-    for batch in batches(shas):
-        query = (
-            select(chunks.c.text_sha, chunks.c.id)
-            .where(chunks.c.text_sha.in_(batch), chunks.c.extractor == extractor)
-            .order_by(chunks.c.id)
-        )
-        for row in connection.execute(query):
-            holders.setdefault(row.text_sha, row.id)
+    query = select(chunks.c.text_sha, chunks.c.id).where(chunks.c.extractor == extractor)
+    for row in rows_in(connection, query.order_by(chunks.c.id), chunks.c.text_sha, shas):
+        holders.setdefault(row.text_sha, row.id)
     found = read_extractions(connection, holders.values())
     return {sha: found[chunk_id] for sha, chunk_id in holders.items()}
 
@@ -314,9 +316,8 @@ def _by_chunk(
     """Group rows as sorted values by chunk; columns match field names."""
     names = [column.name for column in table.columns if column.name != "chunk_id"]
     found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
-    for batch in batches(ids):
-        for row in connection.execute(select(table).where(table.c.chunk_id.in_(batch))):
-            found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
+    for row in rows_in(connection, select(table), table.c.chunk_id, ids):
+        found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
     return {chunk_id: sorted(values) for chunk_id, values in found.items()}
 
 

@@ -1,8 +1,8 @@
 """Names: their keys, and where they stand in a text.
 
 A *key* is what two spellings of one name share: no accents, no case, no possessive, no trailing
-brackets, single spaces, Chinese in simplified characters. Two surfaces with one key are one name;
-two keys may still be one entity (see `resolution`). Names are found in two ways:
+brackets, single spaces, Chinese in simplified characters (OpenCC's). Two surfaces with one key
+are one name; two keys may still be one entity (see `resolution`). Names are found in two ways:
 `capitalised_names` reads capitals without a dictionary; `NameMatcher` looks up known keys. Word
 lists of headings and generic words are lower case and without accents, as keys are.
 """

@@ -1,9 +1,8 @@
 """Sentences and scripts: segmentation, quality, Han and Latin, layouts.
 
 Spans are half-open character offsets, in order, without overlap, stripped of white space; only
-white space lies between two. A sentence in two overlapping chunks is one sentence. Chinese is
-simplified character by character (OpenCC's TSCharacters), so that offsets stay. A *shadow* has the
-offsets of its text, with markup, formulas, addresses and control characters blanked for taggers.
+white space lies between two. A sentence in two overlapping chunks is one sentence. A *shadow* has
+the offsets of its text, with markup, formulas, addresses and control characters blanked.
 """
 
 from __future__ import annotations

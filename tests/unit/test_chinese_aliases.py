@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graph.extraction.aliases import stated_aliases
-from graph.extraction.chinese_aliases import introductions, short_name_aliases, stated_by
-from graph.extraction.rule_based import LanguageExtractor
+from graph.extraction.chinese_aliases import introductions, short_name_aliases
+from graph.extraction.rule_based import LanguageExtractor, introduction_statements
 from graph.model import ALSO_KNOWN_AS, Mention, Name
 from graph.resolution.resolver import resolve
 from graph.text.sentences import lay_out
@@ -141,7 +141,7 @@ def test_offsets_slice_back_to_the_names() -> None:
         ("林川", "伯海"),
         ("涛", "仲海"),
     ]
-    statements = list(stated_by(lay_out(text), found))
+    statements = list(introduction_statements(lay_out(text), found))
     assert [text[s.start : s.end] for s in statements] == [
         "却说林川，字伯海。",
         "其弟姓林名涛，字仲海。",

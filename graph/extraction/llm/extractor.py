@@ -28,7 +28,7 @@ from .prompts import (
 )
 
 PROSE = 0.5
-"""Minimum sentence quality that counts as prose (see `passages.quality`)."""
+"""Minimum sentence quality that counts as prose (see `sentences.quality`)."""
 
 
 def plain_names(text: str) -> set[str]:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ...errors import GraphInputError
-from ...llm import Prompt, load_prompt
+from ...llm import Prompt, list_schema, load_prompt, object_schema
 from ...model import content_id
 from ...text.cjk import has_han, is_chinese
 from ..protocol import normalised_type
@@ -339,24 +339,11 @@ def reply_schema(schema: ExtractionSchema) -> dict[str, Any]:
     }
     chunk: dict[str, Any] = {
         "n": {"type": "integer"},
-        "entities": _list_of({"name": text, "type": kind, "description": text}),
-        "relations": _list_of(relation),
+        "entities": list_schema({"name": text, "type": kind, "description": text}),
+        "relations": list_schema(relation),
     }
     if schema.claims:
         fields = ("subject", "object", "type", "status", "start", "end", "text")
         status = {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}
-        chunk["claims"] = _list_of({**dict.fromkeys(fields, text), "status": status})
-    return _object({"chunks": _list_of(chunk)})
-
-
-def _list_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": _object(properties)}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+        chunk["claims"] = list_schema({**dict.fromkeys(fields, text), "status": status})
+    return object_schema({"chunks": list_schema(chunk)})
