@@ -2,7 +2,7 @@
 
     python tests/benchmarks/fit_likeness.py
 
-To be run again whenever `engine/routing/examples.py` changes; a test says so.
+To be run again whenever the questions beside `engine/routing/examples.py` change; a test says so.
 """
 
 from __future__ import annotations
