@@ -119,15 +119,12 @@ def _enrichment(
         )
     return LLMExtractionRunner(
         library,
-        ask=lambda prompt: gateway.ask(prompt, stage="extraction").text,
-        model=gateway.identity,
+        client=gateway,
         schema=schema,
         beside=language if settings.graph.extractor == "both" else None,
         fill=language if settings.graph.fill == "language" else None,
         pack_tokens=settings.graph.pack_tokens,
         count=count,
-        workers=gateway.concurrency,
-        unusable=lambda: gateway.unusable("extraction"),
     )
 
 
@@ -138,15 +135,7 @@ def _second_look(
     if gateway is None or settings.extractor == "language" or not wanted:
         return None
     return EntityRefiner(
-        library,
-        ask_names=lambda prompt: gateway.ask(prompt, stage=NAMES).text,
-        ask_summaries=lambda prompt: gateway.ask(prompt, stage=SUMMARIES).text,
-        model=gateway.model,
-        asker=gateway.identity,
-        pairs=settings.judged_pairs,
-        summarise=settings.summarise,
-        workers=gateway.concurrency,
-        unusable=gateway.unusable,
+        library, client=gateway, pairs=settings.judged_pairs, summarise=settings.summarise
     )
 
 
@@ -158,14 +147,7 @@ def build_report_writer(
     if settings.graph.reports == "extractive" or gateway is None:
         return None
     return lambda library: ReportWriter(
-        library,
-        ask=lambda prompt: gateway.ask(prompt, stage="reports").text,
-        model=gateway.model,
-        asker=gateway.identity,
-        min_entities=settings.graph.report_min_entities,
-        count=count,
-        workers=gateway.concurrency,
-        unusable=lambda: gateway.unusable("reports"),
+        library, client=gateway, min_entities=settings.graph.report_min_entities, count=count
     )
 
 

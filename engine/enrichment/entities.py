@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 from ..concurrency import parallel_map
 from ..errors import ModelError
 from ..events import Progress
+from ..llm.client import LLMClient
 from ..llm.retry import CircuitBreaker
 from ..storage.graph_api import (
-    Ask,
     Described,
     PairQuestion,
     PairVerdicts,
@@ -66,39 +66,18 @@ class EntityRefiner:
 
     Args:
         library: where both are, and where the answers are kept.
-        ask_names: answers whether names mean one thing.
-        ask_summaries: answers with descriptions.
-        model: the name that answers are signed with.
-        asker: the model with all that decides its answers.
+        client: the model, whose name signs its answers.
         pairs: how many pairs of names a run may ask about; 0 for none.
         summarise: whether descriptions are summarised.
-        workers: calls at a time.
-        unusable: is told the stage of each reply of which nothing could be used.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        *,
-        ask_names: Ask,
-        ask_summaries: Ask,
-        model: str,
-        asker: str,
-        pairs: int,
-        summarise: bool,
-        workers: int,
-        unusable: Callable[[str], None],
-    ) -> None:
-        self._unusable = unusable
+    def __init__(self, library: Library, *, client: LLMClient, pairs: int, summarise: bool) -> None:
         self._library = library
-        self._ask_names = ask_names
-        self._ask_summaries = ask_summaries
-        self._model = model
+        self._client = client
         self._pairs = pairs
         self._summarise = summarise
-        self._workers = workers
-        self._unjudged = Unanswered(library, stage=NAMES, asker=asker)
-        self._unsummarised = Unanswered(library, stage=SUMMARIES, asker=asker)
+        self._unjudged = Unanswered(library, stage=NAMES, asker=client.identity)
+        self._unsummarised = Unanswered(library, stage=SUMMARIES, asker=client.identity)
 
     @property
     def pairs(self) -> int:
@@ -129,7 +108,7 @@ class EntityRefiner:
         questions = self._open_questions(found)[: self._pairs]
 
         def ask(some: Sequence[PairQuestion]) -> PairVerdicts:
-            return judge(some, self._ask_names, model=self._model)
+            return judge(some, self._ask(NAMES), model=self._client.model)
 
         def keep(
             asked: Sequence[PairQuestion], answer: PairVerdicts
@@ -170,7 +149,7 @@ class EntityRefiner:
         patience = CircuitBreaker()
 
         def ask(some: Sequence[Described]) -> Summaries:
-            return summarise_descriptions(some, self._ask_summaries)
+            return summarise_descriptions(some, self._ask(SUMMARIES))
 
         def keep(asked: Sequence[Described], answer: Summaries) -> tuple[int, Mapping[str, str]]:
             nonlocal asked_in
@@ -179,7 +158,7 @@ class EntityRefiner:
                 if generation(connection) != asked_in:
                     patience.over = CHANGED
                     return 0, dict.fromkeys(keys.values(), CHANGED)
-                save_summaries(connection, asked, answer.texts, model=self._model)
+                save_summaries(connection, asked, answer.texts, model=self._client.model)
                 asked_in = generation(connection)
             return len(answer.texts), {keys[id_]: why for id_, why in answer.unusable.items()}
 
@@ -195,6 +174,9 @@ class EntityRefiner:
         looked, final = self._asked(things, work, told=told)
         self._unsummarised.keep(final, asked={_thing_key(thing) for thing in found})
         return looked
+
+    def _ask(self, stage: str) -> Callable[[Prompt], str]:
+        return lambda prompt: self._client.ask(prompt, stage=stage).text
 
     def _open_questions(self, questions: Sequence[PairQuestion]) -> list[PairQuestion]:
         closed = self._unjudged.reasons()
@@ -212,7 +194,9 @@ class EntityRefiner:
 
         def ask_about(some: Sequence[Thing]) -> None:
             taken = work.patience.guard(work.packed(some))
-            for asked, answer in parallel_map(taken, work.answer_to, workers=self._workers):
+            for asked, answer in parallel_map(
+                taken, work.answer_to, workers=self._client.concurrency
+            ):
                 keys = [work.key(one) for one in asked]
                 if isinstance(answer, ModelError):
                     failed.update(dict.fromkeys(keys, str(answer)))
@@ -225,7 +209,7 @@ class EntityRefiner:
                     refused.pop(key, None)
                 failed.update(reasons)
                 if len(reasons) == len(asked):
-                    self._unusable(work.stage)
+                    self._client.unusable(work.stage)
                 told.more(len(asked) - len(reasons))
 
         def is_over(key: str) -> bool:

@@ -18,13 +18,13 @@ from sqlalchemy import Connection
 from ..concurrency import parallel_map
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError
 from ..events import Progress
+from ..llm.client import LLMClient
 from ..llm.retry import CircuitBreaker
 from ..storage.graph_api import (
     CUT_OFF,
     EXTRACT,
     FAILED,
     HAND_MADE,
-    Ask,
     Extraction,
     ExtractionSchema,
     Extractor,
@@ -90,43 +90,39 @@ class LLMExtractionRunner:
 
     Args:
         library: where chunks are read and what is found is kept.
-        ask: answers a prompt.
-        model: names the model: what another has read is read anew.
+        client: the model; what another has read is read anew.
         schema: what is looked for.
         beside: the extractor whose findings are kept beside the model's; None replaces them.
         fill: reads what the model could not, until it can; None leaves it unread.
         pack_tokens: how much text goes into one call.
         count: tokens of a text.
-        workers: calls at a time.
-        unusable: is told of each reply to a pack of which nothing could be used.
     """
 
     def __init__(
         self,
         library: Library,
         *,
-        ask: Ask,
-        model: str,
+        client: LLMClient,
         schema: ExtractionSchema,
         beside: Extractor | None,
         fill: Extractor | None,
         pack_tokens: int,
         count: Callable[[str], int],
-        workers: int,
-        unusable: Callable[[], None],
     ) -> None:
         self._library = library
-        self._ask = ask
-        self._unusable = unusable
+        self._client = client
         self._schema = schema
         self._beside = beside
         self._fill = fill
         self._pack_tokens = pack_tokens
         self._count = count
-        self._workers = workers
-        parts = [model, schema.identity, *([beside.identity] if beside is not None else [])]
+        parts = [
+            client.identity,
+            schema.identity,
+            *([beside.identity] if beside is not None else []),
+        ]
         self.identity = " + ".join(parts)
-        asker = f"{model} {schema.identity}"
+        asker = f"{client.identity} {schema.identity}"
         self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
     def packed(self, texts: Mapping[str, str]) -> list[Pack]:
@@ -165,7 +161,7 @@ class LLMExtractionRunner:
         unreadable = self.unreadable(held)
         waiting = {sha: chunks for sha, chunks in held.items() if sha not in unreadable}
         patience = CircuitBreaker()
-        calls = _Calls(self._ask, self._schema, patience=patience, unusable=self._unusable)
+        calls = _Calls(self._client, self._schema, patience=patience)
         reasons = self._read(waiting, calls, done, progress) if waiting else {}
         final = calls.final(sha for sha in reasons if sha in waiting)
         unreadable |= {sha: reasons[sha] for sha in final}
@@ -194,7 +190,7 @@ class LLMExtractionRunner:
 
         def read(some: Sequence[Pack]) -> None:
             taken = calls.patience.guard(some)
-            for result in parallel_map(taken, calls.read, workers=self._workers):
+            for result in parallel_map(taken, calls.read, workers=self._client.concurrency):
                 reasons.update(self._keep(result, waiting, done))
                 progress("read with the model", total - len(waiting), total)
 
@@ -304,15 +300,9 @@ class _Calls:
     """
 
     def __init__(
-        self,
-        ask: Ask,
-        schema: ExtractionSchema,
-        *,
-        patience: CircuitBreaker,
-        unusable: Callable[[], None],
+        self, client: LLMClient, schema: ExtractionSchema, *, patience: CircuitBreaker
     ) -> None:
-        self._ask = ask
-        self._unusable = unusable
+        self._client = client
         self._schema = schema
         self._failures: dict[str, ModelError] = {}
         self.patience = patience
@@ -387,7 +377,7 @@ class _Calls:
 
         def ask(prompt: Prompt) -> str:
             nonlocal replies
-            text = self._ask(prompt)
+            text = self._client.ask(prompt, stage=STAGE).text
             self.patience.answered()
             replies += 1
             return text
@@ -405,7 +395,7 @@ class _Calls:
         if failure is not None:
             self._failed(pack.only(result.unusable), failure)
         for _ in range(0 if result.found else replies):
-            self._unusable()
+            self._client.unusable(STAGE)
         return result
 
     def _in_two(self, pack: Pack, reason: str, *, is_part: bool) -> PackResult:

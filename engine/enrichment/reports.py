@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from ..concurrency import parallel_map
 from ..errors import LibraryBusy, ModelError, ModelOutputError
 from ..events import Progress, no_progress
+from ..llm.client import LLMClient
 from ..llm.retry import CircuitBreaker
 from ..storage.graph_api import (
-    Ask,
     Report,
     ReportMaterial,
     ReportQueue,
@@ -69,35 +69,19 @@ class ReportWriter:
 
     Args:
         library: where they are kept.
-        ask: answers a prompt.
-        model: the name that a report is signed with.
-        asker: the model with all that decides its answers.
+        client: the model, whose name signs its reports.
         min_entities: smaller communities keep their extractive reports.
         count: tokens of a text.
-        workers: calls at a time.
-        unusable: is told of each reply of which nothing could be used.
     """
 
     def __init__(
-        self,
-        library: Library,
-        *,
-        ask: Ask,
-        model: str,
-        asker: str,
-        min_entities: int,
-        count: Callable[[str], int],
-        workers: int,
-        unusable: Callable[[], None],
+        self, library: Library, *, client: LLMClient, min_entities: int, count: Callable[[str], int]
     ) -> None:
         self._library = library
-        self._ask = ask
-        self._unusable = unusable
-        self._model = model
+        self._client = client
         self._min_entities = min_entities
         self._count = count
-        self._workers = workers
-        self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
+        self._unanswered = Unanswered(library, stage=STAGE, asker=client.identity)
 
     def planned(self) -> list[list[ReportMaterial]]:
         """Return the material of each call if all reports were written now."""
@@ -116,11 +100,11 @@ class ReportWriter:
         levels = self._to_write(desk, community_ids)
         total = sum(map(len, levels))
         patience, asked = CircuitBreaker(), set[str]()
-        calls = _Calls(self._ask, patience=patience, unusable=self._unusable)
+        calls = _Calls(self._client, patience=patience)
         errors: dict[str, ModelError] = {}
         for level in levels:
             taken = patience.guard(self._packs(desk, level))
-            for result in parallel_map(taken, calls.write, workers=self._workers):
+            for result in parallel_map(taken, calls.write, workers=self._client.concurrency):
                 asked.update(one.basis.community.id for one in result.materials)
                 self._keep(desk, result, done)
                 if result.error is not None:
@@ -217,7 +201,7 @@ class ReportWriter:
     def _keep(self, desk: ReportQueue, result: _Result, done: ReportRun) -> None:
         by_print = {desk.fingerprint(key): report for key, report in result.found.items()}
         with self._library.write() as connection:
-            kept = frozenset(put_written(connection, by_print, model=self._model))
+            kept = frozenset(put_written(connection, by_print, model=self._client.model))
         for one in result.materials:
             key = one.basis.community.id
             written = result.found.get(key)
@@ -231,7 +215,7 @@ class ReportWriter:
                 rating=written.rating,
                 rating_reason=written.rating_reason,
                 findings=written.findings,
-                written_by=self._model,
+                written_by=self._client.model,
             )
             desk.note(key, signed)
         done.failed |= result.unusable
@@ -240,10 +224,9 @@ class ReportWriter:
 class _Calls:
     """The calls of one run."""
 
-    def __init__(self, ask: Ask, *, patience: CircuitBreaker, unusable: Callable[[], None]) -> None:
-        self._ask = ask
+    def __init__(self, client: LLMClient, *, patience: CircuitBreaker) -> None:
+        self._client = client
         self._patience = patience
-        self._unusable = unusable
 
     def write(self, materials: Sequence[ReportMaterial]) -> _Result:
         """Write reports of these communities; failed ones are unusable, with reasons."""
@@ -259,7 +242,7 @@ class _Calls:
 
     def _asked(self, materials: Sequence[ReportMaterial]) -> _Result:
         try:
-            reply = self._ask(report_prompt(materials))
+            reply = self._client.ask(report_prompt(materials), stage=STAGE).text
         except ModelError as error:
             self._patience.failed(error)
             unusable = {one.basis.community.id: str(error) for one in materials}
@@ -267,5 +250,5 @@ class _Calls:
         self._patience.answered()
         found, unusable = read_written(reply, materials)
         if not found:
-            self._unusable()
+            self._client.unusable(STAGE)
         return _Result(materials=materials, found=found, unusable=unusable)
