@@ -38,9 +38,7 @@ from .llm_components import (
     build_batch_llm,
     build_expander,
     build_extraction,
-    build_judge_llm,
     build_passage_reranker,
-    build_query_rewriter,
     build_router_llm,
     completion,
     estimate_models,
@@ -184,16 +182,14 @@ def build_answerers(
 ) -> tuple[LocalAnswerer, GlobalAnswerer]:
     """Build the local and the global answerer; the latter writes missing reports if lazy."""
     retriever, check = finding.retriever, settings.check
-    consult = build_judge_llm(models)
+    client = models.answers
     embed = embedder(finding.meaning)
-    checks = CitationVerifier(check, idf=retriever.idf, embed=embed, consult=consult)
+    checks = CitationVerifier(check, idf=retriever.idf, embed=embed, client=client)
     correction = reflection = None
     if check.corrective:
-        correction = CorrectiveRetriever(
-            check, retriever=retriever, idf=retriever.idf, consult=consult, web=web_search
-        )
+        correction = CorrectiveRetriever(check, retriever=retriever, client=client, web=web_search)
     if check.self_rag:
-        reflection = SelfRag(max_rounds=check.max_rounds, idf=retriever.idf, consult=consult)
+        reflection = SelfRag(max_rounds=check.max_rounds, retriever=retriever, client=client)
     local = LocalAnswerer(
         library,
         settings.answer,
@@ -203,7 +199,7 @@ def build_answerers(
             settings.answer,
             settings.pack,
             retriever=retriever,
-            gateway=models.answers,
+            gateway=client,
             embed=embed,
             tokeniser=tokeniser,
         ),
@@ -324,11 +320,11 @@ def build_components(
         forecasts=_forecasts(
             reading, options=options, models=models, tokeniser=tokeniser, history=history
         ),
-        follow_ups=build_query_rewriter(
+        follow_ups=QueryRewriter(
             settings.answer,
-            models=models,
             count=tokeniser.count,
-            names=finding.retriever.find_entities,
+            retriever=finding.retriever,
+            client=models.answers,
         ),
         local=local,
         overview=overview,

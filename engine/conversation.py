@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Literal
 from graph.text.cjk import count_han, has_han
 
 from .answering.extractive.question_type import WH_CHINESE, classify_question, strip_question_words
+from .config import AnswerSettings
 from .errors import ModelError
 from .events import Listener
 from .ingest.document import sanitise_text
+from .llm.client import LLMClient
 from .prompts import ABSTENTION, language_of, stage_prompt
 from .retrieval.passages import Tracer
+from .retrieval.retriever import LocalRetriever
 from .routing.rules import classify_scope
-from .storage.graph_api import NamedPlace, sentence_spans
+from .storage.graph_api import sentence_spans
 from .storage.schema import DocumentFilter
 from .storage.tokenization import tokens
 from .types import Answer, History, Turn
@@ -36,7 +39,7 @@ from .verification.entities_and_numbers import (
     missing_names,
     names_in,
 )
-from .verification.llm_judge import JudgeLLM, read_object
+from .verification.llm_judge import read_object
 
 if TYPE_CHECKING:
     from .storage.graph_api import Prompt
@@ -500,8 +503,6 @@ def read_follow_up(reply: str, question: str, turns: Sequence[Turn]) -> tuple[st
     return text, ""
 
 
-LibraryNames = Callable[[str, DocumentFilter | None], tuple[NamedPlace, ...]]
-"""Finder of entity names in a text, among visible documents."""
 _SHARE = 4
 """A question may spend a quarter of a model's window on what was said before."""
 
@@ -518,27 +519,25 @@ class QueryRewriter:
     """Reads questions after what was said before them, for one library.
 
     Args:
-        budget_tokens: how much of earlier turns is read at most; 0 reads none.
+        settings: how much of earlier turns is read at most, and whether a model rewrites.
         count: tokens of a text.
-        names: finds the library's names in a text.
-        consult: asks a model; None goes by rules.
-        window: how many tokens that model reads at a time.
+        retriever: finds the library's names in a text.
+        client: the model that answers, whose window bounds the history; None goes by rules.
     """
 
     def __init__(
         self,
+        settings: AnswerSettings,
         *,
-        budget_tokens: int,
         count: Callable[[str], int],
-        names: LibraryNames,
-        consult: JudgeLLM | None = None,
-        window: Callable[[], int] | None = None,
+        retriever: LocalRetriever,
+        client: LLMClient | None,
     ) -> None:
-        self._budget = budget_tokens
+        self._budget = settings.history_tokens
+        self._by_rules = not settings.follow_up_by_model
         self._count = count
-        self._names = names
-        self._consult = consult
-        self._window = window
+        self._retriever = retriever
+        self._client = client
 
     def read(
         self,
@@ -577,22 +576,23 @@ class QueryRewriter:
         return RewrittenQuery(question=alone, turns=shown)
 
     def _most(self) -> int:
-        if self._window is None:
+        if self._client is None:
             return self._budget
-        return min(self._budget, self._window() // _SHARE)
+        return min(self._budget, self._client.context_window // _SHARE)
 
     def _by_model(self, question: str, turns: tuple[Turn, ...]) -> tuple[str, str]:
         """Rewrite by a model, or return why not; nothing without a model."""
-        if self._consult is None or not turns:
+        if self._client is None or self._by_rules or not turns:
             return "", ""
-        reply = self._consult("follow_up", follow_up_prompt(question, turns))
+        prompt = follow_up_prompt(question, turns)
+        reply = self._client.ask(prompt, stage="follow_up", keep=True).text
         return read_follow_up(reply, question, turns)
 
     def _named(self, text: str, within: DocumentFilter | None) -> list[Name]:
         """Find known names and name-like words in a text."""
         known = [
             Name(start=place.start, end=place.end, type=place.type)
-            for place in self._names(text, within)
+            for place in self._retriever.find_entities(text, within)
             if text[place.start].isupper() or has_han(text[place.start])
         ]
         seen = [Name(start=m.start, end=m.end, type=m.type) for m in find_mentions(text)]

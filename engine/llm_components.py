@@ -11,8 +11,7 @@ from pathlib import Path
 
 from .answering.global_search.context import BatchLLM, Reply
 from .concurrency import parallel_map
-from .config import AnswerSettings, GraphSettings, RerankSettings, RetrieveSettings, Settings
-from .conversation import LibraryNames, QueryRewriter
+from .config import GraphSettings, RerankSettings, RetrieveSettings, Settings
 from .cost_estimate import EXTRACTION, REPORTS
 from .cost_estimate import Model as ForecastModel
 from .enrichment.entities import NAMES, SUMMARIES, EntityRefiner
@@ -27,7 +26,6 @@ from .retrieval.rerank import PassageReranker
 from .retrieval.rerank_models import build_reranker
 from .storage.graph_api import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
 from .storage.library import Library
-from .verification.llm_judge import JudgeLLM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,28 +234,6 @@ def build_batch_llm(models: Models) -> BatchLLM | None:
         return [found[place] for place in range(len(prompts))]
 
     return ask_many
-
-
-def build_query_rewriter(
-    settings: AnswerSettings, *, models: Models, count: Callable[[str], int], names: LibraryNames
-) -> QueryRewriter:
-    """Build the rewriter of follow-up questions."""
-    gateway = models.answers
-    return QueryRewriter(
-        budget_tokens=settings.history_tokens,
-        count=count,
-        names=names,
-        consult=build_judge_llm(models) if settings.follow_up_by_model else None,
-        window=(lambda: gateway.context_window) if gateway is not None else None,
-    )
-
-
-def build_judge_llm(models: Models) -> JudgeLLM | None:
-    """Return the verifier's LLM call; None without a model."""
-    gateway = models.answers
-    if gateway is None:
-        return None
-    return lambda stage, prompt: gateway.ask(prompt, stage=stage, keep=True).text
 
 
 def completion(

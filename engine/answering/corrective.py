@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from ..config import CheckSettings
+from ..llm.client import LLMClient
 from ..prompts import ABSTENTION, Language, language_of
 from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance
 from ..retrieval.passages import Tracer, preview_top_passages
@@ -24,7 +25,7 @@ from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import tokens
 from ..types import Passage
-from ..verification.llm_judge import ClaimJudgement, JudgeLLM, call_judge, grade_prompt, read_grades
+from ..verification.llm_judge import ClaimJudgement, call_judge, grade_prompt, read_grades
 from .packing import Draft, abstain
 
 Verdict = Literal["right", "doubtful", "wrong"]
@@ -214,9 +215,8 @@ class CorrectiveRetriever:
 
     Args:
         settings: from which relevance on passages are right or wrong.
-        retriever: searches once more.
-        idf: gives the weights of tokens among the documents that may be seen.
-        consult: asks a model for grades; None goes by relevance.
+        retriever: searches once more, and weighs words.
+        client: the grading model; None goes by relevance.
         web: searches outside of the library; None does not.
     """
 
@@ -225,14 +225,12 @@ class CorrectiveRetriever:
         settings: CheckSettings,
         *,
         retriever: LocalRetriever,
-        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
-        consult: JudgeLLM | None = None,
+        client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:
         self._settings = settings
         self._retriever = retriever
-        self._idf = idf
-        self._consult = consult
+        self._client = client
         self._web = web
 
     def corrected(
@@ -262,9 +260,9 @@ class CorrectiveRetriever:
         self, question: str, passages: Sequence[Passage], steps: Tracer
     ) -> tuple[Verdict, list[Passage]]:
         judged: ClaimJudgement[Grade] = ClaimJudgement(values={})
-        if self._consult is not None and passages:
+        if self._client is not None and passages:
             judged = call_judge(
-                self._consult,
+                self._client,
                 "grade",
                 grade_prompt(question, passages, language=language_of(question)),
                 lambda reply: read_grades(reply, count=len(passages)),
@@ -296,9 +294,9 @@ class CorrectiveRetriever:
         within: DocumentFilter | None,
         steps: Tracer,
     ) -> list[Passage]:
-        if self._consult is None:
+        if self._client is None:
             return list(passages)  # extraction chooses sentences itself, and reads around them
-        cut = refined(question, passages, idf=self._idf(within))
+        cut = refined(question, passages, idf=self._retriever.idf(within))
         before = sum(len(each.text) for each in passages)
         after = sum(len(each.text) for each in cut)
         steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))
@@ -313,7 +311,10 @@ class CorrectiveRetriever:
     ) -> list[Passage]:
         limit = 2 * max(1, len(passages))
         found = self._retriever.search(
-            question, top_k=limit, within=within, expander=feedback_expansion(self._idf(within))
+            question,
+            top_k=limit,
+            within=within,
+            expander=feedback_expansion(self._retriever.idf(within)),
         )
         wider = merged_passages(passages, found.passages, limit=limit)
         new = len({each.chunk_id for each in wider} - {each.chunk_id for each in passages})
@@ -332,11 +333,7 @@ class CorrectiveRetriever:
         except (OSError, ValueError) as error:
             steps.record("web", f"failed: {error}", "", question, failed=1)
             return []
-        found = web_passages(
-            question,
-            results,
-            idf=self._idf(within),
-        )
+        found = web_passages(question, results, idf=self._retriever.idf(within))
         addresses = "; ".join(each.document_id for each in found)
         steps.record("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
         return found

@@ -14,13 +14,15 @@ from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..llm.client import LLMClient
 from ..prompts import Language, language_of, stage_prompt
 from ..retrieval.passages import Tracer
 from ..retrieval.query_expansion import ExpandedQuery, Expander, Expansion
+from ..retrieval.retriever import LocalRetriever
 from ..storage.schema import DocumentFilter
 from ..types import Passage, TraceStep
 from ..verification.entities_and_numbers import extract_quantities
-from ..verification.llm_judge import JudgeLLM, read_object
+from ..verification.llm_judge import read_object
 from .corrective import feedback_expansion
 from .packing import Draft, PackedContext, label
 
@@ -242,28 +244,25 @@ class SelfRag:
 
     Args:
         max_rounds: how many further rounds there may be.
-        idf: gives the weights of tokens among the documents that may be seen.
-        consult: asks a model; None goes by rules.
+        retriever: weighs words for feedback among the documents that may be seen.
+        client: the deciding and rewriting model; None goes by rules.
     """
 
     def __init__(
-        self,
-        *,
-        max_rounds: int,
-        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
-        consult: JudgeLLM | None = None,
+        self, *, max_rounds: int, retriever: LocalRetriever, client: LLMClient | None = None
     ) -> None:
         self._max_rounds = max_rounds
-        self._idf = idf
-        self._consult = consult
+        self._retriever = retriever
+        self._client = client
 
     def spared(self, question: str, steps: Tracer) -> Draft | None:
         """Return a direct answer; None if retrieval is needed."""
         draft = answer_without_retrieval(question)
         problem = ""
-        if draft is None and self._consult is not None:
+        if draft is None and self._client is not None:
             try:
-                draft = read_decision(self._consult("decide", decide_prompt(question)))
+                prompt = decide_prompt(question)
+                draft = read_decision(self._client.ask(prompt, stage="decide", keep=True).text)
             except ModelError as error:
                 problem = f" (by rules alone: {error})"
         said = draft.detail if draft is not None else f"retrieval needed{problem}"
@@ -317,7 +316,7 @@ class SelfRag:
         within: DocumentFilter | None,
     ) -> Expander | None:
         """Another way to search; None where there is none that was not tried."""
-        if self._consult is not None:
+        if self._client is not None:
             query, problem = self._rewritten(question, last, known)
             if query:
                 known.append(query)
@@ -327,13 +326,14 @@ class SelfRag:
         if _FEEDBACK in known:
             return None
         known.append(_FEEDBACK)
-        return feedback_expansion(self._idf(within))
+        return feedback_expansion(self._retriever.idf(within))
 
     def _rewritten(self, question: str, last: AnswerRound, known: Sequence[str]) -> tuple[str, str]:
-        if self._consult is None:
+        if self._client is None:
             return "", "no model"
         try:
-            reply = self._consult("rewrite", rewrite_prompt(question, last.packed.passages, known))
+            prompt = rewrite_prompt(question, last.packed.passages, known)
+            reply = self._client.ask(prompt, stage="rewrite", keep=True).text
         except ModelError as error:
             return "", str(error)
         return read_query(reply, known), "no new query in the reply"

@@ -16,6 +16,7 @@ from graph.text.cjk import count_han
 
 from ..answering.packing import label
 from ..errors import BudgetExceeded, ModelError
+from ..llm.client import LLMClient
 from ..prompts import Language, prompt_text, stage_prompt
 from ..storage.graph_api import find_json
 from ..types import Passage
@@ -69,7 +70,6 @@ def retry_in_language(
     )
 
 
-JudgeLLM = Callable[[str, "Prompt"], str]
 """LLM call of the judge.
 
 A stage (`verify`, `ground`, `grade`, `decide`, `rewrite`) and a prompt to its reply.
@@ -227,14 +227,14 @@ def read_object(reply: str) -> Mapping[str, object]:
 
 
 def call_judge(
-    consult: JudgeLLM, stage: str, prompt: Prompt, read: Callable[[str], ClaimJudgement[_Value]]
+    client: LLMClient, stage: str, prompt: Prompt, read: Callable[[str], ClaimJudgement[_Value]]
 ) -> ClaimJudgement[_Value]:
     """Call the judge; return its verdicts, or why there are none.
 
     A budget that is used up is a problem like any other: what is there already is not lost.
     """
     try:
-        return read(consult(stage, prompt))
+        return read(client.ask(prompt, stage=stage, keep=True).text)
     except BudgetExceeded as error:
         return ClaimJudgement(values={}, problem=f"the budget is used up: {error}")
     except ModelError as error:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..answering.packing import Draft, PackedContext, abstain, cite_span
 from ..config import CheckSettings
+from ..llm.client import LLMClient
 from ..prompts import Language, language_of
 from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
@@ -34,7 +35,6 @@ from .claims import (
 from .entailment import EntailmentScorer
 from .llm_judge import (
     ClaimJudgement,
-    JudgeLLM,
     call_judge,
     ground_prompt,
     read_verdicts,
@@ -281,7 +281,7 @@ class CitationVerifier:
         settings: what is checked, and what becomes of what is not supported.
         idf: gives the weights of tokens among the documents that may be seen.
         embed: texts to unit vectors; asked only where words leave a claim in doubt. None is none.
-        consult: asks a language model; None goes by rules alone.
+        client: the judging model; None goes by rules alone.
     """
 
     def __init__(
@@ -290,12 +290,12 @@ class CitationVerifier:
         *,
         idf: Callable[[DocumentFilter | None], Callable[[str], float]],
         embed: Embed | None = None,
-        consult: JudgeLLM | None = None,
+        client: LLMClient | None = None,
     ) -> None:
         self._settings = settings
         self._idf = idf
         self._embed = embed
-        self._consult = consult
+        self._client = client
 
     def checked(
         self,
@@ -369,7 +369,7 @@ class CitationVerifier:
                 summing_up=summing_up,
             )
         )
-        if self._consult is not None and findings.reading.verdicts:
+        if self._client is not None and findings.reading.verdicts:
             if self._settings.by_model:
                 findings = self._verified(question, packed.passages, findings, language)
             if self._settings.grounding != "none":
@@ -391,10 +391,10 @@ class CitationVerifier:
     ) -> VerificationResult:
         places = [place for place, each in findings.reading.verdicts.items() if each.spans]
         claims = [_beside(findings.reading.verdicts[place], passages) for place in places]
-        if self._consult is None or not claims:
+        if self._client is None or not claims:
             return findings
         judged = call_judge(
-            self._consult,
+            self._client,
             "verify",
             verify_prompt(question, claims, language=language),
             lambda reply: read_verdicts(reply, count=len(claims)),
@@ -406,10 +406,10 @@ class CitationVerifier:
     ) -> VerificationResult:
         places = list(findings.reading.verdicts)
         claims = [findings.reading.verdicts[place].text for place in places]
-        if self._consult is None or not claims:
+        if self._client is None or not claims:
             return findings
         judged = call_judge(
-            self._consult,
+            self._client,
             "ground",
             ground_prompt(question, claims, context=packed.text, language=language),
             lambda reply: read_verdicts(reply, count=len(claims)),
