@@ -186,17 +186,8 @@ def build_expander(
 
 def build_passage_reranker(settings: RerankSettings, *, models: Models) -> PassageReranker | None:
     """Build the passage reranker; None disables it."""
-    reranker = build_reranker(
-        settings.kind,
-        model=settings.model,
-        base_url=settings.base_url,
-        api_key_variable=settings.api_key_variable,
-        candidates=settings.candidates,
-        timeout_seconds=settings.timeout_seconds,
-        retries=settings.retries,
-        half_precision=settings.half_precision,
-        complete=completion(models.answers, stage="rerank", keep=True),
-    )
+    complete = completion(models.answers, stage="rerank", keep=True)
+    reranker = build_reranker(settings, complete=complete)
     if reranker is None:
         return None
     return PassageReranker(

@@ -96,25 +96,6 @@ class PassageReranker:
     candidates: int = 20
     weight: float = 1.0
 
-    def judged(
-        self,
-        passages: Sequence[Passage],
-        question: str,
-        *,
-        top_k: int,
-        on_event: Callable[[str], None] | None = None,
-    ) -> list[Passage]:
-        """See `reranked`."""
-        return reranked(
-            passages,
-            question,
-            reranker=self.reranker,
-            candidates=self.candidates,
-            top_k=top_k,
-            weight=self.weight,
-            on_event=on_event,
-        )
-
 
 def blend_scores(
     order: Sequence[Passage], before: Sequence[Passage], *, weight: float

@@ -17,10 +17,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from graph.text.cjk import CJK
 
+from ..config import RerankSettings
 from ..errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.retry import translated
 from ..prompts import detect_language, filled_prompt
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
     from openai import OpenAI
 
-RerankKind = Literal["none", "flag", "endpoint", "llm"]
 DEFAULT_FLAG_MODEL = "BAAI/bge-reranker-v2-m3"
 """Default cross-encoder.
 
@@ -41,61 +41,38 @@ English and Chinese, 568 M parameters, 2.3 GB, fetched on first use.
 
 
 def build_reranker(
-    kind: RerankKind,
+    settings: RerankSettings,
     *,
-    model: str = "",
-    base_url: str = "",
-    api_key_variable: str = "RERANK_API_KEY",
-    candidates: int = 20,
-    timeout_seconds: float = 30.0,
-    retries: int = 1,
-    half_precision: bool = False,
     complete: Callable[[str], str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Reranker | None:
     """Build the configured reranker; None if there is none.
 
     Args:
-        kind: `flag`, a cross-encoder on this machine (extra `rerank`); `endpoint`, a server with
-            `POST …/rerank`; `llm`, the language model that answers.
-        model: a model's name, or for `flag` also a folder.
-        base_url: of the endpoint, with or without `/rerank` at its end.
-        api_key_variable: the environment variable that holds the endpoint's key.
-        candidates: how many passages are judged at most.
-        timeout_seconds: how long one request to the endpoint may take.
-        retries: how often a request to the endpoint is sent again.
-        half_precision: for `flag` on a GPU; a processor computes in full precision anyway.
-        complete: a prompt to the language model's answer.
-        environment: where the key is looked up; None means this process's.
+        settings: the kind, and what it needs.
+        complete: a prompt to the answering language model's reply, for kind `llm`.
+        environment: where an endpoint's key is looked up; None means this process's.
 
     Raises:
         SettingsError: a setting that the kind needs is missing or unusable; the message names it.
         MissingExtra: `flag` without the extra `rerank`.
         ModelUnavailable: the endpoint needs a key and its variable holds none.
     """
-    match kind:
+    match settings.kind:
         case "none":
             return None
         case "flag":
-            return _flag(model or DEFAULT_FLAG_MODEL, candidates, half_precision=half_precision)
+            return _flag(settings)
         case "endpoint":
-            return _endpoint(
-                os.environ if environment is None else environment,
-                model=model,
-                base_url=base_url,
-                api_key_variable=api_key_variable,
-                timeout_seconds=timeout_seconds,
-                retries=retries,
-            )
+            return _endpoint(settings, os.environ if environment is None else environment)
         case "llm":
             if complete is None:
                 raise SettingsError("rerank.kind: 'llm' needs a language model: set llm.kind")
-
             return LanguageReranker(complete)
 
 
-def _flag(model: str, candidates: int, *, half_precision: bool) -> Reranker:
-
+def _flag(settings: RerankSettings) -> Reranker:
+    model = settings.model or DEFAULT_FLAG_MODEL
     missing = [name for name in ("FlagEmbedding", "torch") if find_spec(name) is None]
     if missing:
         raise MissingExtra(
@@ -110,7 +87,7 @@ def _flag(model: str, candidates: int, *, half_precision: bool) -> Reranker:
 
         with _without_progress_bars():
             reranker: BaseNodePostprocessor = FlagEmbeddingReranker(
-                model=model, top_n=max(candidates, 1), use_fp16=half_precision
+                model=model, top_n=max(settings.candidates, 1), use_fp16=settings.half_precision
             )
         return reranker
 
@@ -133,15 +110,7 @@ def _without_progress_bars() -> Iterator[None]:
             bars.enable_progress_bar()
 
 
-def _endpoint(
-    environment: Mapping[str, str],
-    *,
-    model: str,
-    base_url: str,
-    api_key_variable: str,
-    timeout_seconds: float,
-    retries: int,
-) -> Reranker:
+def _endpoint(settings: RerankSettings, environment: Mapping[str, str]) -> Reranker:
     from openai import DefaultHttpxClient, OpenAI
 
     from ..providers.factory import read_endpoint
@@ -149,11 +118,11 @@ def _endpoint(
     endpoint = read_endpoint(
         "rerank",
         environment,
-        base_url=base_url.strip().rstrip("/").removesuffix("/rerank"),
-        model=model,
-        api_key_variable=api_key_variable,
-        timeout_seconds=timeout_seconds,
-        retries=retries,
+        base_url=settings.base_url.strip().rstrip("/").removesuffix("/rerank"),
+        model=settings.model,
+        api_key_variable=settings.api_key_variable,
+        timeout_seconds=settings.timeout_seconds,
+        retries=settings.retries,
     )
     client = OpenAI(
         api_key=endpoint.key,

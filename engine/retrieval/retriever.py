@@ -61,7 +61,7 @@ from .passages import (
     preview_top_passages,
 )
 from .query_expansion import Expander, Expansion, rank_expanded
-from .rerank import ORDER_KEPT, PassageReranker
+from .rerank import ORDER_KEPT, PassageReranker, reranked
 
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
@@ -309,7 +309,15 @@ class LocalRetriever(BaseRetriever):
         passages = self._found(question, searches, within=within, limit=pool, steps=steps)
         if self._judge is not None:
             told: list[str] = []
-            passages = self._judge.judged(passages, question, top_k=wanted, on_event=told.append)
+            passages = reranked(
+                passages,
+                question,
+                reranker=self._judge.reranker,
+                candidates=self._judge.candidates,
+                top_k=wanted,
+                weight=self._judge.weight,
+                on_event=told.append,
+            )
             failed = sum(line.startswith(ORDER_KEPT) for line in told)
             steps.record("rerank", "; ".join(told), preview_top_passages(passages), failed=failed)
         return SearchResult(

@@ -41,7 +41,7 @@ from engine.evaluation import (
     evaluate_retrieval,
     paired_bootstrap,
 )
-from engine.retrieval.rerank import PassageReranker
+from engine.retrieval.rerank import PassageReranker, reranked
 from engine.retrieval.retriever import SearchResult
 
 if TYPE_CHECKING:
@@ -253,7 +253,15 @@ class Reranked:
     def search(self, question: str, *, top_k: int | None = None) -> SearchResult:
         found = self._searcher.search(question, top_k=top_k)
         limit = len(found.passages)
-        return SearchResult(self._judge.judged(found.passages, question, top_k=limit), found.trace)
+        judged = reranked(
+            found.passages,
+            question,
+            reranker=self._judge.reranker,
+            candidates=self._judge.candidates,
+            top_k=limit,
+            weight=self._judge.weight,
+        )
+        return SearchResult(judged, found.trace)
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from corpora import Query, built, queries
 from retrieval import bootstrap, recall
 
 from engine import KnowledgeEngine
+from engine.config import RerankSettings
 from engine.retrieval.rerank import Reranker, in_order_of, reranked
 from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
@@ -169,10 +170,12 @@ def judges(
             ("nearest sentence", VectorReranker(encoder, nearest_sentence)),
         ]
     reranker = build_reranker(
-        arguments.kind,
-        model=arguments.model,
-        base_url=arguments.base_url,
-        candidates=arguments.candidates,
+        RerankSettings(
+            kind=arguments.kind,
+            model=arguments.model,
+            base_url=arguments.base_url,
+            candidates=arguments.candidates,
+        )
     )
     return [(arguments.kind, reranker)] if reranker is not None else []
 

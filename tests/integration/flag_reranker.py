@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import RerankSettings
 from engine.errors import ModelUnavailable
 from engine.retrieval.rerank import Reranker, reranked
 from engine.retrieval.rerank_models import build_reranker
@@ -59,7 +60,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reranker(model_folder: Path) -> Reranker:
-    built = build_reranker("flag", model=str(model_folder), candidates=20)
+    built = build_reranker(RerankSettings(kind="flag", model=str(model_folder), candidates=20))
     assert built is not None
     return built
 
@@ -122,7 +123,7 @@ def test_empty_texts_and_no_passages_are_judged(reranker: Reranker) -> None:
 
 
 def test_nothing_is_printed(model_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    built = build_reranker("flag", model=str(model_folder))
+    built = build_reranker(RerankSettings(kind="flag", model=str(model_folder)))
     assert built is not None
     built.rerank(QUESTION, passages(TEXTS))
     captured = capfd.readouterr()
@@ -130,7 +131,7 @@ def test_nothing_is_printed(model_folder: Path, capfd: pytest.CaptureFixture[str
 
 
 def test_a_folder_without_a_model_leaves_the_order_and_says_so(tmp_path: Path) -> None:
-    built = build_reranker("flag", model=str(tmp_path))
+    built = build_reranker(RerankSettings(kind="flag", model=str(tmp_path)))
     assert built is not None
     with pytest.raises(ModelUnavailable, match="reranker"):
         built.rerank(QUESTION, passages(TEXTS))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from openai_server import OpenAIServer, Reply
 
-from engine.config import LlmSettings
+from engine.config import LlmSettings, RerankSettings
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
 from engine.llm.budget import Budget
 from engine.llm.client import LLMClient
@@ -122,11 +122,13 @@ def server() -> Iterator[RerankServer]:
 
 def opened(server: RerankServer, *, retries: int = 1, timeout_seconds: float = 5.0) -> Reranker:
     reranker = build_reranker(
-        "endpoint",
-        model="judge",
-        base_url=server.base_url,
-        retries=retries,
-        timeout_seconds=timeout_seconds,
+        RerankSettings(
+            kind="endpoint",
+            model="judge",
+            base_url=server.base_url,
+            retries=retries,
+            timeout_seconds=timeout_seconds,
+        ),
         environment={"RERANK_API_KEY": "secret"},
     )
     assert reranker is not None
@@ -157,7 +159,8 @@ def test_passages_are_put_in_the_order_of_a_servers_scores(server: RerankServer)
 
 def test_an_address_may_end_in_the_path_itself(server: RerankServer) -> None:
     reranker = build_reranker(
-        "endpoint", model="judge", base_url=f"{server.base_url}/rerank/", environment={}
+        RerankSettings(kind="endpoint", model="judge", base_url=f"{server.base_url}/rerank/"),
+        environment={},
     )
     assert reranker is not None
     assert ids(reranker.rerank(QUESTION, PASSAGES))[0] == "c1"
@@ -225,7 +228,9 @@ def gateway_to(openai_server: OpenAIServer) -> LLMClient:
 
 
 def language_reranker(gateway: LLMClient) -> Reranker:
-    reranker = build_reranker("llm", complete=completion(gateway, stage="rerank"))
+    reranker = build_reranker(
+        RerankSettings(kind="llm"), complete=completion(gateway, stage="rerank")
+    )
     assert reranker is not None
     return reranker
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from engine.config import RerankSettings
 from engine.errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
 from engine.prompts import filled_prompt as prompt
 from engine.retrieval.rerank import (
@@ -673,13 +674,15 @@ def test_nodes_that_nobody_gave_it_are_refused(stranger: str) -> None:
 
 
 def test_no_reranker_where_none_is_asked_for() -> None:
-    assert build_reranker("none") is None
+    assert build_reranker(RerankSettings(kind="none")) is None
 
 
 def test_a_language_model_reranks_where_there_is_one() -> None:
-    assert isinstance(build_reranker("llm", complete=lambda _: "[]"), LanguageReranker)
+    assert isinstance(
+        build_reranker(RerankSettings(kind="llm"), complete=lambda _: "[]"), LanguageReranker
+    )
     with pytest.raises(SettingsError, match=r"llm\.kind"):
-        build_reranker("llm")
+        build_reranker(RerankSettings(kind="llm"))
 
 
 @pytest.mark.parametrize("missing", ["FlagEmbedding", "torch"])
@@ -691,7 +694,7 @@ def test_a_cross_encoder_without_its_extra_names_the_extra(
         lambda name: None if name == missing else object(),
     )
     with pytest.raises(MissingExtra, match=rf"needs {missing}: .*loregraph\[rerank\]"):
-        build_reranker("flag")
+        build_reranker(RerankSettings(kind="flag"))
 
 
 @pytest.mark.parametrize(
@@ -714,14 +717,12 @@ def test_an_endpoints_settings_are_checked_before_anything_is_sent(
     arguments: dict[str, str], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=re.escape(says)):
-        build_reranker("endpoint", environment={}, **arguments)  # type: ignore[arg-type]  # texts
+        build_reranker(RerankSettings(kind="endpoint", **arguments), environment={})  # type: ignore[arg-type]  # texts
 
 
 def test_an_endpoint_never_shows_its_key() -> None:
     reranker = build_reranker(
-        "endpoint",
-        model="m",
-        base_url="https://api.example.org/v1/rerank/",
+        RerankSettings(kind="endpoint", model="m", base_url="https://api.example.org/v1/rerank/"),
         environment={"RERANK_API_KEY": "secret-key"},
     )
     assert isinstance(reranker, EndpointReranker)
