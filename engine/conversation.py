@@ -19,6 +19,7 @@ from graph.text.cjk import count_han, has_han
 
 from .answering.extractive.question_type import WH_CHINESE, classify_question, strip_question_words
 from .config import AnswerSettings
+from .embeddings.tokenizer import TokenCount
 from .errors import ModelError
 from .events import Listener
 from .ingest.document import sanitise_text
@@ -88,7 +89,7 @@ def format_history(turns: Sequence[Turn]) -> str:
 
 
 def trim_history(
-    turns: Sequence[Turn], *, budget_tokens: int, count: Callable[[str], int]
+    turns: Sequence[Turn], *, budget_tokens: int, count: TokenCount
 ) -> tuple[Turn, ...]:
     """Return the last turns that fit a token budget together.
 
@@ -104,7 +105,7 @@ def trim_history(
     return tuple(kept)
 
 
-def _cut(turn: Turn, *, budget_tokens: int, count: Callable[[str], int]) -> Turn | None:
+def _cut(turn: Turn, *, budget_tokens: int, count: TokenCount) -> Turn | None:
     """Truncate a turn's answer to fit; None if its question does not."""
     while True:
         if count(format_history([turn])) <= budget_tokens:
@@ -529,7 +530,7 @@ class QueryRewriter:
         self,
         settings: AnswerSettings,
         *,
-        count: Callable[[str], int],
+        count: TokenCount,
         retriever: LocalRetriever,
         client: LLMClient | None,
     ) -> None:

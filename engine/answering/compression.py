@@ -18,7 +18,7 @@ from ..errors import ModelError
 from ..prompts import language_of, stage_prompt
 from ..retrieval.passages import Embed, Sentence, split_passages
 from ..storage.graph_api import Prompt, find_json
-from ..storage.tokenization import tokens
+from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 
 SCHEMA: dict[str, Any] = {
@@ -50,7 +50,7 @@ def select_key_sentences(
     question: str,
     passages: Sequence[Passage],
     *,
-    weight: Callable[[str], float],
+    weight: TokenWeight,
     embed: Embed | None = None,
     near_best: float = NEAR_BEST,
 ) -> SentenceSelection:
@@ -148,11 +148,7 @@ def _excerpt(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _scores(
-    question: str,
-    sentences: Sequence[Sentence],
-    *,
-    weight: Callable[[str], float],
-    embed: Embed | None,
+    question: str, sentences: Sequence[Sentence], *, weight: TokenWeight, embed: Embed | None
 ) -> list[float]:
     wanted = {term: weight(term) for term in set(tokens(question))}
     whole = sum(wanted.values()) or 1.0

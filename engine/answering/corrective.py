@@ -9,7 +9,7 @@ says what was searched. A model grades where there is one, else calibrated relev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ from ..retrieval.query_expansion import Expander, expand_query
 from ..retrieval.retriever import LocalRetriever
 from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
-from ..storage.tokenization import tokens
+from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 from ..verification.llm_judge import ClaimJudgement, call_judge, grade_prompt, read_grades
 from .packing import Draft, abstain
@@ -91,9 +91,7 @@ def without_refused(
     return kept or list(passages)
 
 
-def refined(
-    question: str, passages: Sequence[Passage], *, idf: Callable[[str], float]
-) -> list[Passage]:
+def refined(question: str, passages: Sequence[Passage], *, idf: TokenWeight) -> list[Passage]:
     """Trim each passage to its relevant run of sentences plus one on each side.
 
     `document_text[start:end] == text` still holds. A passage in which nothing stands out stays.
@@ -134,12 +132,7 @@ def merged_passages(
     return sorted(best.values(), key=lambda passage: -passage.relevance)[:limit]
 
 
-def web_passages(
-    question: str,
-    results: Sequence[WebResult],
-    *,
-    idf: Callable[[str], float],
-) -> list[Passage]:
+def web_passages(question: str, results: Sequence[WebResult], *, idf: TokenWeight) -> list[Passage]:
     """Convert web results to passages.
 
     The URL is the document, offsets count in the used text. Scored by words with the
@@ -339,7 +332,7 @@ class CorrectiveRetriever:
         return found
 
 
-def feedback_expansion(idf: Callable[[str], float]) -> Expander:
+def feedback_expansion(idf: TokenWeight) -> Expander:
     """Search again with terms of the first result (pseudo-relevance feedback)."""
     return lambda question, first: expand_query(
         question, kinds=("feedback",), first_passages=first, idf=idf

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
+from ..embeddings.tokenizer import TokenCount
 from ..prompts import ABSTENTION, Language
 from ..types import Citation, Claim, Passage, ShortAnswer, Usage
 
@@ -270,7 +271,7 @@ def pack_context(
     passages: Sequence[Passage],
     *,
     budget_tokens: int,
-    count: Callable[[str], int],
+    count: TokenCount,
     order: Order = "relevance_first",
     text: TextAt | None = None,
     shown: Shown | None = None,
@@ -372,9 +373,7 @@ def drop_duplicates(passages: Sequence[Passage]) -> list[Passage]:
 class _Page:
     """Context layout with block lengths, each counted once."""
 
-    def __init__(
-        self, *, count: Callable[[str], int], shown: Shown, dates: Mapping[str, str]
-    ) -> None:
+    def __init__(self, *, count: TokenCount, shown: Shown, dates: Mapping[str, str]) -> None:
         self._count = count
         self._shown = shown
         self._dates = dates

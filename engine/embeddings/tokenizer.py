@@ -28,6 +28,9 @@ from ..errors import ModelUnavailable
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as _HubTokeniser
 
+TokenCount = Callable[[str], int]
+"""Number of tokens of a text."""
+
 MODEL_NAME = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the official `model.safetensors`."""

@@ -9,13 +9,14 @@ model cannot read it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from sqlalchemy import Connection
 
 from ..concurrency import parallel_map
+from ..embeddings.tokenizer import TokenCount
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError
 from ..events import Progress
 from ..llm.client import LLMClient
@@ -107,7 +108,7 @@ class LLMExtractionRunner:
         beside: Extractor | None,
         fill: Extractor | None,
         pack_tokens: int,
-        count: Callable[[str], int],
+        count: TokenCount,
     ) -> None:
         self._library = library
         self._client = client

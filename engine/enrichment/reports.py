@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..concurrency import parallel_map
+from ..embeddings.tokenizer import TokenCount
 from ..errors import LibraryBusy, ModelError, ModelOutputError
 from ..events import Progress, no_progress
 from ..llm.client import LLMClient
@@ -75,7 +76,7 @@ class ReportWriter:
     """
 
     def __init__(
-        self, library: Library, *, client: LLMClient, min_entities: int, count: Callable[[str], int]
+        self, library: Library, *, client: LLMClient, min_entities: int, count: TokenCount
     ) -> None:
         self._library = library
         self._client = client

@@ -24,18 +24,14 @@ from graph.text.cjk import HAN, has_han
 
 from ..errors import ModelError
 from ..prompts import detect_language, filled_prompt
-from ..storage.tokenization import tokens
+from ..storage.tokenization import TokenWeight, tokens
 from .fusion import Ranking, Scores, rescale
 
 _PIECE = re.compile(r"\S+")
 
 
 def feedback_terms(
-    question: str,
-    passages: Sequence[str],
-    *,
-    idf: Callable[[str], float],
-    count: int = 10,
+    question: str, passages: Sequence[str], *, idf: TokenWeight, count: int = 10
 ) -> list[str]:
     """Return terms that distinguish the first passages and are absent from the question.
 
@@ -386,7 +382,7 @@ def expand_query(
     kinds: Sequence[Kind],
     complete: Complete | None = None,
     first_passages: FirstPassages | None = None,
-    idf: Callable[[str], float] | None = None,
+    idf: TokenWeight | None = None,
 ) -> ExpandedQuery:
     """Expand a question into several searches, itself first.
 
@@ -474,7 +470,7 @@ def _by_model(
 
 
 def _by_feedback(
-    question: str, passages: Sequence[str], idf: Callable[[str], float] | None
+    question: str, passages: Sequence[str], idf: TokenWeight | None
 ) -> list[Expansion]:
     terms = feedback_terms(question, passages, idf=idf or (lambda _token: 1.0))
     words = " ".join(terms)

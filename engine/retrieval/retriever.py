@@ -41,7 +41,7 @@ from ..storage.graph_api import (
 )
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
-from ..storage.tokenization import tokens
+from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage, TraceStep
 from .fusion import (
     ExtraRetriever,
@@ -395,7 +395,7 @@ class LocalRetriever(BaseRetriever):
             view = self._views.current(connection, within or self._within).view
             return view.find_entities(connection, text)
 
-    def idf(self, within: DocumentFilter | None = None) -> Callable[[str], float]:
+    def idf(self, within: DocumentFilter | None = None) -> TokenWeight:
         """Return idf of tokens within the question's namespaces; see `KeywordRetriever.idf`."""
         with self._library.read() as connection:
             counted = self._views.current(connection, within or self._within).counted

@@ -17,6 +17,9 @@ from graph.text.cjk import CJK, simplified
 
 from ..errors import SettingsError
 
+TokenWeight = Callable[[str], float]
+"""Weight of a token: its idf, highest for one that no document holds."""
+
 TOKENS_VERSION = "tokens-3"
 """Raised when the same text gives other tokens: documents are then indexed anew."""
 _STOP = """

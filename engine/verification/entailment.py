@@ -20,7 +20,7 @@ from graph.text.cjk import HAN, count_han
 
 from ..prompts import is_injection
 from ..retrieval.passages import Sentence, split_passages
-from ..storage.tokenization import tokens
+from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 from .entities_and_numbers import (
     Beside,
@@ -213,7 +213,7 @@ class EntailmentScorer:
     def __init__(
         self,
         *,
-        weight: Callable[[str], float],
+        weight: TokenWeight,
         question: str = "",
         alike: Callable[[str, str], float | None] | None = None,
     ) -> None:

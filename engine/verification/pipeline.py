@@ -22,6 +22,7 @@ from ..llm.client import LLMClient
 from ..prompts import Language, language_of
 from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
+from ..storage.tokenization import TokenWeight
 from ..types import Citation, Claim, Passage, Usage
 from .claims import (
     UNSUPPORTED,
@@ -288,7 +289,7 @@ class CitationVerifier:
         self,
         settings: CheckSettings,
         *,
-        idf: Callable[[DocumentFilter | None], Callable[[str], float]],
+        idf: Callable[[DocumentFilter | None], TokenWeight],
         embed: Embed | None = None,
         client: LLMClient | None = None,
     ) -> None:
@@ -355,7 +356,7 @@ class CitationVerifier:
         packed: PackedContext,
         reply: str,
         language: Language,
-        weight: Callable[[str], float],
+        weight: TokenWeight,
         *,
         summing_up: bool,
     ) -> VerificationResult:

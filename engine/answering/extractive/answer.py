@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,7 +25,7 @@ from ...retrieval.passages import (
     strip_markdown,
     with_neighbours,
 )
-from ...storage.tokenization import tokens
+from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
 from .answer_spans import Candidate, rank_spans, softmax, span_features, span_tokens
@@ -148,7 +148,7 @@ def score_subject_binding(
     *,
     asked: QuestionType,
     wanted: Mapping[str, float],
-    weight: Callable[[str], float],
+    weight: TokenWeight,
 ) -> SubjectBinding:
     """Score how much of what is sought is stated of its subject; 1 if nothing is sought."""
     subject = _subject(question, weighed, wanted=wanted, weight=weight)
@@ -170,7 +170,7 @@ def _subject(
     weighed: Sequence[ScoredSentence],
     *,
     wanted: Mapping[str, float],
-    weight: Callable[[str], float],
+    weight: TokenWeight,
 ) -> set[str]:
     """Return question words that stand in its names or in matching titles."""
     named = {
@@ -318,7 +318,7 @@ def extractive_answer(
     question: str,
     passages: Sequence[Passage],
     *,
-    weight: Callable[[str], float],
+    weight: TokenWeight,
     max_sentences: int = 3,
     min_evidence: float = 0.25,
     sure: float = SURE,
@@ -407,7 +407,7 @@ def _read(
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 
 
-def _bound(read: _Read, *, weight: Callable[[str], float]) -> SubjectBinding | None:
+def _bound(read: _Read, *, weight: TokenWeight) -> SubjectBinding | None:
     if read.compared is not None:
         return None
     return score_subject_binding(

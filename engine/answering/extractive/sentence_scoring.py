@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...prompts import Language
 from ...retrieval.passages import Sentence
+from ...storage.tokenization import TokenWeight
 from ...types import Passage
 from .question_type import has_answer_type, is_dateline
 
@@ -171,7 +172,7 @@ def score_sentences(
     *,
     wanted: Mapping[str, float],
     kinds: tuple[str, ...],
-    weight: Callable[[str], float],
+    weight: TokenWeight,
     language: Language,
     numbered: frozenset[str] = frozenset(),
 ) -> list[ScoredSentence]:
@@ -207,7 +208,7 @@ def sentence_features(
     *,
     wanted: Mapping[str, float],
     kinds: tuple[str, ...],
-    weight: Callable[[str], float],
+    weight: TokenWeight,
 ) -> tuple[Floats, list[int | None]]:
     """Return the matrix (sentences, FEATURES) and the row of each sentence's first hop."""
     terms = list(wanted)
@@ -279,7 +280,7 @@ def _links(
     shares: Floats,
     *,
     wanted: Mapping[str, float],
-    weight: Callable[[str], float],
+    weight: TokenWeight,
 ) -> _Links:
     """Of the sentences nearest to the question to all others of other passages.
 
@@ -325,7 +326,7 @@ def _nearest(covered: Floats) -> list[int]:
     return [int(row) for row in order[:NEAR]]
 
 
-def _share(found: frozenset[str], whole: frozenset[str], weight: Callable[[str], float]) -> float:
+def _share(found: frozenset[str], whole: frozenset[str], weight: TokenWeight) -> float:
     if not found or not whole:
         return 0.0
     total = sum(max(weight(term), 0.0) for term in sorted(whole))
@@ -335,7 +336,7 @@ def _share(found: frozenset[str], whole: frozenset[str], weight: Callable[[str],
 class _Shares:
     """Weighted overlap of term sets; each total is computed once."""
 
-    def __init__(self, asked: frozenset[str], weight: Callable[[str], float]) -> None:
+    def __init__(self, asked: frozenset[str], weight: TokenWeight) -> None:
         self._asked, self._weight = asked, weight
         self._totals: dict[frozenset[str], float] = {}
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from ...config import AnswerSettings
+from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError, ModelInputTooLong
 from ...llm.client import LLMClient
 from ...providers.llm_clients import Models
@@ -45,7 +46,7 @@ from ...storage.graph_api import (
 )
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
-from ...storage.tokenization import tokens
+from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
 from ...verification.pipeline import CitationVerifier
 
@@ -368,7 +369,7 @@ class GlobalContext:
     retriever: LocalRetriever
     models: Models
     checks: CitationVerifier
-    count: Callable[[str], int]
+    count: TokenCount
     library: Library
     shelf: ReportCache
     shelves: ReportCacheHolder
@@ -404,7 +405,7 @@ class GlobalContext:
         return None if self.within is None else self.retriever.documents(self.within)
 
     @cached_property
-    def weight(self) -> Callable[[str], float]:
+    def weight(self) -> TokenWeight:
         """Return the idf of words among the documents that may be seen."""
         return self.retriever.idf(self.within)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelInputTooLong
 from ...events import Listener, PassagesEvent, null_listener
 from ...prompts import language_of, stage_prompt
@@ -180,7 +181,7 @@ class Mapped:
 
 
 def map_batches(
-    reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
+    reports: Sequence[Report], *, budget_tokens: int, count: TokenCount
 ) -> list[MapBatch]:
     """Pack reports in order into as few batches as the call budget allows.
 
@@ -206,9 +207,7 @@ def map_batches(
     return batches
 
 
-def _parts(
-    report: Report, number: int, *, budget_tokens: int, count: Callable[[str], int]
-) -> list[MapBatch]:
+def _parts(report: Report, number: int, *, budget_tokens: int, count: TokenCount) -> list[MapBatch]:
     """Split a report into blocks that fit; findings are numbered from `number`."""
     heading = f"# {' '.join(report.title.split())}"
     parts: list[MapBatch] = []
@@ -378,7 +377,7 @@ def reduce_with_model(
     ask_many: BatchLLM,
     chunks: Mapping[str, SourceChunk],
     budget_tokens: int,
-    count: Callable[[str], int],
+    count: TokenCount,
     limit: int,
     check: Check,
     earlier: str = "",
@@ -431,7 +430,7 @@ def _cited(draft: Draft, figures: Mapping[str, float]) -> Draft:
 
 
 def best_points(
-    points: Sequence[OverviewPoint], *, limit: int, budget_tokens: int, count: Callable[[str], int]
+    points: Sequence[OverviewPoint], *, limit: int, budget_tokens: int, count: TokenCount
 ) -> list[OverviewPoint]:
     """Return the best points within the budget, without repeated wording."""
     kept: list[OverviewPoint] = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ...config import AnswerSettings
 from ...conversation import format_history
+from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError
 from ...events import Listener, PassagesEvent, null_listener
 from ...observability import synthesis
@@ -315,7 +316,7 @@ class GlobalAnswerer:
         retriever: LocalRetriever,
         models: Models,
         checks: CitationVerifier,
-        count: Callable[[str], int],
+        count: TokenCount,
         selection: Selection = "lazy",
         effort: Effort = "medium",
         ask_many: BatchLLM | None = None,

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError
 from ...prompts import language_of, stage_prompt
 from ...retrieval.passages import Tracer
@@ -158,9 +159,7 @@ def points_of(
     )
 
 
-def fitting(
-    reports: Sequence[Report], *, budget_tokens: int, count: Callable[[str], int]
-) -> list[Report]:
+def fitting(reports: Sequence[Report], *, budget_tokens: int, count: TokenCount) -> list[Report]:
     """Return leading reports within the budget, at least one."""
     kept: list[Report] = []
     left = budget_tokens
@@ -275,7 +274,7 @@ class _Judge:
         return {reports[number - 1].community_id: value for number, value in ratings.items()}
 
 
-def _shown(report: Report, limit: int, count: Callable[[str], int]) -> str:
+def _shown(report: Report, limit: int, count: TokenCount) -> str:
     """Return title and summary on one line, truncated to a token count."""
     text = " ".join(f"{report.title}: {report.summary}".split())
     for _ in range(4):
