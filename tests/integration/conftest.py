@@ -46,7 +46,7 @@ class HashedEmbedding(BaseEmbedding):
 LIGHT = {"graph": {"spacy_model": "none"}, "cache": {"answers": "none"}}
 """No spaCy pipeline: capitalised names only. What is tested with it does not depend on types.
 
-Every question is answered anew: `test_kept_answers.py` is about the rest.
+Every question is answered anew: `test_answer_cache.py` is about the rest.
 """
 
 OpenEngine = Callable[..., KnowledgeEngine]

@@ -481,3 +481,23 @@ def test_a_passage_is_found_by_its_nearest_sentence_where_sentences_are_embedded
         assert engine.add_text(told, document_id="log", title="").changed == ("log",)
         near["later"] = engine.retrieve("Captain Ada Brine lit the lamp.")[0].scores["dense"]
     assert near["sentences"] == near["later"] > near["plain"] + 0.3
+
+
+# --- odd texts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("The lamp \ud800 of Gull Quay was lit by Ada Brine.", id="half a surrogate"),
+        pytest.param("\udc80\udfff Ada Brine lit the lamp of Gull Quay. \ud83d", id="at both ends"),
+        pytest.param("Ada Brine lit the lamp\x00 of Gull Quay.", id="NUL"),
+        pytest.param("Ada Brine lit the lamp. 世界卫生组织（世卫", id="a bracket that opens"),
+    ],
+)
+def test_an_odd_text_is_stored_and_found(open_engine, tmp_path: Path, text: str) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(text, document_id="odd")
+        passages = engine.ask("Who lit the lamp?").passages
+    assert [passage.document_id for passage in passages] == ["odd"]
+    passages[0].text.encode()
