@@ -17,7 +17,8 @@ SECTOR = 512
 
 def ole(streams: dict[str, bytes]) -> bytes:
     """A compound file: header, one sector of FAT, directory, then each stream in one run."""
-    padded = {name: data.ljust(4096, b"\0") for name, data in streams.items()}
+    ordered = sorted(streams.items(), key=lambda stream: (len(stream[0]), stream[0].upper()))
+    padded = {name: data.ljust(4096, b"\0") for name, data in ordered}
     entries = (len(streams) + 1 + 3) // 4
     fat = [0xFFFFFFFD, *range(2, entries + 1), 0xFFFFFFFE]
     records = [_entry("Root Entry", kind=5, start=0xFFFFFFFE, size=0, child=1)]

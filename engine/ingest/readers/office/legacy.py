@@ -25,9 +25,9 @@ from typing import NamedTuple
 from ....errors import SourceError
 from ....types import MetaValue
 from ...document import Content, ReadOptions, one_line, sanitise_text
+from ..anydoc import read_rtf
 from ..html import read_web_page
 from ..markdown_writer import Block, block_table, check_length, heading, join_blocks, paragraph
-from ..markup import read_rtf
 from ..text import markdown_title
 from .docx import read_docx, read_pptx
 from .ooxml import OLE_MAGIC, real_title
