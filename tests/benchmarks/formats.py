@@ -3,6 +3,7 @@
     python tests/benchmarks/formats.py            # all tables, two to five minutes
     python tests/benchmarks/formats.py --failed   # also each file that failed, and why
     python tests/benchmarks/formats.py --missing docx   # the words missing from that format's files
+    python tests/benchmarks/formats.py --neutral  # files of other programs; needs pandoc
 
 Every file of `../shared/data/messy_docs` is read in the reading processes, with their limits. Words
 are compared as bags, without markup and in small letters: the share of the expected ones that were
@@ -26,7 +27,9 @@ from io import BytesIO
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY))
+sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
+
+from neutral_files import print_neutral  # noqa: E402
 
 from engine.errors import SourceError  # noqa: E402
 from engine.ingest.document import ReadOptions  # noqa: E402
@@ -64,6 +67,9 @@ class Read:
 
 
 def main(arguments: Sequence[str]) -> None:
+    if "--neutral" in arguments:
+        print_neutral(words)
+        return
     if not MESSY.is_dir():
         raise SystemExit(f"there is no {MESSY}: this benchmark reads the files that lie there")
     reads = list(read_all(sources()))

@@ -43,7 +43,7 @@ _WHEN = re.compile(r"\{\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 
 
 def parse(
-    data: bytes, format_: Literal["doc", "epub", "rtf"], *, name: str, save_as: str
+    data: bytes, format_: Literal["doc", "rtf"], *, name: str, save_as: str
 ) -> anydoc.Document:
     """Parse a document; `name` is its kind and `save_as` a format that can be read.
 
