@@ -6,7 +6,9 @@ Notes follow the body. The library is imported with the first document, in the r
 
 from __future__ import annotations
 
+import codecs
 import re
+import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -33,7 +35,18 @@ _REPEATED_CELL_LIMIT = 80
 _ORDERED = re.compile(r"\w{1,4}[.)]")
 _BULLET = re.compile(r"[•·▪◦‣⁃–][ \t]+(?=\S)")
 _NUMBERED = re.compile(r"(\d{1,3}[.)])[ \t]+(?=\S)")
-_CHARACTER_SET = re.compile(rb"\\(?:ansicpg\d{3,5}|mac|pca|pc)(?![a-z0-9])")
+_CODE_PAGE = re.compile(rb"\\ansicpg(\d{3,5})")
+_CHARACTER_SET = re.compile(rb"\\(mac|pca|pc)(?![a-z])")
+_CODECS = {
+    "mac": "mac_roman", "pc": "cp437", "pca": "cp850", "1361": "johab", "10000": "mac_roman",
+    "10007": "mac_cyrillic", "20866": "koi8_r", "21866": "koi8_u", "54936": "gb18030",
+    "65001": "utf-8",
+}  # fmt: skip
+_PARSED_PAGES = frozenset({"874", "932", "936", "949", "950", *map(str, range(1250, 1259))})
+"""Code pages that the library reads by itself."""
+_ESCAPES = re.compile(rb"\\\\|\\u-?\d{1,7} ?(?:\\'[0-9a-fA-F]{2})?|((?:\\'[0-9a-fA-F]{2})+)")
+_UNSHOWN = re.compile(rb"(?<!\\)\{\\(?=(?:xe|tcn?|shprslt)(?![a-z]))")
+"""Groups of the index, the contents, and of shapes for programs without them."""
 _INFORMATION = re.compile(r"\{\\info(?![a-z])")
 _INFORMATION_LIMIT = 20_000
 _RTF_FIELD = re.compile(
@@ -62,7 +75,7 @@ def parse(
         ) from error
     except anydoc.ConvertError as error:
         raise SourceError(
-            f"is damaged, or no {name} ({one_line(str(error))}): open it and save it as {save_as}"
+            f"is damaged, or not of the format {name} ({one_line(str(error))}): open it and save it as {save_as}"
         ) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # pyo3 derives it from BaseException
@@ -197,12 +210,36 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
     data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not data.startswith(b"{\\rtf"):
         raise SourceError("is not RTF: it does not begin with {\\rtf; check its suffix")
-    document = parse(data, "rtf", name="RTF file", save_as=".docx")
+    data = _UNSHOWN.sub(rb"{\\*\\unshown\\", _in_unicode(data))
+    document = parse(data, "rtf", name="RTF", save_as=".docx")
     text = sanitise_text(join_blocks(BlockWriter(document, links=True).body()))
     check_length(len(text), max_characters=options.max_characters)
     about = _about(data)
     title = str(about.pop("title", "")) or plain_title(text) or markdown_title(text)
     return Content(text=text, title=title, shape="markdown", metadata=described(about))
+
+
+def _in_unicode(data: bytes) -> bytes:
+    """Write the letters of code pages that the library does not know as Unicode."""
+    found = _CODE_PAGE.search(data[:4_000]) or _CHARACTER_SET.search(data[:200])
+    page = found.group(1).decode("ascii") if found else "1252"
+    if page in _PARSED_PAGES:
+        return data
+    codec = _CODECS.get(page, f"cp{page}")
+    try:
+        codecs.lookup(codec)
+    except LookupError:
+        return data
+
+    def rewritten(escapes: re.Match[bytes]) -> bytes:
+        if escapes.group(1) is None:
+            return escapes.group()
+        letters = bytes.fromhex(escapes.group(1).replace(b"\\'", b"").decode("ascii"))
+        units = letters.decode(codec, "replace").encode("utf-16-le")
+        numbers = struct.unpack(f"<{len(units) // 2}h", units)
+        return b"{\\uc0%b}" % b"".join(b"\\u%d" % number for number in numbers)
+
+    return _ESCAPES.sub(rewritten, data)
 
 
 def _about(data: bytes) -> dict[str, object]:
@@ -212,8 +249,8 @@ def _about(data: bytes) -> dict[str, object]:
     if found is None:
         return {}
     group = source[found.start() : found.start() + _INFORMATION_LIMIT]
-    character_set = _CHARACTER_SET.search(data[:4_000])
-    head = b"{\\rtf1\\ansi%b " % (character_set.group() if character_set else b"")
+    page = _CODE_PAGE.search(data[:4_000])
+    head = b"{\\rtf1\\ansi%b " % (page.group() if page else b"")
     about: dict[str, object] = {}
     for name, value in _RTF_FIELD.findall(group):
         try:
