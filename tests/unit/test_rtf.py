@@ -98,11 +98,6 @@ def test_numbers_of_a_list_are_kept() -> None:
     assert rtf(items).text == "1. First\n2. Second"
 
 
-def test_the_address_of_a_link_is_kept() -> None:
-    link = r'{\field{\*\fldinst{HYPERLINK "https://example.org/log"}}{\fldrslt the log}}'
-    assert rtf(rf"See {link}.\par").text == "See [the log](https://example.org/log)."
-
-
 def test_merged_cells_are_written_once_or_beside_others() -> None:
     cells = r"\trowd{}\cellx100\cellx200\intbl {}\cell {}\cell\row"
     rows = cells.format(r"\clvmgf", "North", "1") + cells.format(r"\clvmrg", "", "2")

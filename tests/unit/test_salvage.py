@@ -169,7 +169,7 @@ def test_a_sheet_with_a_number_that_is_none_keeps_the_others() -> None:
 def test_a_link_of_rich_text_is_written_with_its_address() -> None:
     link = '{\\field{\\*\\fldinst{HYPERLINK "http://a.b"}}{\\fldrslt the site}}'
     text = read("a.rtf", f"{{\\rtf1\\ansi See {link} or {link} now.\\par}}").text
-    assert text == 'See the site("http://a.b") or the site("http://a.b") now.'
+    assert text == "See [the site](http://a.b) or [the site](http://a.b) now."
 
 
 def test_a_page_behind_many_comments_is_known_for_one() -> None:

@@ -75,7 +75,8 @@ def parse(
         ) from error
     except anydoc.ConvertError as error:
         raise SourceError(
-            f"is damaged, or not of the format {name} ({one_line(str(error))}): open it and save it as {save_as}"
+            f"is damaged, or not of the format {name} ({one_line(str(error))}): "
+            f"open it and save it as {save_as}"
         ) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # pyo3 derives it from BaseException
