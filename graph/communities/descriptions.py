@@ -12,11 +12,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from ..extraction.llm.json_repair import find_json
+from ..extraction.llm.json_repair import find_json, number_of, rows_with
 from ..linking import Ends, relation_ends
 from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import Entity, content_id
@@ -179,10 +178,8 @@ def read_summaries(reply: str, things: Sequence[Described]) -> Summaries:
     """
     found = find_json(reply)
     rows: dict[int, str] = {}
-    for row in _rows(found.values):
-        digits = re.search(r"\d{1,6}", str(row.get("n", "")))
-        if digits:
-            rows.setdefault(int(digits.group()), _whole(row["text"]))
+    for row in rows_with("text", str, found.values):
+        rows.setdefault(number_of(row), _whole(row["text"]))
     texts = {
         thing.id: rows[number] for number, thing in enumerate(things, start=1) if rows.get(number)
     }
@@ -191,16 +188,6 @@ def read_summaries(reply: str, things: Sequence[Described]) -> Summaries:
         texts=texts,
         unusable={thing.id: reason for thing in things if thing.id not in texts},
     )
-
-
-def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
-    for value in values:
-        if isinstance(value, list):
-            yield from _rows(value)
-        elif isinstance(value, dict) and isinstance(value.get("text"), str):
-            yield value
-        elif isinstance(value, dict):
-            yield from _rows([inner for inner in value.values() if isinstance(inner, list | dict)])
 
 
 def _whole(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from ..extraction.llm.json_repair import find_json
+from ..extraction.llm.json_repair import find_json, number_of
 from ..llm import Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import OCCURS_WITH, Community, Entity, Evidence, Finding, Relation, Report
 from ..storage.database import (
@@ -197,8 +197,7 @@ def _rows(values: Sequence[object]) -> dict[int, Mapping[str, Any]]:
     rows: dict[int, Mapping[str, Any]] = {}
     for place, row in enumerate(listed, start=1):
         if isinstance(row, dict) and "title" in row:
-            digits = re.search(r"\d{1,6}", str(row.get("n", place)))
-            rows.setdefault(int(digits.group()) if digits else place, row)
+            rows.setdefault(number_of(row, default=place), row)
     return rows
 
 

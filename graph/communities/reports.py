@@ -58,17 +58,7 @@ def parts_of(communities: Iterable[Community]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def composed_fingerprint(
-    community: Community, parts: Sequence[Report], *, title: str, version: str
-) -> str:
-    """Return the digest of what a composed report is based on."""
-    rests_on = sorted(part.fingerprint for part in parts)
-    return content_id("f", version, community.id, str(community.level), title, *rests_on)
-
-
-def child_findings(
-    parts: Sequence[Report], *, most: int, mass: Mapping[str, float]
-) -> tuple[Finding, ...]:
+def child_findings(parts: Sequence[Report], *, mass: Mapping[str, float]) -> tuple[Finding, ...]:
     """Select the children's best findings, in turns by weight.
 
     `mass` is each part's weight by community id. A finding in nearly the same words as one that
@@ -82,7 +72,7 @@ def child_findings(
     spoken = dict.fromkeys(waiting, 0)
     place = dict.fromkeys(waiting, 0)
     taken: list[tuple[Finding, frozenset[str]]] = []
-    while waiting and len(taken) < most:
+    while waiting and len(taken) < MAX_FINDINGS:
         best = max(
             waiting,
             key=lambda one: (
@@ -202,11 +192,12 @@ def _composed(
     previous: Mapping[str, Report],
 ) -> Report:
     title = _enumeration(_unlike_names(most_mentioned(community, entities)))
-    fingerprint = composed_fingerprint(community, parts, title=title, version=FORMAT)
+    rests_on = sorted(part.fingerprint for part in parts)
+    fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)
     if fingerprint in previous:
         return previous[fingerprint]
     mass = {part.community_id: _mass(part.rating) for part in parts}
-    findings = child_findings(parts, most=MAX_FINDINGS, mass=mass)
+    findings = child_findings(parts, mass=mass)
     return Report(
         community_id=community.id,
         level=community.level,

@@ -7,12 +7,11 @@ stored in it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..extraction.llm.json_repair import find_json
+from ..extraction.llm.json_repair import find_json, number_of, rows_with
 from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import DIFFERENT, SAME, UNKNOWN, Judgement
 from ..text.cjk import has_han
@@ -87,8 +86,8 @@ def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
     """Build the request; Chinese if most names are."""
     lines = []
     for number, question in enumerate(questions, start=1):
-        lines.append(f"{number}.")
-        lines += [f"  {mark}: {_shown(side)}" for mark, side in _sides(question)]
+        first, second = _shown(question.first), _shown(question.second)
+        lines += [f"{number}.", f"  A: {first}", f"  B: {second}"]
     body = "\n".join(lines)
     chinese = sum(1 for q in questions if has_han(q.first.name + q.second.name))
     mark = fence(body)
@@ -98,10 +97,6 @@ def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
         max_output_tokens=OUTPUT_TOKENS * len(questions) + 50,
         schema=SCHEMA,
     )
-
-
-def _sides(question: PairQuestion) -> tuple[tuple[str, NamedThing], tuple[str, NamedThing]]:
-    return ("A", question.first), ("B", question.second)
 
 
 def _shown(side: NamedThing) -> str:
@@ -121,7 +116,7 @@ def read_verdicts(reply: str, questions: Sequence[PairQuestion], *, model: str) 
     """
     found = find_json(reply)
     rows: dict[int, tuple[str, str]] = {}
-    for row in _rows(found.values):
+    for row in rows_with("verdict", object, found.values):
         number, verdict, reason = _read(row)
         if number in rows and rows[number][0] != verdict:
             verdict = UNKNOWN
@@ -142,23 +137,11 @@ def read_verdicts(reply: str, questions: Sequence[PairQuestion], *, model: str) 
     return PairVerdicts(judgements=tuple(sorted(judgements)), unusable=unusable)
 
 
-def _rows(values: Sequence[object]) -> Iterator[Mapping[str, Any]]:
-    """Return the rows about single pairs anywhere in the JSON."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _rows(value)
-        elif isinstance(value, dict) and "verdict" in value:
-            yield value
-        elif isinstance(value, dict):
-            yield from _rows([inner for inner in value.values() if isinstance(inner, list | dict)])
-
-
 def _read(row: Mapping[str, Any]) -> tuple[int, str, str]:
-    digits = re.search(r"\d{1,6}", str(row.get("n", "")))
     said = _plain(str(row["verdict"])).casefold().strip(".。!\"'")
     reason = _plain(str(row.get("why", ""))).casefold()
     return (
-        int(digits.group()) if digits else 0,
+        number_of(row),
         _VERDICTS.get(said, UNKNOWN),
         reason if reason in REASONS else "",
     )

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from ..errors import GraphInputError
 from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
-from ..storage.facts import raise_generation, read_judgements, rows_in
+from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
@@ -128,12 +128,8 @@ def read_curations(connection: Connection) -> list[Curation]:
     """Every decision, the earliest first."""
     rows = connection.execute(select(curations).order_by(curations.c.number))
     return [
-        Curation(
-            number=row.number,
-            action=row.action,
-            keys=tuple(json.loads(row.keys)),
-            names=tuple(json.loads(row.names)),
-            value=row.value,
+        value_of_row(
+            Curation, row, keys=tuple(json.loads(row.keys)), names=tuple(json.loads(row.names))
         )
         for row in rows
     ]

@@ -12,7 +12,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -48,7 +48,7 @@ from ..model import (
     Relation,
     Report,
 )
-from .facts import chunk_of, derived_generation, generation, rows_in
+from .facts import chunk_of, derived_generation, generation, rows_in, value_of_row
 from .schema import (
     chunks,
     claims,
@@ -436,12 +436,11 @@ def read_claims(connection: Connection) -> list[PlacedClaim]:
 
 def placed_claims(rows: Iterable[Row[Any]], entity_of: Mapping[str, str]) -> Iterator[PlacedClaim]:
     """Convert rows of claims whose subject is a known entity."""
-    names_of_fields = [one.name for one in fields(Claim)]
     for row in rows:
         if row.subject in entity_of:
             yield PlacedClaim(
                 chunk_id=row.chunk_id,
-                claim=Claim(**{name: getattr(row, name) for name in names_of_fields}),
+                claim=value_of_row(Claim, row),
                 subject_id=entity_of[row.subject],
                 object_id=entity_of.get(row.object, ""),
             )

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -73,6 +73,12 @@ def rows_in(
     """Run a query for the rows with one of these values in `column`, in batches."""
     for batch in batches(values):
         yield from connection.execute(query.where(column.in_(batch)))
+
+
+def value_of_row(kind: Callable[..., T], row: Row[Any], **given: object) -> T:
+    """Build a dataclass of this kind: `given` fields, the others from columns of their names."""
+    columns = [one.name for one in fields(cast("type[Any]", kind)) if one.name not in given]
+    return kind(**given, **{name: getattr(row, name) for name in columns})
 
 
 def title_key(title: str) -> str:
@@ -205,17 +211,7 @@ def unread_chunks(
     left_out = select(faults.c.chunk_id).where(faults.c.stage == "derive")
     query = select(chunks).where(unread, chunks.c.id.not_in(left_out))
     rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
-    return [
-        UnreadChunk(
-            id=row.id,
-            document_id=row.document_id,
-            title=row.title,
-            text=row.text,
-            text_sha=row.text_sha,
-            reader=row.extractor,
-        )
-        for row in rows
-    ]
+    return [value_of_row(UnreadChunk, row, reader=row.extractor) for row in rows]
 
 
 def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:
@@ -434,31 +430,14 @@ WRITTEN = "written reports"
 def read_judgements(connection: Connection) -> list[Judgement]:
     """Every judgement, sorted by its two keys."""
     query = select(judgements).order_by(judgements.c.first_key, judgements.c.second_key)
-    return [
-        Judgement(
-            first_key=row.first_key,
-            second_key=row.second_key,
-            verdict=row.verdict,
-            reason=row.reason,
-            model=row.model,
-        )
-        for row in connection.execute(query)
-    ]
+    return [value_of_row(Judgement, row) for row in connection.execute(query)]
 
 
 def put_judgements(connection: Connection, values: Iterable[Judgement]) -> None:
     """Keep judgements; one of the same pair replaces another."""
     for value in sorted(values):
         delete_judgement(connection, value.first_key, value.second_key)
-        connection.execute(
-            insert(judgements).values(
-                first_key=value.first_key,
-                second_key=value.second_key,
-                verdict=value.verdict,
-                reason=value.reason,
-                model=value.model,
-            )
-        )
+        connection.execute(insert(judgements).values(asdict(value)))
 
 
 def delete_judgement(connection: Connection, first_key: str, second_key: str) -> None:

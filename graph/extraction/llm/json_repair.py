@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 MAX_REPLY_CHARACTERS = 200_000
 MAX_DEPTH = 30
@@ -237,6 +239,25 @@ def repetition(text: str) -> str:
         if part.strip() and tail.endswith(part * _REPEATS) and period * _REPEATS >= 20:
             return "the reply repeats itself"
     return ""
+
+
+def rows_with(key: str, kind: type, values: Iterable[object]) -> Iterator[Mapping[str, Any]]:
+    """Return the objects anywhere in the JSON whose value of `key` is of this kind."""
+    for value in values:
+        if isinstance(value, list):
+            yield from rows_with(key, kind, value)
+        elif isinstance(value, dict) and key in value and isinstance(value[key], kind):
+            yield value
+        elif isinstance(value, dict):
+            yield from rows_with(
+                key, kind, [v for v in value.values() if isinstance(v, list | dict)]
+            )
+
+
+def number_of(row: Mapping[str, Any], *, default: int = 0) -> int:
+    """Return the number that a row gives in `n`, however it is written."""
+    digits = re.search(r"\d{1,6}", str(row.get("n", default or "")))
+    return int(digits.group()) if digits else default
 
 
 def opening(text: str) -> str:
