@@ -256,6 +256,10 @@ def _leave_out(connection: Connection, documents: Collection[str], *, why: str) 
         put_faults(connection, dict.fromkeys(inside, why), stage=DERIVE)
 
 
+Way = Literal["exact", "anchored"]
+"""Clustering of everything, or of what changed since the last time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeriveOptions:
     """Options of the derived rows besides the facts.
@@ -267,7 +271,7 @@ class DeriveOptions:
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
-    communities: Literal["exact", "anchored"] = "exact"
+    communities: Way = "exact"
     drift: float = 0.1
 
 
