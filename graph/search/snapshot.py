@@ -23,7 +23,6 @@ from ..storage.facts import batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
-from ..text.sentences import HAN
 from .walk import WalkGraph, WalkResult, explain, rank, with_neighbours
 
 MAX_QUESTION_CHARACTERS = 2_000
