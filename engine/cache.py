@@ -252,7 +252,7 @@ class AnswerCache:
         with self._library.read():
             answer = read(data, question=place.question, text_at=self._library.text_at)
         if answer is None:
-            _LOGGER.warning("a kept answer is not used: it does not fit the library")
+            _LOGGER.warning("cache miss: a cached answer does not fit the library")
             return None
         return _for_nothing(answer)
 
@@ -435,7 +435,7 @@ class RedisBackend:
                 self._left_alone_until = self._now() + _SECONDS_LEFT_ALONE
             if was_there:
                 reason = " ".join(str(error).split())
-                _LOGGER.warning("answers are not kept: Redis at %s: %s", self._name, reason)
+                _LOGGER.warning("answers are not cached: Redis at %s: %s", self._name, reason)
             return None
         with self._lock:
             self._left_alone_until = float("-inf")

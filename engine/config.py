@@ -35,7 +35,10 @@ def load_effective_settings(
         if name.startswith(ENVIRONMENT_PREFIX) and separator:
             part = data.setdefault(section.lower(), {})
             if not isinstance(part, dict):
-                raise SettingsError(f"{profile}: section {section.lower()!r} must be a mapping")
+                raise SettingsError(
+                    f"{profile}: section {section.lower()!r} is not a mapping; write its "
+                    "settings as `name: value`"
+                )
             part[key.lower()] = _environment_value(name, value)
     return data
 
@@ -52,14 +55,18 @@ def _read_profile(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf8"))
     except FileNotFoundError as error:
-        raise SettingsError(f"no profile at {str(path)!r}; configs/ holds examples") from error
+        raise SettingsError(f"no such profile: {str(path)!r}; configs/ holds examples") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise SettingsError(f"cannot read profile {str(path)!r}: {reason}") from error
+        raise SettingsError(
+            f"cannot read profile: {str(path)!r} ({reason}); correct the file"
+        ) from error
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise SettingsError(f"profile {str(path)!r} must be a mapping of sections")
+        raise SettingsError(
+            f"profile is not a mapping: {str(path)!r}; write sections with settings, as in configs/"
+        )
     return data
 
 

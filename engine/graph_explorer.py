@@ -333,15 +333,15 @@ def _checked(limit: int, other: int) -> tuple[int, int]:
         QuestionError: one of them is not.
     """
     if not 1 <= limit <= MAX_LIMIT:
-        raise QuestionError(f"limit must be from 1 to {MAX_LIMIT:,}, not {limit}")
+        raise QuestionError(f"limit: {limit} is not possible; give 1 to {MAX_LIMIT:,}")
     if other < 0:
-        raise QuestionError(f"{other} is below nil: count from 0")
+        raise QuestionError(f"{other}: negative; count from 0")
     return limit, other
 
 
 def _checked_hops(hops: int) -> int:
     if not 1 <= hops <= MAX_HOPS:
-        raise QuestionError(f"hops must be from 1 to {MAX_HOPS}, not {hops}")
+        raise QuestionError(f"hops: {hops} is not possible; give 1 to {MAX_HOPS}")
     return hops
 
 
@@ -513,7 +513,9 @@ def write_graph(part: Subgraph, target: Path, *, max_nodes: int) -> Path:
         temporary.write_bytes(content)
         temporary.replace(target)
     except OSError as error:
-        raise SourceError(f"cannot write {str(target)!r}: {error.strerror}") from error
+        raise SourceError(
+            f"cannot write: {str(target)!r} ({error.strerror}); choose a writable place"
+        ) from error
     return target
 
 
@@ -526,7 +528,7 @@ def checked_suffix(target: Path) -> str:
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise SettingsError(
-            f"cannot write a graph to {str(target)!r}: end it in {', '.join(SUFFIXES)}"
+            f"unknown graph format: {str(target)!r}; end the name in {', '.join(SUFFIXES)}"
         )
     return suffix
 

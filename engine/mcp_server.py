@@ -126,7 +126,10 @@ class _Desk:
         rights = self._offer.rights(context)
         tool = next((one for one in self._offer.tools(rights) if one.name == params.name), None)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:100]!r} here")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"unknown tool: {params.name[:100]!r}; tools/list shows the tools",
+            )
         try:
             async with self._turns:
                 result = await self._worked(tool, params.arguments or {}, rights, context)
@@ -196,7 +199,7 @@ class _Desk:
         uri, engine = str(params.uri), self._offer.engine
         call = Call(rights=self._offer.rights(context))
         if not uri.startswith(SCHEME):
-            raise MCPError(types.INVALID_PARAMS, f"resources here begin with {SCHEME}")
+            raise MCPError(types.INVALID_PARAMS, f"unknown resource; URIs begin with {SCHEME}")
         name = unquote(uri.removeprefix(SCHEME))
         try:
             found = await awaited(lambda: window(engine, name, 0, LONGEST_RESOURCE, call))
@@ -227,7 +230,10 @@ class _Desk:
     ) -> types.GetPromptResult:
         question = (params.arguments or {}).get("question", "").strip()
         if params.name != PROMPT or not question:
-            raise MCPError(types.INVALID_PARAMS, f"the only prompt is {PROMPT!r}, with a question")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"unknown prompt, or no question; the only prompt is {PROMPT!r}",
+            )
         text = (
             "Answer this question from the documents of the library alone. Search it, read what "
             "you need, and explore the things that are named. Give for every claim the document "

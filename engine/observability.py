@@ -308,7 +308,9 @@ def _provider(environment: Mapping[str, str]) -> TracerProvider:
     makers: dict[str, Callable[[], SpanExporter]] = {"otlp": _otlp, "console": _console}
     name = _exporter(environment)
     if name not in makers:
-        raise SettingsError(f"OTEL_TRACES_EXPORTER: {name!r} is not offered: otlp, console or none")
+        raise SettingsError(
+            f"OTEL_TRACES_EXPORTER: {name!r} is not supported; use otlp, console or none"
+        )
     named = environment.get("OTEL_SERVICE_NAME", "").strip() or "loregraph"
     resource = Resource.create({SERVICE_NAME: named})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

@@ -99,12 +99,14 @@ class IngestOptions:
         for key, value in (self.metadata or {}).items():
             if not isinstance(value, (str, int, float, bool, tuple)):
                 raise SourceError(
-                    f"metadata {key!r} is a {type(value).__name__}: "
-                    "give text, a number, true or false, or a tuple of texts"
+                    f"metadata {key!r}: unsupported type {type(value).__name__}; give text, a "
+                    "number, true or false, or a tuple of texts"
                 )
             for text in (key, *(value if isinstance(value, tuple) else (value,))):
                 if isinstance(text, str) and sanitise_text(text) != text:
-                    raise SourceError(f"metadata {key!r}: {text!r} holds what is no character")
+                    raise SourceError(
+                        f"metadata {key!r}: contains invalid characters: {text!r}; remove them"
+                    )
 
 
 def as_list(sources: T | Sequence[T]) -> list[T]:

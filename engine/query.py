@@ -213,7 +213,7 @@ def _route_and_answer(components: Components, request: CacheRequest, on_event: L
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
             return both_ways(local.answer, components.brief.answer, routed)
         case mode:
-            raise QuestionError(f"unknown mode {mode!r}: auto, local, global or both")
+            raise QuestionError(f"unknown mode: {mode!r}; choose auto, local, global or both")
 
 
 def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:
@@ -226,7 +226,7 @@ def validate_effort(effort: str | None) -> Effort | None:
     match effort:
         case None | "low" | "medium" | "high":
             return effort
-    raise QuestionError(f"unknown effort {effort!r}: low, medium or high")
+    raise QuestionError(f"unknown effort: {effort!r}; choose low, medium or high")
 
 
 def validate_question(question: str) -> str:
@@ -236,15 +236,15 @@ def validate_question(question: str) -> str:
         QuestionError: it is no text, empty, without letter and digit, or too long.
     """
     if not isinstance(question, str):
-        raise QuestionError(f"the question is a {type(question).__name__}: give it as text")
+        raise QuestionError(f"question is not text: {type(question).__name__}; give a string")
     stripped = sanitise_text(
         question
     ).strip()  # a terminal of another encoding sends half characters
     if not any(map(str.isalnum, stripped)):
-        raise QuestionError("the question is empty: ask something in words")
+        raise QuestionError("question is empty; ask something in words")
     if len(stripped) > MAX_QUESTION_CHARACTERS:
         raise QuestionError(
-            f"the question has {len(stripped):,} characters, at most "
-            f"{MAX_QUESTION_CHARACTERS:,} are read: shorten it"
+            f"question too long: {len(stripped):,} characters; use at most "
+            f"{MAX_QUESTION_CHARACTERS:,}"
         )
     return stripped

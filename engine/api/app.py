@@ -60,7 +60,7 @@ async def index() -> Response:
     """Return the page."""
     file = STATIC / "index.html"
     if not file.is_file():
-        raise Problem(404, "not-found", "this installation has no page; the API is under /v1")
+        raise Problem(404, "not-found", "no web page in this installation; the API is under /v1")
     return FileResponse(file, headers=_HEADERS)
 
 

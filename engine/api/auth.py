@@ -79,18 +79,30 @@ class Principal:
         if namespace is None:
             return self.readable
         if not self.may_read(namespace):
-            raise Problem(403, "forbidden", f"this token may not read namespace {namespace!r}")
+            raise Problem(
+                403,
+                "forbidden",
+                f"no read access to namespace: {namespace!r}; use a token with `--read` for it",
+            )
         return namespace
 
     def check_write(self, namespace: str) -> None:
         """Raise `Problem` 403 unless the principal may write to the namespace."""
         if not self.may_write(namespace):
-            raise Problem(403, "forbidden", f"this token may not write to namespace {namespace!r}")
+            raise Problem(
+                403,
+                "forbidden",
+                f"no write access to namespace: {namespace!r}; use a token with `--write` for it",
+            )
 
     def check_admin(self) -> None:
         """Raise `Problem` 403 unless the principal is an admin."""
         if not self.is_admin:
-            raise Problem(403, "forbidden", "this is for admin tokens alone")
+            raise Problem(
+                403,
+                "forbidden",
+                "admin token required; make one with `loregraph token create --admin`",
+            )
 
 
 LOCAL = Principal(id="local", name="this machine", is_admin=True)
@@ -188,11 +200,11 @@ class TokenStore:
         """
         if not (reads or writes or is_admin):
             raise SettingsError(
-                "a token that may do nothing: say --read, --write (a namespace, '' for the one "
+                "token without rights: give --read, --write (a namespace, '' for the one "
                 "without a name, or '*' for all) or --admin"
             )
         if sanitise_text(name) != name or not name.strip():
-            raise SettingsError(f"{name!r} is no name for a token: give it letters")
+            raise SettingsError(f"token name not usable: {name!r}; use at least one letter")
         for namespace in {*reads, *writes} - {ALL}:
             check_namespace(namespace)
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -209,7 +221,9 @@ class TokenStore:
         with self._changing():
             rows = self.rows()
             if any(name == each.name for each in rows):
-                raise SettingsError(f"there is a token named {name!r}: revoke it, or name another")
+                raise SettingsError(
+                    f"token name already used: {name!r}; revoke that token, or choose another name"
+                )
             self._write([*rows, row])
         return row, secret
 
@@ -223,14 +237,17 @@ class TokenStore:
             rows = self.rows()
             found = next((each for each in rows if wanted in (each.id, each.name)), None)
             if found is None:
-                raise SettingsError(f"no token {wanted!r}: `loregraph token list` shows them")
+                raise SettingsError(
+                    f"unknown token: {wanted!r}; `loregraph token list` shows the known ones"
+                )
             self._write([each for each in rows if each != found])
         return found
 
     def _changing(self) -> FileLock:
         if not self.file.parent.is_dir():
             raise SettingsError(
-                f"no folder {str(self.file.parent)!r} for tokens: `loregraph add` makes a library"
+                f"no folder for tokens: {str(self.file.parent)!r}; create a library with "
+                "`loregraph add`"
             )
         return FileLock(self.file.with_name(f"{self.file.name}.lock"))
 
@@ -254,7 +271,9 @@ class TokenStore:
                 file.write(text + "\n")
             Path(temporary).replace(self.file)
         except OSError as error:
-            raise SettingsError(f"cannot write {str(self.file)!r}: {error.strerror}") from error
+            raise SettingsError(
+                f"cannot write token file: {str(self.file)!r} ({error.strerror}); check permissions"
+            ) from error
 
 
 def tokens_file(settings: Settings, library: Path) -> Path:
@@ -271,11 +290,13 @@ def time_after(duration: str, now: datetime) -> datetime:
     """
     read = re.fullmatch(r"(\d{1,7})([hdw])", duration.strip().lower(), re.ASCII)
     if read is None or not int(read[1]):
-        raise SettingsError(f"{duration!r} is no time that a token may last: write 90d, 12h or 2w")
+        raise SettingsError(f"token lifetime not usable: {duration!r}; write 90d, 12h or 2w")
     try:
         over = now + timedelta(hours=int(read[1]) * _HOURS[read[2]])
     except OverflowError as error:
-        raise SettingsError(f"{duration!r} ends beyond the calendar: leave it out") from error
+        raise SettingsError(
+            f"token lifetime too long: {duration!r}; give a shorter one, or none"
+        ) from error
     return over.astimezone(UTC).replace(microsecond=0)
 
 
@@ -293,7 +314,9 @@ def _look_at(file: Path) -> tuple[int, int, int] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SettingsError(f"cannot read {str(file)!r}: {error.strerror}") from error
+        raise SettingsError(
+            f"cannot read token file: {str(file)!r} ({error.strerror}); check its permissions"
+        ) from error
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
@@ -302,18 +325,20 @@ def _read(file: Path) -> tuple[TokenRow, ...]:
         values = json.loads(file.read_text(encoding="utf8"))["tokens"]
         return tuple(_row(value) for value in values)
     except OSError as error:
-        raise SettingsError(f"cannot read {str(file)!r}: {error.strerror}") from error
+        raise SettingsError(
+            f"cannot read token file: {str(file)!r} ({error.strerror}); check its permissions"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"{str(file)!r} is no list of tokens: mend or remove it") from error
+        raise SettingsError(f"not a token file: {str(file)!r}; repair or remove it") from error
 
 
 def _row(value: dict[str, Any]) -> TokenRow:
     reads, writes = value["read"], value["write"]
     if not all(isinstance(each, str) for each in (*reads, *writes, value["sha256"])):
-        raise TypeError("namespaces and hashes are texts")
+        raise TypeError("namespaces and hashes must be strings")
     over = datetime.fromisoformat(value["expires"]) if value.get("expires") else None
     if over is not None and over.tzinfo is None:
-        raise ValueError("a time without its zone")
+        raise ValueError("time without a time zone")
     return TokenRow(
         id=str(value["id"]),
         name=str(value["name"]),
@@ -424,7 +449,7 @@ class AuthMiddleware:
             return
         name = host_name(headers.get("host", ""))
         if len(headers.getlist("host")) != 1 or name not in self._hosts:
-            detail = f"this server does not go by {name[:100]!r}: serve.allowed_hosts names more"
+            detail = f"unknown host: {name[:100]!r}; add it to serve.allowed_hosts"
             raise Problem(421, "host", detail)
 
     def _check_origin(self, headers: Headers) -> None:
@@ -441,7 +466,11 @@ class AuthMiddleware:
             referer = headers.get("referer")
             foreign = referer is not None and not self._is_own(referer, headers)
         if foreign:
-            raise Problem(403, "origin", "a page of another origin may not do this here")
+            raise Problem(
+                403,
+                "origin",
+                "request from a page of another origin refused; open the page from this server",
+            )
 
     def _is_own(self, url: str, headers: Headers) -> bool:
         return _netloc(url) == headers.get("host", "").lower() != ""
@@ -450,8 +479,10 @@ class AuthMiddleware:
         try:
             return self._principal(headers, address=address)
         except SettingsError as error:
-            _log.error("nobody is let in: %s", error)
-            raise Problem(503, "tokens", "the list of tokens cannot be read") from error
+            _log.error("all requests are refused: %s", error)
+            raise Problem(
+                503, "tokens", "cannot read the token file; the log of the server gives the reason"
+            ) from error
 
     def _principal(self, headers: Headers, *, address: str) -> Principal:
         if not self._needs_token():
@@ -464,7 +495,9 @@ class AuthMiddleware:
             self._check_rate(f"refused {address}")
             given = "this token is not known" if token else "a token is needed"
             given = "this token has expired" if found is not None else given
-            detail = f"{given}: send `Authorization: Bearer …` (`loregraph token create` makes one)"
+            detail = (
+                f"{given}; send `Authorization: Bearer …` (`loregraph token create` makes a token)"
+            )
             raise Problem(401, "unauthorised", detail, headers=_CHALLENGE)
         return found.principal
 
@@ -477,7 +510,7 @@ class AuthMiddleware:
         wait = self._rate.wait_seconds(caller)
         if wait > 0:
             seconds = str(math.ceil(wait))
-            detail = f"too many requests: the next may come in {seconds} s"
+            detail = f"too many requests; try again in {seconds} s"
             raise Problem(429, "rate", detail, headers={"Retry-After": seconds})
 
 

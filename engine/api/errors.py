@@ -153,7 +153,7 @@ def install(app: FastAPI) -> None:
 
     async def on_anything(request: Request, _error: Exception) -> JSONResponse:
         # Raised again after this by the framework, so that the server's log has the traceback.
-        detail = "the server failed at this; its log says more"
+        detail = "internal server error; the log of the server gives the reason"
         return response_of(Problem(500, "internal", detail), path=request.url.path)
 
     app.add_exception_handler(HTTPException, on_http)

@@ -138,7 +138,7 @@ class Jobs:
             waiting = sum(each.state == "queued" for each in self._jobs.values())
             if self._closing or waiting >= self._most_waiting:
                 after("failed")
-                detail = f"{waiting} jobs wait already: send it again when some are done"
+                detail = f"job queue full: {waiting} jobs are waiting; try again later"
                 raise Problem(503, "busy", detail, headers={"Retry-After": "30"})
             job = replace(job, id=self._free_id(job.id))
             self._jobs[job.id] = job
@@ -246,7 +246,7 @@ class Jobs:
             temporary.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf8")
             temporary.replace(self._file)
         except OSError as error:
-            _log.warning("jobs are not remembered: %s", error)
+            _log.warning("cannot store the list of jobs: %s", error)
 
 
 def _read(file: Path) -> Sequence[Job]:
@@ -257,7 +257,7 @@ def _read(file: Path) -> Sequence[Job]:
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError, KeyError) as error:
-        _log.warning("earlier jobs are not known: %s", error)
+        _log.warning("cannot read the stored list of jobs: %s", error)
         return ()
 
 
@@ -265,10 +265,10 @@ def job_of(row: Mapping[str, object]) -> Job:
     """Return the job that a stored row describes; raises `ValueError` or `TypeError`."""
     known = {each.name for each in fields(Job)}
     if not known <= set(row):
-        raise ValueError("a job lacks what it should have")
+        raise ValueError("incomplete job")
     sources = row["sources"]
     if not isinstance(sources, list):
-        raise TypeError("sources is no list")
+        raise TypeError("sources must be a list")
     values = {name: row[name] for name in known} | {"sources": tuple(map(str, sources))}
     return Job(**values)  # type: ignore[arg-type]  # written by `_save`
 
@@ -305,7 +305,7 @@ def safe_name(name: str) -> str:
     room = _LONGEST_NAME_BYTES - len(end.encode())
     found = stem.encode()[:room].decode("utf-8", "ignore") + end
     if not found.strip(". "):
-        raise Problem(422, "file-name", f"{name[:100]!r} is no name for a file")
+        raise Problem(422, "file-name", f"file name not usable: {name[:100]!r}; rename the file")
     return found
 
 
@@ -325,8 +325,12 @@ def save_upload(file: BinaryIO, *, name: str, folder: Path) -> Upload:
 
 def no_room(error: OSError) -> Problem:
     """Return the problem of a full disk."""
-    _log.error("an upload cannot be taken in: %s", error)
-    return Problem(507, "storage", f"the server cannot take files in: {error.strerror}")
+    _log.error("cannot store an upload: %s", error)
+    return Problem(
+        507,
+        "storage",
+        f"cannot store the upload: {error.strerror}; make room on the disk of the server",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +370,7 @@ class UploadFolder:
             self._lock.acquire(blocking=False)
             self._own.mkdir(mode=0o700)
         except (OSError, Timeout) as error:
-            _log.warning("uploads are not possible: %s", error)
+            _log.warning("cannot create the upload folder: %s", error)
 
     def folder(self) -> Path:
         """Return a new folder, readable by this process's user alone.
@@ -422,7 +426,7 @@ class UploadFolder:
                 target.rmdir()
                 manifest.parent.rename(target)
             except (OSError, ValueError, Problem) as error:
-                _log.error("an upload of an earlier server is lost: %s", error)
+                _log.error("cannot read a stored upload: %s", error)
                 continue
             found.append(Owed(folder=target, manifest=values))
         return found
@@ -505,14 +509,19 @@ class Service:
 def _service(request: Request) -> Service:
     found = request.app.state.service
     if not isinstance(found, Service):
-        raise Problem(503, "starting", "the library is not open yet", headers={"Retry-After": "2"})
+        raise Problem(
+            503,
+            "starting",
+            "library not open yet; try again in a moment",
+            headers={"Retry-After": "2"},
+        )
     return found
 
 
 def _principal(request: Request) -> Principal:
     found = request.state.principal
     if not isinstance(found, Principal):  # the gate puts one there, always
-        raise Problem(401, "unauthorised", "nobody")
+        raise Problem(401, "unauthorised", "no token given; send `Authorization: Bearer …`")
     return found
 
 

@@ -81,7 +81,14 @@ class RequestLimits:
         except TimeoutError:
             if answer.has_begun or not answer.limit.expired():
                 raise
-            late = Problem(504, "timeout", f"this took longer than {self._answer:g} s")
+            late = Problem(
+                504,
+                "timeout",
+                (
+                    f"time limit exceeded: {self._answer:g} s; ask for less, or raise the "
+                    "limit of the server"
+                ),
+            )
             await response_of(late, path=scope["path"])(scope, receive, send)
 
 
@@ -114,7 +121,7 @@ class _Answer:
             async with asyncio.timeout(self._stall):
                 await self._send(message)
         except TimeoutError as error:
-            raise OSError("the client does not read what it asked for") from error
+            raise OSError("client does not read the response") from error
 
 
 def check_length(told: str | None, *, limit: int) -> None:
@@ -125,7 +132,9 @@ def check_length(told: str | None, *, limit: int) -> None:
     if told is None:
         return
     if not told.isascii() or not told.isdigit():
-        raise Problem(400, "content-length", "Content-Length is not a number")
+        raise Problem(
+            400, "content-length", "Content-Length is not a number; send its value in digits"
+        )
     if len(told) > len(str(limit)) or int(told) > limit:
         raise too_large(limit)
 
@@ -139,7 +148,7 @@ def check_type(headers: Headers, *, wanted: str) -> None:
     """Validate the content type; raises `Problem` 415, so forms cannot pass as JSON."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if (kind or has_body(headers)) and kind != wanted:
-        detail = f"a body here is {wanted}, not {kind[:100] or 'without a Content-Type'!r}"
+        detail = f"unsupported Content-Type: {kind[:100] or 'none'!r}; send {wanted}"
         raise Problem(415, "media-type", detail, headers={"Accept": wanted})
 
 
@@ -148,7 +157,7 @@ def too_large(limit: int) -> Problem:
     return Problem(
         413,
         "too-large",
-        f"the body is larger than {limit:,} bytes, which is the limit here",
+        f"request body too large: more than {limit:,} bytes; send less at a time",
         headers={"Connection": "close"},
     )
 
@@ -178,7 +187,7 @@ class _Body:
             async with asyncio.timeout(min(self._stall, max(patience, 0.0))):
                 message = await self._receive()
         except TimeoutError as error:
-            detail = "the body came too slowly: it was not waited for"
+            detail = "request body arrived too slowly; send it again"
             raise Problem(408, "slow", detail, headers={"Connection": "close"}) from error
         self._spent += clock() - began
         self._done = not message.get("more_body", False)
@@ -251,7 +260,7 @@ class ThreadLimiter:
     def check(self) -> None:
         """Raise `Problem` 503 if the queue is full."""
         if self._turns.locked() and self.waiting >= self._most_waiting:
-            detail = f"{self.waiting} requests wait already: try again in a moment"
+            detail = f"server busy: {self.waiting} requests are waiting; try again in a moment"
             raise Problem(503, "busy", detail, headers={"Retry-After": "2"})
 
     async def _take(self) -> None:

@@ -182,7 +182,7 @@ def metadata_in_text(text: str) -> dict[str, MetaValue] | None:
     try:
         return metadata_in(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise _bad("metadata: is no JSON object") from error
+        raise _bad("metadata: not a JSON object; give names and values in braces") from error
 
 
 def _meta_value(key: str, value: object) -> MetaValue:
@@ -268,4 +268,4 @@ def _read(kind: str, cursor: str) -> object:
 
 
 def _wrong() -> Problem:
-    return Problem(422, "cursor", "cursor: is none of this list: begin without one")
+    return Problem(422, "cursor", "cursor: not of this list; begin without one")

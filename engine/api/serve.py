@@ -83,8 +83,9 @@ def check_tokens(library: Path, settings: Settings) -> None:
     host = settings.serve.host
     if not is_loopback(host) and not TokenStore(tokens_file(settings, library)).rows():
         raise SettingsError(
-            f"listening on {host!r} lets others in, and there is no token: make one with "
-            f"`loregraph token create NAME --read '*' --library {library}`, or listen on 127.0.0.1"
+            f"listening on {host!r} without a token gives everyone access: make one "
+            f"with `loregraph token create NAME --read '*' --library {library}`, or "
+            "listen on 127.0.0.1"
         )
 
 
@@ -104,9 +105,12 @@ def listen(settings: ServeSettings) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            what = f"port {port} on {host} is taken: stop what listens there, or choose --port"
+            what = f"port already used: {port} on {host}; stop the other server, or choose --port"
         else:
-            what = f"cannot listen on {host}:{port}: {error.strerror or error}"
+            what = (
+                f"cannot listen on {host}:{port}: {error.strerror or error}; choose "
+                "another --host or --port"
+            )
         raise SettingsError(what) from error
     return listener
 

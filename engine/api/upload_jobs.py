@@ -52,7 +52,7 @@ def take_over_uploads(service: Service) -> None:
                     job_of(row), _work_of(service, owed), after=_after(service, owed)
                 )
             except (KeyError, TypeError, ValueError) as error:
-                _log.error("an upload of an earlier server is lost: %s", error)
+                _log.error("cannot read a stored upload: %s", error)
                 service.incoming.discard(owed.folder)
 
 

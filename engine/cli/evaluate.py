@@ -109,14 +109,14 @@ def _place(
     if library is not None:
         if index_stamp(settings) != index_stamp(like):
             raise SourceError(
-                "the two profiles index in different ways, so one library cannot serve both: "
+                "the two profiles index in different ways: one library cannot serve both; "
                 "leave --library out and name a --corpus"
             )
         if corpus is not None:
             check_corpus(corpus)
         return library
     if corpus is None:
-        raise SourceError("there is nothing to search: name a --corpus, or a --library that is")
+        raise SourceError("no corpus to search: name a --corpus, or an existing --library")
     return library_for(corpus, settings)
 
 
@@ -137,7 +137,7 @@ def _opened(
         if corpus is not None and place not in filled:
             filled[place] = add_corpus(engine, corpus, progress=progress)
         if not engine.stats()["documents"]:
-            raise LibraryNotFound(f"the library at {str(place)!r} is empty: name a --corpus")
+            raise LibraryNotFound(f"library is empty: {str(place)!r}; name a --corpus")
         yield engine
 
 

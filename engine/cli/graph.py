@@ -81,7 +81,9 @@ def path(
                 for name in (first, second)
             )
             if one == other:
-                raise QuestionError(f"{first!r} and {second!r} are one thing here: name two")
+                raise QuestionError(
+                    f"both names mean the same entity: {first!r}, {second!r}; name two entities"
+                )
     _out(found, path_lines(found, ends=(first, second), hops=max_hops), as_json=json_output)
 
 

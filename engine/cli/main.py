@@ -324,7 +324,7 @@ def export(
     from .rendering import size_in_words
 
     if hops is not None and not focus:
-        raise typer.BadParameter("says how far from --focus: give that, too", param_hint="--hops")
+        raise typer.BadParameter("needs --focus: give that option too", param_hint="--hops")
     with reading(library, profile, asks_models=bool(question)) as engine:
         engine.export_graph(
             target,

@@ -120,7 +120,7 @@ def _check(namespace: str | None, folders: Sequence[Path]) -> None:
         check_namespace(namespace)
     for folder in folders:
         if not folder.is_dir():
-            raise SettingsError(f"--allow {str(folder)!r} is no folder")
+            raise SettingsError(f"not a folder: --allow {str(folder)!r}; name an existing folder")
 
 
 token_app = command_group()
@@ -188,7 +188,7 @@ def list_tokens(
     for row in rows:
         typer.echo(f"{row.id}  {row.name}  {_told(row)}")
     if not rows:
-        typer.echo("no tokens: on loopback everybody on this machine may do everything")
+        typer.echo("no tokens: everyone on this machine has access over loopback")
 
 
 @token_app.command()
@@ -234,8 +234,8 @@ def demo(
 
     if not corpus.exists():
         raise SourceError(
-            f"no sample corpus at {str(corpus)!r}: run it in the folder of the loregraph sources, "
-            "or name a folder with --corpus"
+            f"no sample corpus: {str(corpus)!r}; run the command in the source folder "
+            "of loregraph, or name a folder with --corpus"
         )
     with writing(library, None, create=True) as (engine, progress):
         report = engine.add([corpus], progress=progress)
@@ -322,7 +322,7 @@ def changes_in(sources: Sequence[str], *, pass_over: Collection[Path]) -> Iterat
 
     roots = [Path(source).resolve() for source in sources if Path(source).exists()]
     if not roots:
-        raise SourceError("--watch needs a folder that is there")
+        raise SourceError("--watch: not a folder; name an existing folder")
     ignored = [path.resolve() for path in pass_over]
 
     def counts(_kind: object, path: str) -> bool:

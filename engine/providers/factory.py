@@ -72,8 +72,8 @@ def read_endpoint(
     key = environment.get(api_key_variable, "").strip() if api_key_variable else ""
     if not key and not loopback:
         raise ModelUnavailable(
-            f"{section}: {base_url} needs a key, but the environment variable"
-            f" {api_key_variable or '(unnamed: set ' + section + '.api_key_variable)'} is not set"
+            f"{section}: {base_url} needs a key; set the environment variable "
+            f"{api_key_variable or '(unnamed: set ' + section + '.api_key_variable)'}"
         )
     return Endpoint(
         base_url=base_url.strip(),
@@ -393,7 +393,7 @@ def open_gguf(path: str, *, name: str, context_window_tokens: int, max_output_to
         raise SettingsError("llm.path: name the model file (*.gguf) that is to be run")
     file = Path(path).expanduser()
     if not file.is_file():
-        raise SettingsError(f"llm.path: there is no file {path!r}")
+        raise SettingsError(f"llm.path: no such file: {path!r}; check the path")
     _needs("llama_cpp", extra="gguf")
     from ..llm.gguf import open_model
 

@@ -48,7 +48,7 @@ def stage_settings(settings: LlmSettings) -> dict[Stage, LlmSettings]:
         same_kind = changes.get("kind", settings.kind) == settings.kind
         basis = {key: common[key] for key in common if same_kind or key not in _OF_A_KIND}
         if "stages" in changes:
-            raise SettingsError(f"llm.stages.{stage}.stages: unknown key")
+            raise SettingsError(f"llm.stages.{stage}.stages: unknown key; remove it")
         try:
             own[stage] = LlmSettings.model_validate(basis | changes)
         except ValidationError as error:

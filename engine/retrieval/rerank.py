@@ -161,10 +161,13 @@ def _checked(order: Sequence[Passage], head: Sequence[Passage]) -> Sequence[Pass
     """Validate an order: each candidate once, comparable scores."""
     if sorted(map(_place, order)) != sorted(map(_place, head)):
         raise ModelOutputError(
-            f"the reranker gave back {len(order)} passages, not the {len(head)} that it was given"
+            f"unusable reply of the reranker: {len(order)} passages for {len(head)}; "
+            "check rerank.model"
         )
     if any(math.isnan(passage.score) for passage in order):
-        raise ModelOutputError("the reranker gave scores that are not numbers")
+        raise ModelOutputError(
+            "unusable reply of the reranker: scores are not numbers; check rerank.model"
+        )
     return order
 
 

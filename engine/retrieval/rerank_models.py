@@ -173,7 +173,7 @@ class EndpointReranker:
         try:
             scores = read_scores(reply, count=len(passages))
         except ValueError as error:
-            raise ModelOutputError(f"{self._name} sent an unusable reply: {error}") from error
+            raise ModelOutputError(f"unusable reply of {self._name}: {error}") from error
         return in_order_of(passages, scores)
 
 
@@ -197,9 +197,9 @@ def read_scores(reply: object, *, count: int) -> list[float | None]:
     for row in rows:
         index = row.get("index") if isinstance(row, dict) else None
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
-            raise ValueError(f"{index!r} is no index of {count} documents")
+            raise ValueError(f"index out of range: {index!r} of {count} documents")
         if scores[index] is not None:
-            raise ValueError(f"document {index} stands in it twice")
+            raise ValueError(f"document listed twice: {index}")
         scores[index] = _score_of(row)
     return scores
 
@@ -207,7 +207,7 @@ def read_scores(reply: object, *, count: int) -> list[float | None]:
 def _score_of(row: dict[str, object]) -> float:
     score = next((row[key] for key in _SCORES if key in row), None)
     if not isinstance(score, int | float) or isinstance(score, bool) or not math.isfinite(score):
-        raise ValueError(f"{score!r} is no score")
+        raise ValueError(f"score is not a number: {score!r}")
     return float(score)
 
 
@@ -305,7 +305,9 @@ def _in_their_order(
     places = [int(each.node.node_id) for each in found if each.node.node_id.isdecimal()]
     known = len(set(places)) == len(found) and all(place < len(passages) for place in places)
     if not known:
-        raise ModelOutputError(f"{name} gave back nodes that it was not given, or one twice")
+        raise ModelOutputError(
+            f"unusable reply of {name}: unknown or repeated nodes; check rerank.model"
+        )
     judged = [
         with_rerank_score(passages[place], float(each.score or 0.0))
         for place, each in zip(places, found, strict=True)

@@ -302,7 +302,7 @@ class LocalRetriever(BaseRetriever):
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
         if wanted < 1:
-            raise QuestionError(f"top_k must be 1 or more, not {wanted}")
+            raise QuestionError(f"top_k: {wanted} is too small; give 1 or more")
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)

@@ -439,7 +439,9 @@ class QuerySelector(BaseSelector):
 
     def _update_prompts(self, prompts_dict: PromptDictType) -> None:
         if prompts_dict:
-            raise QuestionError(f"the scope selector has no prompts to set: {sorted(prompts_dict)}")
+            raise QuestionError(
+                f"the scope selector has no prompts to set: {sorted(prompts_dict)}; leave them out"
+            )
 
 
 def _within(query: QueryBundle) -> DocumentFilter | None:
@@ -457,7 +459,7 @@ def _told(route: Route, query: QueryBundle) -> Route:
 def _selection(choices: Sequence[ToolMetadata], route: Route) -> SelectorResult:
     names = [choice.name for choice in choices]
     if sorted(str(name) for name in names) != ["global", "local"]:
-        raise QuestionError(f"the router needs the tools 'local' and 'global', not {names!r}")
+        raise QuestionError(f"tools of the router: {names!r}; give it 'local' and 'global'")
     wanted = ("local", "global") if route.mode == "both" else (route.mode,)
     return SelectorResult(
         selections=[

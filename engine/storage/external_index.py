@@ -395,7 +395,9 @@ class ExternalDense:
         """Return the store for this dimension; None for the last one used."""
         dimension = dimension or self._size
         if not dimension:  # it was opened before all vectors went
-            raise LibraryUnusable(f"no vectors by {self._model!r} and no store open")
+            raise LibraryUnusable(
+                f"no vectors of model: {self._model!r}; open the library with its vector store"
+            )
         name = self._collection(dimension)
         if self._store is not None and (self._store.lost or name != self._name):
             self._store.close()
@@ -422,12 +424,13 @@ class ExternalDense:
             lock.acquire()
         except Timeout as error:
             raise LibraryBusy(
-                f"another process has been filling the vector store for {_LOCK_SECONDS:.0f} s"
+                "another process is writing to the vector store (waited "
+                f"{_LOCK_SECONDS:.0f} s); try again when it is done"
             ) from error
         except OSError as error:
             raise VectorStoreUnavailable(
-                f"the vector store is not up to the library, and {str(folder)!r} cannot be written "
-                f"({error.strerror}): ask once where it can"
+                f"vector store out of date, and cannot write: {str(folder)!r} ({error.strerror}); "
+                "ask one question where the folder is writable"
             ) from error
         try:
             yield
@@ -455,7 +458,8 @@ def _dimension(connection: Connection, model: str) -> int | None:
     least, most = connection.execute(query).one()
     if least != most:
         raise LibraryUnusable(
-            f"vectors of {least // 4} and of {most // 4} dimensions by {model!r}: add all anew"
+            f"vectors of model {model!r} have different dimensions: {least // 4} and "
+            f"{most // 4}; add all documents again"
         )
     return None if least is None else int(least) // 4
 

@@ -52,7 +52,9 @@ def load_artifact(
             return load(folder)
         except OSError as error:
             if attempt == attempts:
-                logger.warning("%s cannot be kept (%s): working from memory", folder.name, error)
+                logger.warning(
+                    "cannot cache %s (%s): it is built in memory at every start", folder.name, error
+                )
     return None
 
 

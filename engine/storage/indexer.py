@@ -270,9 +270,9 @@ class Indexer:
             with self._library.writer(timeout_seconds=0):
                 self.derive(IndexRun())
         except LibraryBusy:
-            _log.info("another process is writing: answered from what is derived so far")
+            _log.info("index not updated: another process is writing; answered from the last state")
         except LibraryUnusable as error:
-            _log.warning("answered from what is derived so far: %s", error)
+            _log.warning("index not updated: %s; answered from the last state", error)
 
     def enrich(self, run: IndexRun) -> None:
         """Let the language model read every pending chunk."""

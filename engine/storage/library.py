@@ -60,32 +60,38 @@ _ANOTHER_FOLDER = "give an empty or a new folder with --library"
 
 def library_not_found(path: Path) -> LibraryNotFound:
     """No library at this path."""
-    return LibraryNotFound(f"no library at {str(path)!r}; `loregraph add <files>` makes one")
+    return LibraryNotFound(f"no library at {str(path)!r}; create one with `loregraph add <files>`")
 
 
 def path_is_file(path: Path) -> LibraryUnusable:
     """Return the error for a path that is a file."""
-    return LibraryUnusable(f"{str(path)!r} is a file; a library is a folder")
+    return LibraryUnusable(f"not a library: {str(path)!r} is a file; name a folder")
 
 
 def folder_not_empty(path: Path) -> LibraryUnusable:
     """Return the error for a folder with other content."""
-    return LibraryUnusable(f"{str(path)!r} is a folder with other files in it; {_ANOTHER_FOLDER}")
+    return LibraryUnusable(f"not a library: {str(path)!r} has other files in it; {_ANOTHER_FOLDER}")
 
 
 def cannot_create(path: Path, error: OSError) -> LibraryUnusable:
     """Return the error for a folder that cannot be created."""
-    return LibraryUnusable(f"cannot make a library at {str(path)!r}: {error.strerror}")
+    return LibraryUnusable(
+        f"cannot create a library at {str(path)!r}: {error.strerror}; choose a writable folder"
+    )
 
 
 def not_listed(path: Path, error: OSError) -> LibraryUnusable:
     """Return the error for a folder that cannot be listed."""
-    return LibraryUnusable(f"cannot read the folder {str(path)!r}: {error.strerror}")
+    return LibraryUnusable(
+        f"cannot read the folder {str(path)!r}: {error.strerror}; check its permissions"
+    )
 
 
 def not_locked(path: Path, error: OSError) -> LibraryUnusable:
     """Return the error for a lock that fails without another writer."""
-    return LibraryUnusable(f"cannot lock the library at {str(path)!r}: {error.strerror}")
+    return LibraryUnusable(
+        f"cannot lock the library at {str(path)!r}: {error.strerror}; check its permissions"
+    )
 
 
 def read_only(path: Path) -> LibraryUnusable:
@@ -114,14 +120,16 @@ def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
 
 def other_database(database: Path) -> LibraryUnusable:
     """Return the error for a foreign database of this name."""
-    return LibraryUnusable(f"{str(database)!r} is a database of something else; {_ANOTHER_FOLDER}")
+    return LibraryUnusable(
+        f"not a library: {str(database)!r} is a database of another program; {_ANOTHER_FOLDER}"
+    )
 
 
 def lost_database(database: Path) -> LibraryUnusable:
     """Return the error for a library whose database lost its content."""
     return LibraryUnusable(
-        f"{str(database)!r} is empty, though the library was in use: restore it from a copy, "
-        "or remove the folder and add the documents again"
+        f"library is damaged: {str(database)!r} is empty though it was in use; "
+        "restore it from a copy, or remove the folder and add the documents again"
     )
 
 
@@ -136,8 +144,8 @@ def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
 def damaged(database: Path, what: str) -> LibraryUnusable:
     """Return the error of a damaged database."""
     return LibraryUnusable(
-        f"{str(database)!r} is not a usable library, its database is damaged ({what}): "
-        "restore it from a copy, or build a new library"
+        f"library is damaged: {str(database)!r} ({what}); restore it from a copy, "
+        "or build a new library"
     )
 
 
@@ -156,28 +164,30 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
     text = _said(error)
     kept = "what was stored before is kept"
     if "locked" in text or "busy" in text:
-        return LibraryBusy(f"the library at {str(path)!r} is being written to; try again shortly")
+        return LibraryBusy(f"another process is writing to {str(path)!r}; try again shortly")
     if "unable to open" in text and not os.access(path, os.W_OK):
         return unfinished(path) if database.exists() else read_only(path)
     if "readonly" in text and not os.access(database, os.W_OK):
         return read_only(path)
     if "disk I/O error" in text:
         return LibraryUnusable(
-            f"the disk of {str(path)!r} refuses ({text}): if it is full, make room and run the "
-            f"same command again; {kept}"
+            f"cannot write to the disk of {str(path)!r} ({text}); if it is full, make "
+            f"room and run the same command again; {kept}"
         )
     if "full" in text:
         return LibraryUnusable(
-            f"the disk of {str(path)!r} is full: make room and run the same command again; {kept}"
+            f"disk full: {str(path)!r}; make room and run the same command again; {kept}"
         )
     if text.startswith(("duplicate column", "no such table", "no such column")):
         return LibraryUnusable(
-            f"the tables of the library at {str(path)!r} are not those of the schema that it says "
-            f"it has ({text}): restore it from a copy, or build a new library"
+            f"library is damaged: the tables at {str(path)!r} do not match its schema "
+            f"({text}); restore it from a copy, or build a new library"
         )
     if is_damage(error):
         return damaged(database, text)
-    return LibraryUnusable(f"the library at {str(path)!r} refused: {text}")
+    return LibraryUnusable(
+        f"cannot use the library at {str(path)!r}: {text}; run `loregraph doctor`"
+    )
 
 
 def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
@@ -521,7 +531,10 @@ class Library:
         with self.read() as connection:
             text: str | None = connection.execute(query).scalar()
         if text is None:
-            raise LibraryNotFound(f"no document {document_id!r} in {str(self.path)!r}")
+            raise LibraryNotFound(
+                f"unknown document: {document_id!r} in {str(self.path)!r}; `loregraph "
+                "stats --documents` lists the ids"
+            )
         return text
 
     def page_starts(self, document_ids: Iterable[str]) -> dict[str, tuple[int, ...]]:

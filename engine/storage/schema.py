@@ -262,7 +262,7 @@ def condition(text: str) -> MetadataFilter:
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise QuestionError(
-            f"{text!r} is not a condition: write key=value, key!=value, key>=value or key~text"
+            f"filter not usable: {text!r}; write key=value, key!=value, key>=value or key~text"
         )
     key, operator, value = found.groups()
     if operator == "~":
@@ -283,8 +283,7 @@ def _check_dates(filters: MetadataFilters) -> None:
         compared = part.key == "date" and part.operator.value in _ORDERING
         if compared and not _DATE.fullmatch(str(part.value)):
             raise QuestionError(
-                f"{str(part.value)!r} is no date to compare `date` with: "
-                "write 2024, 2024-05 or 2024-05-01"
+                f"date not usable: {str(part.value)!r}; write 2024, 2024-05 or 2024-05-01"
             )
 
 
@@ -330,7 +329,9 @@ def _holds(wanted: MetadataFilter, metadata: Mapping[str, object]) -> bool:
         return held is None or held in ("", ())
     judge = _JUDGES.get(operator)
     if judge is None:
-        raise QuestionError(f"filter operator {operator!r} is not offered")
+        raise QuestionError(
+            f"unknown filter operator: {operator!r}; use one of those of the documentation"
+        )
     if held is None:
         return operator in ("!=", "nin")
     return judge(_values(held), _values(wanted.value))

@@ -98,7 +98,9 @@ def dictionary_words(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
-        raise SettingsError(f"cannot read retrieve.dictionary {str(path)!r}: {reason}") from error
+        raise SettingsError(
+            f"cannot read retrieve.dictionary: {str(path)!r} ({reason}); check the file"
+        ) from error
     return [line.split()[0] for line in lines if line.split()]
 
 

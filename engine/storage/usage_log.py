@@ -129,7 +129,7 @@ class UsageLog:
                     statement.on_conflict_do_update(index_elements=[replies.c.key], set_=row)
                 )
         except DBAPIError as error:
-            _LOGGER.info("an answer is not kept: the library is busy (%s)", error.orig)
+            _LOGGER.info("answer not cached: the library is busy (%s)", error.orig)
             return False
         return True
 
@@ -147,7 +147,7 @@ class UsageLog:
         self._busy_until = float("-inf")
         self._flush()
         if self._waiting:
-            _LOGGER.warning("the usage of %d stages could not be written", len(self._waiting))
+            _LOGGER.warning("cannot write the usage of %d stages", len(self._waiting))
 
 
 def drop_stale_replies(connection: Connection) -> None:

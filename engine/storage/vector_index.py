@@ -144,7 +144,11 @@ class BackgroundCompactor:
         try:
             self._make(held)
         except (RuntimeError, MemoryError) as error:  # of the graph's library
-            logger.warning("no graph of %d vectors: %s", len(held.slots), error)
+            logger.warning(
+                "cannot build the search graph of %d vectors: %s; they are compared one by one",
+                len(held.slots),
+                error,
+            )
             self._failed = held.base
         finally:
             with self._guard:

@@ -200,7 +200,7 @@ def window(
     known = engine.catalogue.document(document_id)
     found = engine.catalogue.window(document_id, start=start, end=start + length)
     if known is None or found is None or not rights.can_access(known.namespace):
-        raise UnknownName(f"no document {document_id!r}: `list_documents` shows the ids")
+        raise UnknownName(f"unknown document: {document_id!r}; `list_documents` shows the ids")
     return ReadText(
         document_id=found.id,
         title=found.title,
@@ -273,7 +273,9 @@ def remove(engine: KnowledgeEngine, wanted: RemoveArguments, call: Call) -> Resu
     rights = call.rights
     found = engine.catalogue.from_source(wanted.document_id)
     if not found or not all(rights.can_access(one.namespace) for one in found):
-        raise UnknownName(f"no document {wanted.document_id!r}: `list_documents` shows the ids")
+        raise UnknownName(
+            f"unknown document: {wanted.document_id!r}; `list_documents` shows the ids"
+        )
     for one in found:
         rights.home(one.namespace)
     return _result(engine.remove(wanted.document_id, progress=call.progress), rights)

@@ -349,7 +349,7 @@ class Access:
             return self.reads
         check_namespace(namespace)
         if self.reads is not None and namespace not in self.reads:
-            raise NotAllowed(f"namespace {namespace!r} may not be read here")
+            raise NotAllowed(f"namespace may not be read here: {namespace!r}; choose another")
         return namespace
 
     def home(self, namespace: str | None) -> str:
@@ -363,11 +363,11 @@ class Access:
                 return ""
             if len(self.writes) != 1:
                 known = ", ".join(sorted(self.writes)) or "none"
-                raise NotAllowed(f"say which namespace it goes to (may be written to: {known})")
+                raise NotAllowed(f"namespace missing; choose one that may be written to: {known}")
             return next(iter(self.writes))
         check_namespace(namespace)
         if not self.may_write(namespace):
-            raise NotAllowed(f"namespace {namespace!r} may not be written to here")
+            raise NotAllowed(f"namespace may not be written to here: {namespace!r}; choose another")
         return namespace
 
     def can_access(self, namespace: str) -> bool:
@@ -432,14 +432,16 @@ def admitted_source(source: str, *, folders: Sequence[Path]) -> Admitted:
     if _WEB.fullmatch(source):
         return Admitted(source=source)
     if _OTHER_ADDRESS.match(source):
-        raise NotAllowed("only files in allowed folders, and http(s) addresses, can be added")
+        raise NotAllowed(
+            "source not allowed; give a file in an allowed folder, or an http(s) address"
+        )
     if not folders:
-        raise NotAllowed("no folder is allowed to add files from: start with `--allow FOLDER`")
+        raise NotAllowed("no folder is allowed to add files from; start with `--allow FOLDER`")
     real = [folder.resolve() for folder in folders]
     found = next((path for path in _places(source, real) if _lies_in(path, real)), None)
     if found is None:
         names = ", ".join(repr(str(folder)) for folder in folders)
-        raise NotAllowed(f"{source!r} is not in the allowed folders ({names})")
+        raise NotAllowed(f"file outside of the allowed folders: {source!r}; allowed: {names}")
     if found.is_dir():
         _check_links(found, real)
     root = next(root for root in real if found.is_relative_to(root))
@@ -474,7 +476,9 @@ def _check_links(folder: Path, roots: Sequence[Path]) -> None:
     """Raise `NotAllowed` if a link in a folder leads outside the allowed ones."""
     for file in find_sources([folder]).sources:
         if not _lies_in(file.path.resolve(), roots):
-            raise NotAllowed(f"a link in {str(folder)!r} leads out of the allowed folders")
+            raise NotAllowed(
+                f"symbolic link out of the allowed folders: {str(folder)!r}; add the target itself"
+            )
 
 
 LONGEST_ANSWER = 60_000

@@ -69,5 +69,5 @@ def test_query_is_accepted_for_question_in_python(tmp_path: Any) -> None:
         assert engine.retrieve(query=question) == engine.retrieve(question=question)
         with pytest.raises(QuestionError, match="are the same argument; give one"):
             engine.ask(question, query=question)
-        with pytest.raises(QuestionError, match="the question is a NoneType: give it as text"):
+        with pytest.raises(QuestionError, match="question is not text: NoneType; give a string"):
             engine.ask(None)  # type: ignore[arg-type]

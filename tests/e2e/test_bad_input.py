@@ -179,7 +179,7 @@ def test_a_library_that_was_there_before_stays_when_nothing_is_stored_in_it(
     assert type_in("add", "gone.md").code == 1
     for question in (["ask", "Who?"], ["search", "oil"], ["graph", "export", "graph.html"]):
         message = one_line(type_in(*question))
-        assert message == "the library at 'library' is empty; `loregraph add <files>` fills it"
+        assert message == "library is empty: 'library'; add documents with `loregraph add <files>`"
 
 
 # --- questions and settings ---------------------------------------------------------------------
@@ -188,20 +188,20 @@ def test_a_library_that_was_there_before_stays_when_nothing_is_stored_in_it(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(["ask", ""], "the question is empty", id="nothing"),
-        pytest.param(["ask", " \t\n　"], "the question is empty", id="white space"),
-        pytest.param(["ask", "?"], "the question is empty", id="no word"),
-        pytest.param(["ask", "？！…"], "the question is empty", id="no word in Chinese"),
-        pytest.param(["search", "  "], "the question is empty", id="a search for nothing"),
-        pytest.param(["ask", "why " * 2_000], "at most 4,000 are read: shorten it", id="too long"),
+        pytest.param(["ask", ""], "question is empty", id="nothing"),
+        pytest.param(["ask", " \t\n　"], "question is empty", id="white space"),
+        pytest.param(["ask", "?"], "question is empty", id="no word"),
+        pytest.param(["ask", "？！…"], "question is empty", id="no word in Chinese"),
+        pytest.param(["search", "  "], "question is empty", id="a search for nothing"),
+        pytest.param(["ask", "why " * 2_000], "use at most 4,000", id="too long"),
         pytest.param(
             ["graph", "export", "graph.pdf"],
-            "end it in .html, .graphml, .json",
+            "end the name in .html, .graphml, .json",
             id="an unknown graph format",
         ),
         pytest.param(
             ["graph", "export", "no/such/folder/graph.html"],
-            "cannot write 'no/such/folder/graph.html'",
+            "cannot write: 'no/such/folder/graph.html'",
             id="a graph into a folder that is not there",
         ),
     ],
@@ -218,9 +218,9 @@ def test_what_cannot_be_asked_is_one_line(
         pytest.param("chunk:\n  size: 5\n", {}, "chunk.size: unknown key", id="a typo in a key"),
         pytest.param("chnk: {}\n", {}, "chnk: unknown key", id="a typo in a section"),
         pytest.param("chunk: {size_tokens: 1}\n", {}, "chunk.size_tokens: ", id="out of range"),
-        pytest.param("chunk: [\n", {}, "cannot read profile 'my.yaml'", id="not YAML"),
-        pytest.param("- chunk\n", {}, "must be a mapping of sections", id="a list"),
-        pytest.param(None, {}, "no profile at 'my.yaml'; configs/", id="no such file"),
+        pytest.param("chunk: [\n", {}, "cannot read profile: 'my.yaml'", id="not YAML"),
+        pytest.param("- chunk\n", {}, "profile is not a mapping", id="a list"),
+        pytest.param(None, {}, "no such profile: 'my.yaml'; configs/", id="no such file"),
         pytest.param(
             "", {"LOREGRAPH_CHUNK__SIZE_TOKENS": "many"}, "size_tokens", id="a word for a number"
         ),
@@ -234,7 +234,7 @@ def test_what_cannot_be_asked_is_one_line(
         pytest.param(
             "rerank: {kind: endpoint, model: m, base_url: 'https://models.invalid/v1'}\n",
             {"RERANK_API_KEY": ""},
-            "the environment variable RERANK_API_KEY is not set",
+            "set the environment variable RERANK_API_KEY",
             id="no key of a reranker",
         ),
     ],
@@ -286,7 +286,7 @@ def test_only_what_asks_a_model_needs_its_key(
             assert "extraction (gpt-4o-mini): " in said.out
     for command in (["ask", "Who?"], ["add", "note.md"]):
         message = one_line(type_in(*command, "--profile", "paid.yaml"))
-        assert message.endswith("the environment variable OPENAI_API_KEY is not set")
+        assert message.endswith("set the environment variable OPENAI_API_KEY")
 
 
 # --- libraries ----------------------------------------------------------------------------------
@@ -346,10 +346,10 @@ def overwritten(library: Path) -> None:
         pytest.param(
             overwritten, "restore it from a copy, or build a new library", id="overwritten"
         ),
-        pytest.param(emptied, "is empty, though the library was in use: restore", id="emptied"),
-        pytest.param(a_file, "'library' is a file; a library is a folder", id="a file"),
-        pytest.param(other_files, "is a folder with other files in it; give", id="other files"),
-        pytest.param(another_database, "is a database of something else; give", id="not ours"),
+        pytest.param(emptied, "is empty though it was in use; restore", id="emptied"),
+        pytest.param(a_file, "'library' is a file; name a folder", id="a file"),
+        pytest.param(other_files, "has other files in it; give", id="other files"),
+        pytest.param(another_database, "is a database of another program; give", id="not ours"),
     ],
 )
 def test_a_library_that_cannot_be_used_is_left_as_it_is(
@@ -385,7 +385,7 @@ def test_where_there_is_no_library_none_is_made_but_by_add(
     type_in, tmp_path: Path, asked: list[str]
 ) -> None:
     message = one_line(type_in(*asked))
-    assert message == "no library at 'library'; `loregraph add <files>` makes one"
+    assert message == "no library at 'library'; create one with `loregraph add <files>`"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -433,9 +433,7 @@ def test_a_full_disk_keeps_what_was_stored_and_goes_on_when_there_is_room(
     add = ("add", "docs", "--library", library)
     done = loregraph(tmp_path, *add)
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        done.stderr.splitlines()[-1] == f"loregraph: the disk of {str(library)!r} is full: {FULL}"
-    )
+    assert done.stderr.splitlines()[-1] == f"loregraph: disk full: {str(library)!r}; {FULL}"
     assert "Traceback" not in done.stderr
     with light_engine(library) as engine:
         held = {document.id for document in engine.documents()}
@@ -464,7 +462,7 @@ def test_a_limit_on_file_sizes_is_met_like_a_full_disk(
     done = loregraph(tmp_path, "add", "docs", before=no_more_than_that)
     assert (done.returncode, done.stdout) == (1, "")
     message = done.stderr.splitlines()[-1]
-    assert message.startswith("loregraph: the disk of 'library' ")
+    assert message.startswith("loregraph: cannot write to the disk of 'library' ")
     assert message.endswith(FULL)
     with light_engine(tmp_path / "library") as engine:
         assert engine.problems() == []
@@ -524,4 +522,7 @@ def test_a_disk_without_room_for_the_graph_page_is_one_line(
 ) -> None:
     target = small_disk("size=8k") / "graph.html"
     message = one_line(type_in("graph", "export", str(target), "--library", str(sound)))
-    assert message == f"cannot write {str(target)!r}: No space left on device"
+    assert (
+        message
+        == f"cannot write: {str(target)!r} (No space left on device); choose a writable place"
+    )

@@ -95,7 +95,7 @@ def test_beirs_layout_and_files_without_their_folder_are_evaluated(
     assert other.returncode == 1
     assert "holds no question with gold_ids" in other.stderr
     other = _run(loregraph, folder, *more[:2], "--corpus", "corpus.jsonl", "--library", "lib")
-    assert "the library holds 4 documents that are not of 'corpus.jsonl'" in other.stderr
+    assert "library holds 4 documents of another corpus than 'corpus.jsonl'" in other.stderr
 
 
 def test_a_folder_and_spans_are_evaluated(loregraph: Run, folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_port_that_is_taken_is_one_clear_line(loregraph: Run, tmp_path: Path) 
         done = loregraph(tmp_path, "serve", "--port", port)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert f"port {port} on 127.0.0.1 is taken" in done.stderr
+    assert f"port already used: {port} on 127.0.0.1" in done.stderr
     assert not (tmp_path / "library").exists()
 
 

@@ -258,7 +258,7 @@ def test_a_condition_that_is_none_is_one_line(loregraph, place: Path) -> None:
     loregraph(place, "add", "docs")
     done = loregraph(place, "search", "Edda", "--where", "red")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("loregraph: 'red' is not a condition: write key=value")
+    assert done.stderr.startswith("loregraph: filter not usable: 'red'; write key=value")
 
 
 # --- addresses and databases --------------------------------------------------------------------
@@ -446,5 +446,5 @@ def held_by_another(place: Path) -> Iterator[None]:
 def test_nothing_to_watch_is_an_error(loregraph, place: Path) -> None:
     done = loregraph(place, "sync", "none", "--watch")
     assert done.returncode == 1
-    assert "--watch needs a folder that is there" in done.stderr
+    assert "--watch: not a folder" in done.stderr
     assert not (place / "library").exists()

@@ -173,7 +173,7 @@ def test_a_question_says_how_much_its_overview_may_cost(free: KnowledgeEngine, m
 
 
 def test_an_effort_of_another_name_is_refused(free: KnowledgeEngine) -> None:
-    with pytest.raises(QuestionError, match="unknown effort 'utmost': low, medium or high"):
+    with pytest.raises(QuestionError, match="unknown effort: 'utmost'; choose low, medium or high"):
         free.ask(QUESTION, effort="utmost")
 
 

@@ -72,7 +72,7 @@ def test_a_path_is_shown_with_a_sentence_a_step(run: Run) -> None:
 
 
 def test_a_path_from_a_thing_to_itself_is_refused(run: Run) -> None:
-    with pytest.raises(QuestionError, match="are one thing here: name two"):
+    with pytest.raises(QuestionError, match="both names mean the same entity"):
         run("path", "Ada Brine", "ada brine")
 
 

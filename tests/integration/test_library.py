@@ -50,7 +50,7 @@ def engine(open_engine: OpenEngine, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("schema", "said"),
-    [(1, "not those of the schema .*duplicate column"), (-1, "a database of something else")],
+    [(1, "do not match its schema .*duplicate column"), (-1, "a database of another program")],
 )
 def test_a_library_that_says_another_schema_than_it_has_is_refused_in_a_line(
     tmp_path: Path, schema: int, said: str
@@ -209,7 +209,7 @@ def test_rows_without_their_chunk_are_noticed(engine: KnowledgeEngine) -> None:
 def test_a_damaged_database_is_named(engine: KnowledgeEngine, tmp_path: Path) -> None:
     engine.close()
     (tmp_path / "library" / "library.db").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(LibraryUnusable, match=r"library\.db.*is not a usable library"):
+    with pytest.raises(LibraryUnusable, match=r"library is damaged: .*library\.db"):
         Library(tmp_path / "library")
 
 
@@ -299,7 +299,7 @@ def test_keyword_search_works_where_nothing_can_be_kept(
     shutil.rmtree(engine._library.path / "derived")
     (engine._library.path / "derived").write_text("in the way")
     assert ranked(engine) == expected
-    assert "working from memory" in caplog.text
+    assert "built in memory" in caplog.text
 
 
 def test_two_engines_may_build_the_same_files_at_once(

@@ -249,7 +249,7 @@ def test_nobody_is_told_who_did_not_ask(traces: Any, environment: dict[str, str]
 
 
 def test_an_exporter_that_is_not_offered_is_refused_in_a_line() -> None:
-    with pytest.raises(SettingsError, match="'zipkin' is not offered"):
+    with pytest.raises(SettingsError, match="'zipkin' is not supported"):
         build_telemetry(TelemetrySettings(), {"OTEL_TRACES_EXPORTER": "zipkin"})
 
 

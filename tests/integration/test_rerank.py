@@ -183,7 +183,7 @@ BROKEN: list[Any] = [
     pytest.param(
         (200, {}, b'{"results": [{"index": 9, "relevance_score": 1}]}'),
         ModelOutputError,
-        "9 is no index",
+        "index out of range: 9",
         id="names a stranger",
     ),
     pytest.param("cut", ModelUnavailable, "cut", id="hangs up"),

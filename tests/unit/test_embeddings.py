@@ -221,7 +221,7 @@ def test_a_model_not_known_for_it_is_not_cut_unless_forced(name: str, dimensions
 
 @pytest.mark.parametrize("dimensions", [0, -1])
 def test_a_vector_of_no_dimension_is_refused_even_when_forced(dimensions: int) -> None:
-    with pytest.raises(SettingsError, match="not 1 or more"):
+    with pytest.raises(SettingsError, match="too small; give 1 or more"):
         shortened(_Fixed(), dimensions=dimensions, force=True)
 
 

@@ -30,7 +30,7 @@ def test_the_environment_overrides_a_profile() -> None:
     [
         pytest.param("chunk: {sise_tokens: 5}", "chunk.sise_tokens: unknown key", id="typo"),
         pytest.param("chunk: {size_tokens: 0}", "chunk.size_tokens", id="out of range"),
-        pytest.param("- a\n- b", "must be a mapping", id="a list"),
+        pytest.param("- a\n- b", "not a mapping", id="a list"),
         pytest.param("chunk: {", "cannot read profile", id="not YAML"),
     ],
 )
@@ -43,5 +43,5 @@ def test_a_bad_profile_is_refused_in_one_line(tmp_path: Path, content: str, mess
 
 
 def test_a_missing_profile_is_named() -> None:
-    with pytest.raises(SettingsError, match=r"no profile at 'nowhere\.yaml'"):
+    with pytest.raises(SettingsError, match=r"no such profile: 'nowhere\.yaml'"):
         Settings.load("nowhere.yaml", environment={})

@@ -58,7 +58,7 @@ def test_nothing_else_is_and_what_is_there_is_not_told_from_what_is_not(
     allowed: Path, source: str
 ) -> None:
     given = source.format(folder=allowed)
-    with pytest.raises(NotAllowed, match="is not in the allowed folders"):
+    with pytest.raises(NotAllowed, match="outside of the allowed folders"):
         admitted_source(given, folders=[allowed])
 
 

@@ -138,7 +138,7 @@ async def complete(
     """Answer the last message of the user from the documents."""
     mode = _mode_of(wanted.model)
     if wanted.n not in (None, 1):
-        raise Problem(400, "unsupported", "n: one answer is given")
+        raise Problem(400, "unsupported", "n: only one answer is supported; send 1")
     question = Question.model_construct(
         question=question_in(wanted.messages), namespace=wanted.namespace, filters=wanted.filters
     )
@@ -180,9 +180,13 @@ def question_in(messages: Sequence[Message]) -> str:
             continue
         parts = message.content if isinstance(message.content, list) else []
         if any(part.type not in _TEXTS for part in parts):
-            raise Problem(400, "unsupported", "messages: only text is read")
+            raise Problem(
+                400, "unsupported", "messages: only text is supported; send content as text"
+            )
         return _text_of(message)
-    raise Problem(400, "no-question", "messages: none of them is of the user")
+    raise Problem(
+        400, "no-question", "messages: no message of the user; send one with the role 'user'"
+    )
 
 
 def turns_in(messages: Sequence[Message]) -> list[Turn]:
@@ -309,5 +313,5 @@ def _mode_of(model: str) -> str:
     mode = MODELS.get(model)
     if mode is None:
         known = ", ".join(MODELS)
-        raise Problem(404, "model_not_found", f"no model {model[:100]!r}: there are {known}")
+        raise Problem(404, "model_not_found", f"unknown model: {model[:100]!r}; choose {known}")
     return mode

@@ -140,7 +140,9 @@ async def add_documents(
     given = metadata_in_text(metadata)
     if len(files) > service.settings.serve.max_upload_files:
         most = service.settings.serve.max_upload_files
-        raise Problem(413, "too-many-files", f"{len(files)} files: at most {most} at a time")
+        raise Problem(
+            413, "too-many-files", f"too many files: {len(files)}; send at most {most} at a time"
+        )
     work = partial(_taken_in, service, files, namespace=namespace, given=given)
     accepted = await service.looking.run(work)
     if accepted.unchanged:
@@ -164,7 +166,9 @@ async def add_text(
     digest = hashlib.sha256(wanted.text.encode()).hexdigest()
     name = wanted.document_id or f"text-{digest[:16]}"
     if SEPARATOR in name or not name.isprintable() or not name.strip():
-        raise Problem(422, "document-id", f"document_id: {SEPARATOR!r} is for namespaces")
+        raise Problem(
+            422, "document-id", f"document_id: {SEPARATOR!r} separates namespaces; leave it out"
+        )
 
     job = _job(
         "add",
@@ -266,7 +270,9 @@ def _one(file: UploadFile, folder: Path) -> Upload:
     try:
         return save_upload(file.file, name=file.filename or "", folder=folder)
     except FileExistsError as error:
-        detail = f"two files are named {file.filename!r}: send one of them under another name"
+        detail = (
+            f"file name given twice: {file.filename!r}; send one of the files under another name"
+        )
         raise Problem(422, "file-name", detail) from error
     except OSError as error:
         raise no_room(error) from error
@@ -292,7 +298,9 @@ async def _outcome(
             break
         await asyncio.sleep(_LOOK_SECONDS)
     if now.state == "failed":
-        raise Problem(503, "not-done", now.error or "it could not be done")
+        raise Problem(
+            503, "not-done", now.error or "job failed; the log of the server gives the reason"
+        )
     if now.report is not None:
         return report_for(caller, now.report)
     response.status_code = 202
@@ -308,7 +316,9 @@ async def _visible(service: Service, caller: Principal, name: str) -> DocumentIn
 
 
 def _unknown(name: str) -> Problem:
-    return Problem(404, "not-found", f"no document {name[:200]!r}")
+    return Problem(
+        404, "not-found", f"unknown document: {name[:200]!r}; GET /v1/documents lists the ids"
+    )
 
 
 def _job(

@@ -175,7 +175,12 @@ async def page(
     It holds what the token may see, and nothing of other documents.
     """
     if question:
-        raise Problem(405, "method", "question: send it by POST", headers={"Allow": "POST"})
+        raise Problem(
+            405,
+            "method",
+            "question: not accepted by GET; send it by POST",
+            headers={"Allow": "POST"},
+        )
     return await _drawn(
         service, partial(_page, view, focus=focus, hops=hops, community=community, question="")
     )

@@ -72,7 +72,7 @@ async def events(
 
 def took_too_long(seconds: float) -> Problem:
     """Return the problem of a timed-out request."""
-    detail = f"this took longer than {seconds:g} s: ask for less, or raise the server's limit"
+    detail = f"time limit exceeded: {seconds:g} s; ask for less, or raise the limit of the server"
     return Problem(504, "timeout", detail)
 
 
@@ -83,7 +83,7 @@ async def with_problems(source: AsyncGenerator[T]) -> AsyncGenerator[T | Problem
             async for each in source:
                 yield each
         except EngineError as error:
-            _log.warning("a question failed: %s", error)
+            _log.warning("question failed: %s", error)
             yield problem_of(error)
         except Problem as problem:
             yield problem
@@ -209,7 +209,7 @@ async def retrieve(
 def check(wanted: Question) -> None:
     """Validate a question before its stream begins; raises `QuestionError`."""
     if sanitise_text(wanted.question) != wanted.question:
-        raise QuestionError("the question holds what is no character")
+        raise QuestionError("question: contains invalid characters; remove them")
     validate_question(wanted.question)
     document_filter(wanted.filters)
 
@@ -220,7 +220,7 @@ async def final_answer(told: AsyncGenerator[Event]) -> Answer:
         async for event in told:
             if isinstance(event, AnswerEvent):
                 return event.answer
-    raise Problem(500, "internal", "the answer did not come")
+    raise Problem(500, "internal", "no answer was made; the log of the server gives the reason")
 
 
 async def until_disconnect(request: Request, work: Awaitable[T]) -> T:
@@ -235,7 +235,7 @@ async def until_disconnect(request: Request, work: Awaitable[T]) -> T:
         done, _ = await asyncio.wait({doing, gone}, return_when=asyncio.FIRST_COMPLETED)
         if doing in done:
             return doing.result()
-        raise Problem(499, "gone", "nobody waits for this any more")
+        raise Problem(499, "gone", "client closed the connection; send the request again")
     finally:
         gone.cancel()
         if not doing.done():

@@ -130,7 +130,9 @@ async def get_job(service: ServiceHere, caller: Caller, id: str) -> JobStatus:  
     """Return a job's progress, and its report when done."""
     job = service.jobs.get(id)
     if job is None or not caller.may_read(job.namespace):
-        raise Problem(404, "not-found", f"no job {id[:100]!r}")
+        raise Problem(
+            404, "not-found", f"unknown job: {id[:100]!r}; ids are returned when files are sent"
+        )
     return JobStatus.of(job, caller)
 
 

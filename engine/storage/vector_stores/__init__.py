@@ -227,8 +227,8 @@ def translate_error(what: str, errors: tuple[type[Exception], ...]) -> Iterator[
         cause = getattr(error, "orig", None) or error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise VectorStoreUnavailable(
-            f"the vector store {what} cannot be used: {_without_secret(lines[0])[:300]}; "
-            "the library itself is whole"
+            f"cannot use the vector store: {what} ({_without_secret(lines[0])[:300]}); "
+            "the library itself is not damaged; check the store and try again"
         ) from error
 
 
@@ -243,7 +243,8 @@ def collection_name(path: Path, *, prefix: str, model: str, dimension: int) -> s
     """
     if not _PREFIX.fullmatch(prefix):
         raise SettingsError(
-            f"vectors.collection {prefix!r}: at most 24 of a-z, 0-9 and _, a letter first"
+            f"vectors.collection: {prefix!r} is not usable; use at most 24 of a-z, 0-9 "
+            "and _, a letter first"
         )
     owner = digest(f"{_mark(path)} {path.resolve()}")[:12]
     return f"{prefix}_{owner}_{digest(f'{model} {dimension}')[:8]}"
@@ -263,7 +264,9 @@ def _mark(path: Path) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise VectorStoreUnavailable(f"cannot write {str(file)!r}: {error.strerror}") from error
+        raise VectorStoreUnavailable(
+            f"cannot write: {str(file)!r} ({error.strerror}); check its permissions"
+        ) from error
     return file.read_text(encoding="utf8")
 
 
