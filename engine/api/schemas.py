@@ -1,7 +1,4 @@
-"""Request and response models besides the engine's types.
-
-Opaque pagination cursors.
-"""
+"""Request and response models besides the engine's types, and opaque pagination cursors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`loregraph entities`: inspect and override entity resolution.
-
-`loregraph graph show | near | path | communities`: looking around in the graph.
-"""
+"""Commands `loregraph entities` (inspect, override resolution) and `loregraph graph` (explore)."""
 
 from __future__ import annotations
 

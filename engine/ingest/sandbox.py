@@ -263,7 +263,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 def _open(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
-        raise EngineError("a reading process was started without its pipes")
+        raise EngineError("no pipe to the reading process: pass PIPE when it is started")
     return pipe
 
 

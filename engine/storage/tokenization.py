@@ -1,7 +1,4 @@
-"""Tokenisation for BM25: English, Chinese, mixed text, numbers and codes.
-
-The same for passages and questions.
-"""
+"""Tokenisation of passages and questions for BM25: English, Chinese, mixed, numbers and codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docstrings are plain technical English: they begin with a verb or a noun phrase."""
+"""Docstrings and error messages are plain technical English of a fixed form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ _BEGINS = re.compile(
     r"(?:What|Whether|How|Which|Where|Who|Whom|Whose|Whoever|Whatever|So many|Up to so many)\b"
 )
 _SAYS = re.compile(r"\bknows? nothing\b|\bnone of ours\b|\bsomebody\b", re.IGNORECASE)
-_MESSAGE = re.compile(r"\bnone of ours\b|\bthere is nobody\b|\bsomebody\b", re.IGNORECASE)
+_MESSAGE = re.compile(
+    r"\bnone of ours\b|\bthere is nobody\b|\bsomebody\b|\bbelow nil\b|(?<!there )\bis no\b|\bmend\b"
+    r"|\bmeans? something\b|\bwhole\b(?= library)",
+    re.IGNORECASE,
+)
+_VALUE = "\0"
+"""Stands for an interpolated value in the text of a message."""
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -48,6 +54,46 @@ def messages(tree: ast.AST) -> Iterator[tuple[int, str]]:
                     yield each.lineno, each.value
 
 
+def error_classes() -> set[str]:
+    """The names of the engine's own errors, whose messages are shown to users."""
+    tree = ast.parse((ROOT / "engine" / "errors.py").read_text(encoding="utf8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+ERRORS = error_classes()
+
+
+def written(node: ast.expr) -> str | None:
+    """The text of a string or f-string with its values left out; None for any other expression."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(
+                each.value if isinstance(each, ast.Constant) else _VALUE for each in values
+            )
+    return None
+
+
+def unclear_errors(tree: ast.AST) -> Iterator[str]:
+    """Errors that begin with a quoted value, or do not part failure, value and advice."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in ERRORS:
+                text = written(first)
+            case ast.Call(func=ast.Name(id="Problem"), args=[_, _, first, *_]):
+                text = written(first)
+            case _:
+                continue
+        if text is None or not text.strip(_VALUE):
+            continue
+        begins = first.values[0] if isinstance(first, ast.JoinedStr) else None
+        if isinstance(begins, ast.FormattedValue) and begins.conversion == ord("r"):
+            yield f"{node.lineno}: error begins with a quoted value: {text!r}"
+        if not re.search("[:;]", text):
+            yield f"{node.lineno}: error says nothing after ':' or ';': {text!r}"
+
+
 def faults(source: str) -> list[str]:
     """Everything in a module that breaks the rules, a line each."""
     tree = ast.parse(source)
@@ -61,6 +107,7 @@ def faults(source: str) -> list[str]:
     found += [
         f"{line}: error says {text!r}" for line, text in messages(tree) if _MESSAGE.search(text)
     ]
+    found += unclear_errors(tree)
     return found
 
 
@@ -81,6 +128,9 @@ def test_docstrings_and_errors_are_plain_english() -> None:
         pytest.param('class A:\n    """Knows nothing of files."""', id="class"),
         pytest.param('LIMIT = 3\n"""How many there are."""', id="constant"),
         pytest.param('raise ValueError("none of ours")', id="error"),
+        pytest.param('raise SourceError(f"{path!r} is empty: fill it")', id="begins with a value"),
+        pytest.param('raise SourceError("cannot be read")', id="no advice"),
+        pytest.param('return Problem(404, "gone", "not here")', id="no advice over HTTP"),
     ],
 )
 def test_the_rules_find_what_breaks_them(source: str) -> None:

@@ -1,7 +1,4 @@
-"""Question routes: answers, event streams and passages.
-
-Event streams to clients: ordered, timed, cancelled on disconnect.
-"""
+"""Question routes: answers, passages, and event streams that end when the client disconnects."""
 
 from __future__ import annotations
 

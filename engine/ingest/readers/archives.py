@@ -99,7 +99,7 @@ def _damaged(error: Exception) -> str:
 def _content(members: tuple[Member, ...]) -> Content:
     """Return the members; if none could be extracted, fail with the first one's reason."""
     if not members:
-        raise SourceError("is an archive with no files in it")
+        raise SourceError("is an archive without files: add files to it")
     if all(member.failure for member in members):
         raise SourceError(members[0].failure)
     return Content(text="", members=members)

@@ -374,7 +374,7 @@ def read_outlook(data: bytes) -> Content:
     try:
         with olefile.OleFileIO(data) as file:
             if not file.exists(_PROPERTIES):
-                raise SourceError("is not an Outlook message, but another kind of Office file")
+                raise SourceError("is not an Outlook message: it is another kind of Office file")
             message = _message(_Folder(file, (), header_bytes=_HEADER_BYTES), depth=0)
     except _DAMAGED as error:
         reason = one_line(str(error))

@@ -408,7 +408,7 @@ def read_audio(data: bytes, options: ReadOptions) -> Content:
     segments, language = _spoken(sound, _model(options.transcription_model))
     text = transcript(cues_of(segments))
     if not text:
-        raise SourceError("contains no recognisable speech")
+        raise SourceError("contains no recognisable speech: check the recording")
     metadata: dict[str, MetaValue] = {"language": language, **_audio_metadata(tags)}
     title = one_line(sanitise_text(tags.get("title", ""))) or None
     return Content(text=sanitise_text(text), title=title, shape="transcript", metadata=metadata)

@@ -196,7 +196,7 @@ def decode(data: bytes) -> str:
             return _checked(data[len(mark) :].decode(codec, "replace"))
     for signature, kind in _SIGNATURES:
         if data.startswith(signature):
-            raise SourceError(f"looks like a binary file ({kind}), not text")
+            raise SourceError(f"looks like a binary file ({kind}), not text: check its suffix")
     try:
         return _checked(data.decode("utf-8"))
     except UnicodeDecodeError:

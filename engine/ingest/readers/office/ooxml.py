@@ -176,7 +176,9 @@ def xml_root(data: bytes, *, name: str) -> _Element:
         ) from error
     declared: Any = root.getroottree().docinfo.internalDTD  # its entities are not in the stubs
     if declared is not None and next(iter(declared.iterentities()), None) is not None:
-        raise SourceError(f"declares entities in its part {name!r}, which is not safe to read")
+        raise SourceError(
+            f"declares entities in its part {name!r}, which is unsafe to read: save it again"
+        )
     return root
 
 
