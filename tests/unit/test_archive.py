@@ -152,7 +152,7 @@ def _sparse_header() -> bytes:
             lambda: b"no archive at all " * 100, OPTIONS, "not a tar archive", id="no-tar"
         ),
         pytest.param(lambda: _tar(), OPTIONS, "no files|not a tar archive", id="empty"),
-        pytest.param(_sparse_header, OPTIONS, "no files", id="sparse"),
+        pytest.param(_sparse_header, OPTIONS, "archive without files", id="sparse"),
         pytest.param(lambda: b"\xfd7zXZ\x00junk" * 9, OPTIONS, "damaged", id="damaged-xz"),
         pytest.param(lambda: b"BZh9" + b"junk" * 9, OPTIONS, "damaged", id="damaged-bzip2"),
     ],
