@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
 MAX_BYTES = 4_000_000
-"""Of one answer; what is longer is neither kept nor read."""
+"""Of one answer; what is longer is neither cached nor read."""
 
 
 class CacheBackend(Protocol):
@@ -270,7 +270,7 @@ class AnswerCache:
         self._shelf.clear()
 
     def close(self) -> None:
-        """Nothing is kept any more."""
+        """Close the cache; no answer is cached afterwards."""
         self._shelf.close()
 
     def _current(self) -> str:
@@ -291,13 +291,13 @@ class AnswerCache:
 
 def _for_nothing(answer: Answer) -> Answer:
     """Return the answer with its usage counted as cached and without times."""
-    said = "answered before; the steps are those of then"
+    said = "cache hit; the steps below are those of the first answer"
     step = TraceStep(stage="cache", detail=said, seconds=0.0)
-    then = (replace(each, seconds=0.0, usage=_kept(each.usage)) for each in answer.trace)
-    return replace(answer, trace=(step, *then), usage=_kept(answer.usage))
+    then = (replace(each, seconds=0.0, usage=_cached_usage(each.usage)) for each in answer.trace)
+    return replace(answer, trace=(step, *then), usage=_cached_usage(answer.usage))
 
 
-def _kept(usage: Usage) -> Usage:
+def _cached_usage(usage: Usage) -> Usage:
     return Usage(cached_calls=usage.calls + usage.cached_calls)
 
 

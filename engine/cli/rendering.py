@@ -75,7 +75,7 @@ def trace_lines(trace: Sequence[TraceStep], *, width: int) -> Iterator[TraceLine
 
 def _cost(step: TraceStep) -> str:
     if not step.usage.calls:
-        return "kept reply, no tokens"
+        return "cache hit, no tokens"
     cost = f", cost {step.usage.cost:.4f} {step.usage.currency}" if step.usage.cost else ""
     return f"{step.usage.prompt_tokens:,} tokens in, {step.usage.completion_tokens:,} out{cost}"
 
@@ -205,16 +205,16 @@ def show_failure(error: Exception, *, then: str = "") -> None:
 def usage_line(usage: Usage) -> str:
     """Summarise LLM calls and cost in one line."""
     cost = f", {usage.cost:.4f} {usage.currency} by the price table" if usage.cost else ""
-    kept = kept_by_provider(usage.cached_tokens)
+    cached = cached_by_provider(usage.cached_tokens)
     return (
-        f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in{kept}, "
-        f"{usage.completion_tokens:,} out{cost}"
+        f"language model: {counted(usage.calls, 'call')}, {usage.prompt_tokens:,} tokens in"
+        f"{cached}, {usage.completion_tokens:,} out{cost}"
     )
 
 
-def kept_by_provider(tokens: int) -> str:
+def cached_by_provider(tokens: int) -> str:
     """Describe prompt tokens that the provider cached; empty without any."""
-    return f" ({tokens:,} of them kept by the provider)" if tokens else ""
+    return f" ({tokens:,} of them cached by the provider)" if tokens else ""
 
 
 def counted(number: int, word: str) -> str:
@@ -467,8 +467,8 @@ def _sum_line(stages: Sequence[StageUsage]) -> str:
     calls = sum(each.calls for each in stages)
     tokens_in = sum(each.prompt_tokens for each in stages)
     tokens_out = sum(each.completion_tokens for each in stages)
-    kept = kept_by_provider(sum(each.cached_tokens for each in stages))
-    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in{kept}, {tokens_out:,} out"
+    cached = cached_by_provider(sum(each.cached_tokens for each in stages))
+    return f"{counted(calls, 'call')}, {tokens_in:,} tokens in{cached}, {tokens_out:,} out"
 
 
 def show_usage(rows: Sequence[StageUsage], *, as_json: bool) -> None:

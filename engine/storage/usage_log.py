@@ -106,11 +106,10 @@ class UsageLog:
         return text
 
     def cache_reply(self, key: str, text: str, *, usage: Usage, asked_in: int) -> bool:
-        """Keep an answer; whether it was kept.
+        """Cache an answer; return whether it was stored.
 
-        It is not where the library has changed since the generation `asked_in`, nor
-        while another process is
-        writing to it.
+        Nothing is stored where the library has changed since the generation `asked_in`, nor while
+        another process is writing to it.
         """
         row = {
             "key": key,

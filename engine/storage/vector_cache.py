@@ -280,7 +280,7 @@ def keep(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -
     return files.load_artifact(folder / name, write=write, load=lambda _: True) is not None
 
 
-def kept(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
+def cached_graph(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
     """Return the stored graph of this model in `folder` (`derived/`) and its block's hashes."""
     for place in sorted(folder.glob(f"{KIND}-{_recipe(model)}-*")):
         if place.suffix == ".part" or not files.is_valid_artifact(place):

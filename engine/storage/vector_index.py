@@ -53,12 +53,12 @@ from .vector_cache import (
     VectorGraph,
     VectorSegment,
     built,
+    cached_graph,
     changed_vectors,
     compacted,
     count_vectors,
     filled,
     keep,
-    kept,
     merge_segments,
     read_vectors,
 )
@@ -96,7 +96,7 @@ class BackgroundCompactor:
 
     def opened(self, read: Callable[[Sequence[bytes]], VectorSegment]) -> VectorSegment:
         """Load vectors in the order of a stored graph, used unless it needs compaction."""
-        found = kept(self._folder, model=self._model)
+        found = cached_graph(self._folder, model=self._model)
         held = read(found[1] if found is not None else ())
         if found is not None:
             self._graph = filled(found[0], held)

@@ -317,7 +317,7 @@ def test_confined_and_read_only_nothing_else_is_there(folder: Path) -> None:
         )
         resources = session.portal.call(session.client.list_resources).resources
         assert [one.name for one in resources] == ["north::lamp"]
-        with pytest.raises(MCPError, match="no document"):
+        with pytest.raises(MCPError, match="unknown document"):
             uri = "loregraph://documents/south%3A%3Aledger"
             session.portal.call(session.client.read_resource, uri)
         with pytest.raises(MCPError, match="unknown tool: 'add_text'"):
@@ -436,7 +436,7 @@ def test_a_token_sees_its_namespaces_and_the_tools_it_may_use(
         assert not any(word in seen for word in ("Xenia", "Morrow", "Zanzara", "south"))
         for name in ("search", "ask"):
             refusal = session.refused(name, question="ledger", namespace="south")
-            assert refusal == "namespace 'south' may not be read here"
+            assert refusal == "namespace may not be read here: 'south'; choose another"
         with pytest.raises(MCPError, match="unknown tool: 'remove'"):
             session.call("remove", document_id="north::lamp")
 
@@ -446,8 +446,8 @@ def test_a_token_writes_where_it_may(served: str, tokens: dict[str, str]) -> Non
         added = session.call("add_text", text="Ida Brandt sailed.", document_id="sail")
         assert added.structured_content["added"] == ["north::sail"]
         refusal = session.refused("add_text", text="x", namespace="south")
-        assert refusal == "namespace 'south' may not be written to here"
-        assert "no document" in session.refused("remove", document_id="south::ledger")
+        assert refusal == "namespace may not be written to here: 'south'; choose another"
+        assert "unknown document" in session.refused("remove", document_id="south::ledger")
         assert session.told("remove", document_id="north::sail") == "removed: north::sail"
 
 
@@ -494,7 +494,7 @@ def test_the_server_has_the_tools_beside_the_page_and_the_api(tmp_path: Path) ->
         with over_http(f"{server.url}/mcp", south, mode="legacy") as session:
             assert list(session.tools()) == READING
             assert session.call("stats").structured_content["figures"]["documents"] == 0
-            assert "no document" in session.refused("read_document", document_id="north::lamp")
+            assert "unknown document" in session.refused("read_document", document_id="north::lamp")
 
 
 def test_beyond_loopback_it_does_not_start_without_a_token(tmp_path: Path) -> None:

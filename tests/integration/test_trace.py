@@ -127,7 +127,7 @@ def test_a_trace_is_shown_in_lines_that_fit() -> None:
     assert all(len(line.text) <= 80 for line in lines if line.quiet)
     assert sum("in:" in line.text for line in lines) == 1  # not said again
     assert lines[-2].text.endswith("by m (marks 2, 1,200 tokens in, 30 out, cost 0.0100 USD)")
-    assert lines[-1].text.endswith("kept (kept reply, no tokens)")
+    assert lines[-1].text.endswith("kept (cache hit, no tokens)")
 
 
 @pytest.mark.parametrize("mode", ["auto", "local", "global", "both"])

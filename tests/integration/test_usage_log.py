@@ -100,7 +100,7 @@ def test_usage_tells_what_the_provider_had_kept(
         ledger.add(day="2026-01-01", stage="map", model="m", usage=usage)
     assert _usage(tmp_path / "library", openai_server)["map"]["cached_tokens"] == 1_500
     run = CliRunner().invoke(app, ["usage", "--library", str(tmp_path / "library")])
-    told = "2 calls, 2,000 tokens in (1,500 of them kept by the provider), 10 out"
+    told = "2 calls, 2,000 tokens in (1,500 of them cached by the provider), 10 out"
     assert run.stdout.splitlines() == [f"  2026-01-01 map (m): {told}, free", f"  in all {told}"]
 
 

@@ -68,7 +68,7 @@ export const MESSAGES = {
   "count.sources": [["{n} source", "{n} sources"], "{n} 处来源"],
   "count.files": [["{n} file", "{n} files"], "{n} 个文件"],
   "count.calls": [["{n} model call", "{n} model calls"], "调用模型 {n} 次"],
-  "count.kept": [["{n} answered before", "{n} answered before"], "{n} 次沿用已有回复"],
+  "count.kept": [["{n} cache hit", "{n} cache hits"], "{n} 次沿用已有回复"],
   "count.tokens": [["{n} token", "{n} tokens"], "{n} 个词元"],
 
   "mode.auto": ["Auto", "自动"],
@@ -369,7 +369,7 @@ export const MESSAGES = {
   "usage.calls": ["Calls", "调用"],
   "usage.failed": ["Failed", "失败"],
   "usage.read": ["Tokens read", "输入词元"],
-  "usage.kept": ["Of them kept by the provider", "其中服务商已缓存"],
+  "usage.kept": ["Of them cached by the provider", "其中服务商已缓存"],
   "usage.written": ["Tokens written", "输出词元"],
   "usage.cost": ["Cost", "费用"],
   "usage.unknown": ["unknown", "未知"],
