@@ -163,7 +163,7 @@ def delete_curation(connection: Connection, number: int) -> None:
     """
     gone = connection.execute(delete(curations).where(curations.c.number == number))
     if not gone.rowcount:
-        raise GraphInputError(f"there is no decision {number}")
+        raise GraphInputError(f"no decision {number}")
     raise_generation(connection)
 
 

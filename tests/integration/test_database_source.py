@@ -193,7 +193,7 @@ def test_a_refused_login_is_one_line_without_the_password(postgres_server: Any) 
 
 
 def test_a_database_that_is_not_there_is_named(postgres_server: Any) -> None:
-    with pytest.raises(SourceError, match=r'does not have what was asked for.*"nowhere"'):
+    with pytest.raises(SourceError, match=r'has no such database.*"nowhere"'):
         items(postgres_server.url("nowhere"))
 
 

@@ -209,7 +209,7 @@ class ReadOnlyDatabase:
         if "permission denied" in lowered or "insufficient privilege" in lowered:
             return f"may not be read by this user: grant SELECT ({said})"
         if "does not exist" in lowered or "unknown database" in lowered:
-            return f"lacks the table or column: check the name ({said})"
+            return f"has no such database, table or column: check the name ({said})"
         return f"cannot be read: {said}"
 
     def without_secrets(self, text: str) -> str:
