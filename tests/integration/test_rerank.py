@@ -186,7 +186,7 @@ BROKEN: list[Any] = [
         "index out of range: 9",
         id="names a stranger",
     ),
-    pytest.param("closed connection", ModelUnavailable, "cut", id="hangs up"),
+    pytest.param("cut", ModelUnavailable, "closed connection", id="hangs up"),
     pytest.param("stall", ModelUnavailable, "in time", id="says nothing"),
 ]
 
