@@ -178,7 +178,7 @@ def _from_connection(
         return _malformed(model, cause)
     reason = _one_line(cause) or type(cause).__name__
     return ModelUnavailable(
-        f"connection to {model} failed: {reason}; check that the server runs"
+        f"connection to {model} failed or was cut: {reason}; check that the server runs"
         " and that base_url is right"
     )
 
