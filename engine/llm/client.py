@@ -275,7 +275,7 @@ class LLMTransport:
     def _without_limits(self, request: LLMRequest) -> ModelOutputError:
         return ModelOutputError(
             f"{self._name} sent more than {_most_characters(request):,} characters for"
-            f" {request.max_output_tokens:,} output tokens: the server ignores the token limit"
+            f" {request.max_output_tokens:,} output tokens: the server ignores token limits"
         )
 
     def _empty(self, finish: str | None) -> ModelOutputError:
