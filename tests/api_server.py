@@ -11,7 +11,6 @@ It starts without models and where all is imported (`warm_process`), so that it 
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -21,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from command_line import environment
 from warm_process import Forked, forked
 
-REPOSITORY = Path(__file__).parents[1]
-WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
 NO_RATE = {"LOREGRAPH_SERVE__REQUESTS_PER_MINUTE": "null"}
 _PATIENCE_SECONDS = 120.0
 _ADDRESS = re.compile(rb"listens at (https?://\S+)")
@@ -45,10 +43,7 @@ class ApiServer:
         self.folder = folder
         self.library = library or folder / "library"
         self.url = ""
-        inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
-        plain = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "", "COLUMNS": "80"}
-        chosen = NO_RATE | ({} if models else WITHOUT_MODELS) | dict(env or {})
-        self._env = inherited | plain | chosen
+        self._env = environment(models=models, **NO_RATE | dict(env or {}))
         self._arguments = list(arguments)
         self._log = folder / "server.log"
         self.process: Forked | None = None

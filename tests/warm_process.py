@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -104,9 +105,13 @@ def forked(
     env: Mapping[str, str],
     stdout: IO[bytes],
     stderr: IO[bytes],
+    prelude: str = "",
 ) -> Forked:
-    """`loregraph <arguments>`, running; Ctrl-C reaches it as in a terminal's foreground."""
-    order = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
+    """`loregraph <arguments>`, running; Ctrl-C reaches it as in a terminal's foreground.
+
+    `prelude` is Python that runs in it first, such as what breaks a part of ours.
+    """
+    order = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "prelude": prelude}
     told, on_event = os.pipe()
     streams = [stdout.fileno(), stderr.fileno(), on_event]
     socket.send_fds(_forker(), [json.dumps(order).encode()], streams)
@@ -139,19 +144,26 @@ def _forker() -> socket.socket:
 
 def _next_command(line: socket.socket) -> list[str]:
     """The arguments of a command, in the process that is to be it; the one that forks goes on."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # of the processes between, nobody waits for
     while True:
         order, streams, _, _ = socket.recv_fds(line, _LONGEST_ORDER_BYTES, 3)
         if not order:
+            _reap()
             os._exit(0)
         if os.fork() == 0:
             line.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             *outputs, on_event = streams
             _fork_again(on_event)
             return _become(outputs, **json.loads(order))
         for stream in streams:
             os.close(stream)
+        _reap()
+
+
+def _reap() -> None:
+    """Wait for the processes between that have ended, so that their computing is counted."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _fork_again(on_event: int) -> None:
@@ -166,7 +178,7 @@ def _fork_again(on_event: int) -> None:
 
 
 def _become(
-    outputs: Sequence[int], *, arguments: list[str], cwd: str, env: dict[str, str]
+    outputs: Sequence[int], *, arguments: list[str], cwd: str, env: dict[str, str], prelude: str
 ) -> list[str]:
     """Take on what a process of its own begins with."""
     os.chdir(cwd)
@@ -183,6 +195,7 @@ def _become(
         line_buffering=True,
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    exec(prelude, {})  # noqa: S102
     return arguments
 
 

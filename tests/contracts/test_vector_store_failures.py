@@ -7,46 +7,29 @@ one clear error.
 from __future__ import annotations
 
 import http.server
-import importlib.util
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+import store_at_work as at_work
 from llama_index.core.embeddings import MockEmbedding
 
 from engine.errors import VectorStoreUnavailable
 from engine.storage.external_index import ExternalDense, expected_points, read_stamp
 from engine.storage.library import Library
-from engine.storage.vector_stores import open_store
-
-
-def _module(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PROGRAM = Path(__file__).with_name("store_at_work.py")
-at_work = _module("store_at_work", PROGRAM)
-
+from engine.storage.vector_stores import StoreKind, open_store
 
 # --- killed ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["qdrant", "pgvector"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str, str]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[StoreKind, str, str]:
     """Kind, address and path of a store that holds nothing of this library."""
-    kind: str = request.param
+    kind: StoreKind = request.param
     pytest.importorskip(f"llama_index.vector_stores.{'postgres' if kind == 'pgvector' else kind}")
     if kind == "pgvector":
         return kind, request.getfixturevalue("postgres"), ""
@@ -55,14 +38,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str, str
 
 @pytest.mark.parametrize("moment", sorted(at_work.MOMENTS))
 def test_after_a_kill_the_store_equals_the_library(
-    tmp_path: Path, place: tuple[str, str, str], moment: str
+    tmp_path: Path, place: tuple[StoreKind, str, str], moment: str
 ) -> None:
     kind, url, path = place
     folder = tmp_path / "library"
-    call = [sys.executable, str(PROGRAM), moment, kind, str(folder), url, path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(call, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert at_work.killed(moment, kind, folder, url=url, path=path) == -signal.SIGKILL
 
     library = Library(folder, create=False)
     dense: ExternalDense = at_work.dense_of(library, kind, url=url, path=path)

@@ -1,38 +1,19 @@
-"""The command line as a user runs it: a process of its own, in a folder of its own."""
+"""The command line, a browser at the web page, and three documents for both."""
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any
 
+import command_line
 import pytest
 from api_server import ApiServer
-from warm_process import forked
+from command_line import LONGEST_SECONDS, Finished, environment
+from warm_process import Forked, forked
 from web_browser import Tab, opened, started_browser
-
-REPOSITORY = Path(__file__).parents[2]
-WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
-"""Quick to start; what is tested with it does not depend on vectors or entity types."""
-
-Finished = subprocess.CompletedProcess[str]
-LONGEST_SECONDS = 240
-
-
-def environment(*, models: bool = False, **more: str) -> dict[str, str]:
-    """The environment of a command: nothing of the caller's own settings in it."""
-    inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
-    plain = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "", "COLUMNS": "80"}
-    return inherited | plain | ({} if models else WITHOUT_MODELS) | more
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "engine.cli", *map(str, arguments)]
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +21,7 @@ def loregraph() -> Callable[..., Finished]:
     """`loregraph(folder, "ask", "…", models=False, env={…})`: run it there, and what came of it.
 
     It begins where all is imported (`warm_process`) unless its beginning is what is looked at: its
-    help, the interpreter's own settings, limits, and the default profile.
+    help, the interpreter's own settings and limits.
     """
 
     def run(
@@ -50,54 +31,30 @@ def loregraph() -> Callable[..., Finished]:
         env: Mapping[str, str] | None = None,
         before: Callable[[], None] | None = None,
     ) -> Finished:
-        there = environment(models=models, **(env or {}))
         of_python = any(name.startswith("PYTHON") for name in env or ())
-        if models or before is not None or of_python or "--help" in arguments:
-            return subprocess.run(
-                command(*arguments),
-                cwd=folder,
-                env=there,
-                preexec_fn=before,
-                capture_output=True,
-                encoding="utf8",
-                timeout=LONGEST_SECONDS,
-                check=False,
-            )
-        with TemporaryFile() as out, TemporaryFile() as errors:
-            asked = [str(argument) for argument in arguments]
-            process = forked(asked, cwd=folder, env=there, stdout=out, stderr=errors)
-            try:
-                code = process.wait(timeout=LONGEST_SECONDS)
-            finally:
-                process.kill()
-            said, failed = (_text_of(stream) for stream in (out, errors))
-        return Finished(asked, code, said, failed)
+        if before is None and not of_python and "--help" not in arguments:
+            return command_line.run(folder, *arguments, models=models, env=env)
+        return subprocess.run(
+            [sys.executable, "-m", "engine.cli", *map(str, arguments)],
+            cwd=folder,
+            env=environment(models=models, **(env or {})),
+            preexec_fn=before,
+            capture_output=True,
+            encoding="utf8",
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
 
     return run
 
 
-def _text_of(stream: IO[bytes]) -> str:
-    stream.seek(0)
-    return stream.read().decode("utf8")
-
-
-def listen_to_interrupts() -> None:
-    """A shell that runs tests in the background has its children ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @pytest.fixture(scope="session")
-def start() -> Callable[..., subprocess.Popen[bytes]]:
-    """As `loregraph`, but the process is handed out while it runs."""
+def start() -> Callable[..., Forked]:
+    """As `loregraph`, but the process is handed out while it runs, and writes where it is told."""
 
-    def run(folder: Path, *arguments: str | Path, **streams: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command(*arguments),
-            cwd=folder,
-            env=environment(),
-            preexec_fn=listen_to_interrupts,
-            **streams,
-        )
+    def run(folder: Path, *arguments: str | Path, stdout: IO[bytes], stderr: IO[bytes]) -> Forked:
+        asked = [str(argument) for argument in arguments]
+        return forked(asked, cwd=folder, env=environment(), stdout=stdout, stderr=stderr)
 
     return run
 

@@ -173,16 +173,15 @@ def test_ctrl_c_says_what_is_kept_and_a_terminal_sees_bars(
     days = "".join(TOO_MUCH_FOR_A_MOMENT.format(day) for day in range(20_000))
     (tmp_path / "diary.md").write_text(days, encoding="utf8")
     terminal, end = pty.openpty()
-    process = start(tmp_path, "add", "diary.md", stdout=subprocess.PIPE, stderr=end)
-    os.close(end)
+    output = tmp_path / "output"
+    with output.open("wb") as out, os.fdopen(end, "wb") as errors:
+        process = start(tmp_path, "add", "diary.md", stdout=out, stderr=errors)
     shown = read_until(terminal, b"Reading files")
     process.send_signal(signal.SIGINT)
     shown += read_until(terminal, b"from there")
     assert process.wait(timeout=60) == 130, shown.decode()
     os.close(terminal)
-    assert process.stdout is not None
-    assert process.stdout.read() == b""
-    process.stdout.close()
+    assert output.read_bytes() == b""
     assert "Traceback" not in shown.decode()
     assert "interrupted; what was stored is kept" in shown.decode()
     counts = json.loads(loregraph(tmp_path, "stats", "--json").stdout)
@@ -279,14 +278,13 @@ def test_explaining_a_search_shows_what_each_list_gave(loregraph, filled: Path) 
     assert path.strip()
 
 
-def test_a_reader_that_closes_the_pipe_sees_no_error(start, filled: Path) -> None:
-    process = start(filled, "search", "oil", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
+def test_a_reader_that_closes_the_pipe_sees_no_error(start, filled: Path, tmp_path: Path) -> None:
+    reader, end = os.pipe()
+    with os.fdopen(end, "wb") as out, (tmp_path / "errors").open("wb") as errors:
+        process = start(filled, "search", "oil", stdout=out, stderr=errors)
+    os.close(reader)
     assert process.wait(timeout=60) in (0, 1)
+    assert (tmp_path / "errors").read_bytes() == b""
 
 
 # --- looking in ---------------------------------------------------------------------------------

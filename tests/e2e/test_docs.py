@@ -14,23 +14,23 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
+import command_line
 import httpx
 import pytest
 import yaml
 from api_server import ApiServer
+from command_line import LONGEST_SECONDS, REPOSITORY, WITHOUT_MODELS
 from openai_server import OpenAIServer
 from reading_model import read_like_a_model
-from warm_process import forked
+from sample_library import sample_library
 
 from loregraph import Settings
 
-REPOSITORY = Path(__file__).parents[2]
 CONTENT = REPOSITORY / "docs" / "content"
 PAGES = ["README.md", *sorted(str(p.relative_to(REPOSITORY)) for p in CONTENT.rglob("*.md"))]
 WITH_BUNDLED_MODELS = ("README.md", "docs/content/tutorial.md")
@@ -41,11 +41,9 @@ NOT_RUN = {
     ("docs/content/guides/deployment.md", "listens on every interface"),
     ("docs/content/guides/formats.md", "needs the internet"),
 }
-WITHOUT_MODELS = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
 FIRST = "loregraph add data/corpus"
 MODEL_ADDRESS = "http://127.0.0.1:8080/v1"
 SERVER_ADDRESS = "http://127.0.0.1:8321"
-LONGEST_SECONDS = 240
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -76,20 +74,9 @@ def lines_of(block: Block) -> list[str]:
 
 def loregraph(folder: Path, arguments: list[str], env: Mapping[str, str]) -> str:
     """Standard output of a command that must succeed."""
-    inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
-    plain = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "", "COLUMNS": "80"}
-    with TemporaryFile() as out, TemporaryFile() as errors:
-        process = forked(
-            arguments, cwd=folder, env=inherited | plain | env, stdout=out, stderr=errors
-        )
-        try:
-            code = process.wait(timeout=LONGEST_SECONDS)
-        finally:
-            process.kill()
-        for stream in (out, errors):
-            stream.seek(0)
-        assert code == 0, f"loregraph {arguments}: {errors.read().decode()}"
-        return out.read().decode("utf8")
+    done = command_line.run(folder, *arguments, models=True, env=env)
+    assert done.returncode == 0, f"loregraph {arguments}: {done.stderr}"
+    return done.stdout
 
 
 class Run:
@@ -175,35 +162,18 @@ def model() -> Iterator[OpenAIServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], tuple[Path, str]]:
-    """A folder as a page finds it, with or without models, and what adding the corpus printed."""
-    made: dict[bool, tuple[Path, str]] = {}
-
-    def folder_for(with_models: bool) -> tuple[Path, str]:
-        if with_models not in made:
-            folder = tmp_path_factory.mktemp("page")
-            shutil.copytree(REPOSITORY / "data" / "corpus", folder / "data" / "corpus")
-            shutil.copytree(REPOSITORY / "configs", folder / "configs")
-            env = {} if with_models else WITHOUT_MODELS
-            made[with_models] = folder, loregraph(folder, shlex.split(FIRST)[1:], env)
-        return made[with_models]
-
-    return folder_for
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)])
 def test_every_block_of_a_page_runs_and_shows_what_it_prints(
     page: str,
-    prepared: Callable[[bool], tuple[Path, str]],
     model: OpenAIServer,
     tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with_models = page in WITH_BUNDLED_MODELS
-    ready, added = prepared(with_models)
+    ready = sample_library(tmp_path_factory, models=with_models)
     folder = tmp_path / "page"
-    shutil.copytree(ready, folder)
+    shutil.copytree(ready.folder, folder)
     monkeypatch.chdir(folder)
     env = {} if with_models else WITHOUT_MODELS
     for name, value in env.items():
@@ -211,7 +181,7 @@ def test_every_block_of_a_page_runs_and_shows_what_it_prints(
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     with ExitStack() as parts:
         address = model.base_url
-        run = Run(folder, env=env, added=added, model=address, parts=parts)
+        run = Run(folder, env=env, added=ready.printed, model=address, parts=parts)
         blocks = [block for block in blocks_of(page) if not block.reason]
         first = next((block for block in blocks if block.language in ("bash", "python")), None)
         for block in blocks:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,21 +20,16 @@ import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
 from api_server import ApiServer
+from command_line import environment
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from typer.testing import CliRunner
+from warm_process import forked
 
 from engine.api.auth import TokenStore
 
-REPOSITORY = Path(__file__).parents[2]
-ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if "LOREGRAPH" not in name},
-    "PYTHONPATH": str(REPOSITORY),
-    "LOREGRAPH_EMBEDDING__KIND": "none",
-    "LOREGRAPH_GRAPH__SPACY_MODEL": "none",
-}
 READING = [
     "search",
     "ask",
@@ -98,7 +92,7 @@ def over_pipes(folder: Path, *arguments: str, mode: str = "auto") -> Iterator[Se
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "engine.cli", "mcp", "--library", "library", *arguments],
-        env=ENVIRONMENT,
+        env=environment(),
         cwd=folder,
     )
     log = folder / "stderr.txt"
@@ -329,7 +323,7 @@ def test_output_is_the_protocol_alone_and_ctrl_c_ends_it_while_it_waits(folder: 
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env=ENVIRONMENT,
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -364,16 +358,15 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def listening(folder: Path, *arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "engine.cli", "mcp", "--http", "--library", "library"]
-    process = subprocess.Popen(
-        [*command, *arguments], cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
+    command = ["mcp", "--http", "--library", "library", *arguments]
+    said = folder / "said.txt"
+    with said.open("wb") as out:
+        process = forked(command, cwd=folder, env=environment(), stdout=out, stderr=out)
     try:
-        line = process.stderr.readline()
-        found = re.fullmatch(r"an MCP server at (http://\S+/mcp)\n", line)
-        assert found is not None, line + process.stderr.read()
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        while "\n" not in (line := said.read_text(encoding="utf8")) and process.poll() is None:
+            time.sleep(0.02)
+        found = re.match(r"an MCP server at (http://\S+/mcp)\n", line)
+        assert found is not None, line
         yield found[1]
     finally:
         process.terminate()

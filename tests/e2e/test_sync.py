@@ -8,7 +8,6 @@ import re
 import select
 import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Forked
 
 SECONDS = 120
 QUIET_SECONDS = 2.5
@@ -96,10 +96,11 @@ def test_names_of_every_kind_go_in_change_and_go(loregraph, place: Path) -> None
 def test_a_killed_sync_loses_nothing_and_goes_on(loregraph, start, place: Path) -> None:
     for number in range(100):
         note(place, f"n{number:03}.md", f"Captain Ada Brine met Orrin Vale on day {number}. " * 40)
-    process = start(place, "sync", "docs", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with Path(os.devnull).open("wb") as nowhere:
+        process = start(place, "sync", "docs", stdout=nowhere, stderr=nowhere)
     until(lambda: stored(place) > 5, of=process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
+    process.kill()
+    process.wait(timeout=SECONDS)
     assert 5 < stored(place) < 102
     done = loregraph(place, "sync", "docs", "--json")
     assert done.returncode == 0, done.stderr
@@ -123,7 +124,7 @@ def stored(place: Path) -> int:
         connection.close()
 
 
-def until(wanted: Callable[[], bool], *, of: subprocess.Popen[bytes]) -> None:
+def until(wanted: Callable[[], bool], *, of: Forked) -> None:
     end = time.monotonic() + SECONDS
     while not wanted():
         assert of.poll() is None, f"ended with {of.returncode}"
@@ -306,19 +307,19 @@ def test_a_source_that_cannot_be_had_fails_in_one_line_without_a_password(
 class Watching:
     """A running `sync --watch --json`: each report as it comes, and what is said beside them."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Forked, reports: int) -> None:
         self.process = process
+        self._reports = reports
         self._read = ""
 
     def report(self, *, seconds: float = SECONDS) -> dict[str, Any] | None:
         """The next report; None if none comes in time."""
-        assert self.process.stdout is not None
         end = time.monotonic() + seconds
         while "\n}\n" not in self._read:
             wait = max(0.0, end - time.monotonic())
-            if not select.select([self.process.stdout], [], [], wait)[0]:
+            if not select.select([self._reports], [], [], wait)[0]:
                 return None
-            piece = os.read(self.process.stdout.fileno(), 65536)
+            piece = os.read(self._reports, 65536)
             assert piece, "it ended"
             self._read += piece.decode()
         text, _, self._read = self._read.partition("\n}\n")
@@ -342,18 +343,16 @@ def watching(start, tmp_path: Path) -> Callable[..., Any]:
     @contextmanager
     def run(place: Path, *arguments: str) -> Iterator[Watching]:
         said = tmp_path / "said"
-        with said.open("wb") as errors:
-            process = start(
-                place,
-                *("sync", *arguments, "--watch", "--json"),
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
+        reports, end = os.pipe()
+        command = ("sync", *arguments, "--watch", "--json")
+        with said.open("wb") as errors, os.fdopen(end, "wb") as out:
+            process = start(place, *command, stdout=out, stderr=errors)
         try:
-            yield Watching(process)
+            yield Watching(process, reports)
         finally:
             process.kill()
-            process.communicate()
+            process.wait(timeout=SECONDS)
+            os.close(reports)
 
     return run
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from command_line import environment
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
+from warm_process import forked
 
 from engine import KnowledgeEngine
 from engine.storage.graph_api import metadata
@@ -165,24 +165,13 @@ def test_two_processes_adding_at_once_both_succeed(tmp_path: Path) -> None:
         folder.mkdir()
         for name, content in DOCUMENTS.items():
             (folder / f"{name}.md").write_text(f"{content} From the {part}.", encoding="utf8")
-    command = [sys.executable, "-m", "engine.cli", "add"]
-    environment = os.environ | {
-        "LOREGRAPH_EMBEDDING__KIND": "none",
-        "LOREGRAPH_GRAPH__SPACY_MODEL": "none",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    runs = [
-        subprocess.Popen(
-            [*command, part, "--library", "library"],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for part in ("left", "right")
-    ]
-    outputs = [run.communicate(timeout=120) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], outputs
+    with (tmp_path / "said").open("wb") as said:
+        runs = [
+            forked(["add", part], cwd=tmp_path, env=environment(), stdout=said, stderr=said)
+            for part in ("left", "right")
+        ]
+    ended = [run.wait(timeout=120) for run in runs]
+    assert ended == [0, 0], (tmp_path / "said").read_text(encoding="utf8")
     with KnowledgeEngine.open(tmp_path / "library", create=False) as engine:
         assert len(engine.documents()) == 2 * len(DOCUMENTS)
         assert engine.problems() == []

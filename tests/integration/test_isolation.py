@@ -8,13 +8,13 @@ import logging
 import os
 import pty
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from sqlalchemy import text
@@ -430,25 +430,8 @@ def broken(self, layout, *rest):
         raise IndexError("string index out of range")
     return read(self, layout, *rest)
 language.LanguageExtractor._read = broken
-from engine.cli.main import main
-main()
 """
-
-
-def run(
-    folder: Path, *arguments: str, stderr: int = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
-    plain = {k: v for k, v in os.environ.items() if "LOREGRAPH" not in k}
-    light = {"LOREGRAPH_EMBEDDING__KIND": "none", "LOREGRAPH_GRAPH__SPACY_MODEL": "none"}
-    return subprocess.run(
-        [sys.executable, "-c", _BROKEN_CLI, *arguments],
-        cwd=folder,
-        env=plain | light | {"PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-        timeout=240,
-    )
+run = partial(command_line.run, prelude=_BROKEN_CLI)
 
 
 @pytest.fixture(scope="module")
@@ -482,8 +465,8 @@ def test_the_command_line_keeps_the_good_files_says_the_partial_one_and_ends_wit
 def test_a_terminal_shows_the_line_and_no_traceback(tmp_path: Path) -> None:
     folder_of(tmp_path, ferry=BAD)
     main, side = pty.openpty()
-    done = run(tmp_path, "add", "docs", stderr=side)
-    os.close(side)
+    with os.fdopen(side, "wb", buffering=0) as terminal:
+        done = run(tmp_path, "add", "docs", stderr=terminal)
     said = b""
     with contextlib.suppress(OSError):  # how a terminal whose other side is closed ends
         while part := os.read(main, 65_536):

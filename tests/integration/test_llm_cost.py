@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer
@@ -139,34 +137,13 @@ def test_a_run_that_left_something_pending_says_so_and_ends_with_three(
 
     def add(*options: str) -> Any:
         settings = {
-            "EMBEDDING__KIND": "none",
-            "GRAPH__SPACY_MODEL": "none",
             "GRAPH__EXTRACTOR": "llm",
             "LLM__KIND": "openai_like",
             "LLM__BASE_URL": openai_server.base_url,
             "LLM__MODEL": "m",
         }
-        inherited = {name: value for name, value in os.environ.items() if "LOREGRAPH" not in name}
-        return subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "engine.cli",
-                "add",
-                str(tmp_path),
-                *options,
-                "--library",
-                "library",
-            ],
-            cwd=tmp_path,
-            env=inherited
-            | {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"}
-            | {f"LOREGRAPH_{name}": value for name, value in settings.items()},
-            capture_output=True,
-            encoding="utf8",
-            timeout=120,
-            check=False,
-        )
+        env = {f"LOREGRAPH_{name}": value for name, value in settings.items()}
+        return command_line.run(tmp_path, "add", ".", *options, env=env | {"COLUMNS": "200"})
 
     openai_server.answer_with(answer)
     first = add()

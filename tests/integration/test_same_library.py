@@ -76,7 +76,7 @@ def apply(engine: KnowledgeEngine, taken: Sequence[Step]) -> dict[str, int]:
 
 
 @settings(
-    max_examples=25,
+    max_examples=12,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )
@@ -98,7 +98,7 @@ def test_any_sequence_of_add_change_and_remove_ends_as_a_fresh_build(
     ["graph.extraction.rule_based.LanguageExtractor._read", "graph.linking.introduced_names"],
 )
 @settings(
-    max_examples=8,
+    max_examples=5,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )
@@ -277,7 +277,7 @@ class Folder:
 
 
 @settings(
-    max_examples=8,
+    max_examples=5,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
     deadline=None,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from sample_library import sample_library
 
 from engine import Answer, KnowledgeEngine, Settings
 
@@ -19,11 +21,12 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sample") / "library"
-    with KnowledgeEngine.open(path) as engine:
-        report = engine.add(REPOSITORY / "data" / "corpus")
-    assert report.failed == ()
-    return path
+    """A copy of it, for questions leave their answers in a library."""
+    sample = sample_library(tmp_path_factory, models=True)
+    assert "failed" not in sample.printed
+    folder = tmp_path_factory.mktemp("sample") / "library"
+    shutil.copytree(sample.folder / "library", folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

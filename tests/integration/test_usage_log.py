@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import environment
 from openai_server import OpenAIServer, Reply, Request
 from reading_model import read_like_a_model
 from typer.testing import CliRunner
+from warm_process import Forked, forked
 
 from engine.cli.main import app
 from engine.storage.library import Library
@@ -104,7 +103,7 @@ def test_usage_tells_what_the_provider_had_kept(
     assert run.stdout.splitlines() == [f"  2026-01-01 map (m): {told}, free", f"  in all {told}"]
 
 
-def _until_it_waits(process: subprocess.Popen[str]) -> None:
+def _until_it_waits(process: Forked) -> None:
     """Until no thread of it has had anything to do in ten looks, however busy the machine is."""
     quiet = 0
     while quiet < 10 and process.poll() is None:
@@ -119,10 +118,6 @@ def _state(thread: Path) -> str:
         return (thread / "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
-
-
-def _interruptible() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +137,18 @@ def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
         return read_like_a_model(request) if len(openai_server.requests) <= good else bad
 
     openai_server.answer_with(answer)
-    command = [sys.executable, "-m", "engine.cli", "add", str(folder), "--library", str(library)]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | _environment(openai_server) | {"LOREGRAPH_LLM__TIMEOUT_SECONDS": "900"},
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_interruptible,  # a shell may have told it to be deaf
-    )
+    command = ["add", str(folder), "--library", str(library)]
+    env = environment(**_environment(openai_server), LOREGRAPH_LLM__TIMEOUT_SECONDS="900")
+    with (tmp_path / "said").open("wb") as errors:
+        process = forked(command, cwd=tmp_path, env=env, stdout=errors, stderr=errors)
     # Once a server asks to be left alone, the other of two calls at a time may not begin any more.
     sent = good + (2 if bad.stall else 1)
     while len(openai_server.requests) < sent and process.poll() is None:
         time.sleep(0.02)
     _until_it_waits(process)  # it has read the replies that came
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=600)
+    process.wait(timeout=600)
+    said = (tmp_path / "said").read_text(encoding="utf8")
     # It waited neither for the silent server nor for the time to ask again.
     assert openai_server.at_once == (2 if bad.stall else 0)
     assert sent <= len(openai_server.requests) <= good + 2
@@ -168,7 +159,7 @@ def test_an_interrupted_reading_ends_at_once_and_keeps_what_was_read(
     assert (row["calls"], row["failed"]) == ((4, 2) if bad.stall else (2, 0))
     openai_server.answer_with(read_like_a_model)
     asked = len(openai_server.requests)
-    again = CliRunner().invoke(app, [*command[3:]], env=_environment(openai_server))
+    again = CliRunner().invoke(app, command, env=_environment(openai_server))
     assert again.exit_code == 0, again.output
     read = [request.question for request in openai_server.requests]
     assert not [one for one in read[asked:] if one in read[:good]]

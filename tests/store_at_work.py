@@ -1,15 +1,10 @@
-"""A program that fills a library and its vector store, and kills itself at a given moment.
-
-    python store_at_work.py <moment> <kind> <library> <url> <path>
-
-What it has in common with the tests that start it stands here too.
-"""
+"""A process that fills a library and its vector store, and kills itself at a given moment."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +19,7 @@ from engine.storage.library import Library, WindowVector
 from engine.storage.vector_stores import StoreKind, open_store
 from engine.types import SourceText
 
+IMPORTED_BY_STORES = ("llama_index.vector_stores.qdrant", "llama_index.vector_stores.postgres")
 MODEL = "model"
 DIMENSION = 16
 
@@ -143,11 +139,19 @@ MOMENTS: dict[str, Callable[[Library, ExternalDense], None]] = {
 }
 
 
-if __name__ == "__main__":
-    moment, kind, folder, url, path = sys.argv[1:]
-    opened = Library(folder)
-    at_work = dense_of(opened, kind, url=url, path=path)  # type: ignore[arg-type]
-    put(opened, "a", chunks=40, seed=100)
-    at_work.ensure_current()
-    MOMENTS[moment](opened, at_work)
-    sys.exit("it was to be killed")
+def killed(moment: str, kind: StoreKind, folder: Path, *, url: str, path: str) -> int | None:
+    """Run a process until that moment; its exit code."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *IMPORTED_BY_STORES])
+    process = context.Process(target=_work, args=(moment, kind, folder, url, path))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _work(moment: str, kind: StoreKind, folder: Path, url: str, path: str) -> None:
+    library = Library(folder)
+    dense = dense_of(library, kind, url=url, path=path)
+    put(library, "a", chunks=40, seed=100)
+    dense.ensure_current()
+    MOMENTS[moment](library, dense)
