@@ -84,8 +84,31 @@ class _ArmingLoader(importlib.machinery.SourceFileLoader):
         _arm(module)
 
 
-def pytest_configure() -> None:
-    """Before the first test module is imported."""
+LONGEST_FIRST = (
+    "test_docs.py",
+    "test_reader_linearity.py",
+    "test_wheel.py",
+    "test_sync.py",
+    "test_graph_page.py",
+    "test_web_page.py",
+    "test_same_library.py",
+    "test_bad_models.py",
+    "test_damaged_library.py",
+    "test_web_page_trouble.py",
+    "test_hostile_files.py",
+)
+"""Files of which one at the end of a run would have the other workers wait for it."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the first test module is imported; xdist is to keep the order of files, too."""
+    config.option.loadscopereorder = False
     if _GLOBALS_MODULE in sys.modules:
         _arm(sys.modules[_GLOBALS_MODULE])
     elif not any(isinstance(finder, _ArmingFinder) for finder in sys.meta_path):

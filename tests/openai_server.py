@@ -116,6 +116,10 @@ class OpenAIServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
+    def settings(self, *, model: str = "m", **more: Any) -> dict[str, Any]:
+        """The section of settings that makes this server the model of an engine."""
+        return {"kind": "openai_like", "base_url": self.base_url, "model": model, **more}
+
     def __enter__(self) -> OpenAIServer:
         self._thread.start()
         return self

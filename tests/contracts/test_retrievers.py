@@ -141,10 +141,17 @@ def test_any_question_gives_a_short_sorted_list_and_the_same_again(
     assert found(make(shared), QueryBundle(question)) == first
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeEngine]:
+    with _open(tmp_path_factory.mktemp("empty") / "library") as engine:
+        yield engine
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_an_empty_library_gives_an_empty_list(tmp_path: Path, make: Make, question: str) -> None:
-    with _open(tmp_path / "library") as engine:
-        assert found(make(engine), question) == []
+def test_an_empty_library_gives_an_empty_list(
+    empty: KnowledgeEngine, make: Make, question: str
+) -> None:
+    assert found(make(empty), question) == []
 
 
 def test_a_name_finds_the_chunks_that_have_it(shared: KnowledgeEngine, make: Make) -> None:

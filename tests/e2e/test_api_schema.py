@@ -47,7 +47,7 @@ def test_whatever_is_sent_is_answered_as_described(server: ApiServer, mode: Gene
         operation = result.ok()
 
         @settings(
-            max_examples=10,
+            max_examples=6,
             deadline=None,
             derandomize=True,
             database=None,

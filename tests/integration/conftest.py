@@ -91,3 +91,9 @@ def alone(
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     return Path(__file__).parents[2] / "data" / "corpus"
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between tries grow from a hundredth of a second."""
+    monkeypatch.setattr("engine.llm.retry._FIRST_WAIT_SECONDS", 0.01)

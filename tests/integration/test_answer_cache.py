@@ -98,7 +98,7 @@ def test_the_same_question_of_the_same_library_is_answered_from_what_is_kept(
 def test_a_kept_answer_costs_nothing_and_says_what_it_saved(
     open_engine: Opening, tmp_path: Path, cache: dict[str, object], openai_server: OpenAIServer
 ) -> None:
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     openai_server.script(Reply("Ada Brine lit it. [1]"))
     with filled(open_engine(tmp_path / "l", cache=cache, llm=llm)) as engine:
         first, again = engine.ask(QUESTION, mode="local"), engine.ask(QUESTION, mode="local")
@@ -134,7 +134,7 @@ def test_the_same_question_at_once_is_answered_once(
 
     monkeypatch.setattr("engine.cache.wait_cancellable", told_pause)
     openai_server.answer_with(reply)
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     cache = {"answers": "memory"}
     with filled(open_engine(tmp_path / "l", cache=cache, llm=llm)) as engine:
         with ThreadPoolExecutor(3) as threads:
@@ -256,7 +256,7 @@ def test_who_can_look_beyond_the_library_does_not_take_the_word_of_who_cannot(
 def test_an_answer_in_which_a_stage_failed_is_not_kept(
     open_engine: Opening, tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     rerank = {"kind": "endpoint", "base_url": openai_server.base_url, "model": "m", "retries": 0}
     openai_server.answer_with(lambda request: "Ada Brine lit it. [1]")
     with filled(open_engine(tmp_path / "l", llm=llm, rerank=rerank, cache={})) as engine:

@@ -20,7 +20,6 @@ from openai_server import TOO_LONG, OpenAIServer, Reply, Request
 from reading_model import read_like_a_model, texts_in
 
 from engine import IngestReport, KnowledgeEngine
-from engine.llm import retry as retrying
 from graph.export.subgraph import to_json
 
 PEOPLE = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leda Marsh")
@@ -32,13 +31,8 @@ TEXTS = {
 SOON = {"retry-after-ms": "5"}
 LATER = {"Retry-After": "0.01"}
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 Answer = Callable[[Request], Reply | str]
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between tries grow from a hundredth of a second."""
-    monkeypatch.setattr(retrying, "_FIRST_WAIT_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -47,13 +41,7 @@ def opened(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Any:
 
     @contextmanager
     def open_(*, budget: dict[str, int] | None = None, **llm: Any) -> Iterator[KnowledgeEngine]:
-        model = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 1,
-            "concurrency": 1,
-        }
+        model = openai_server.settings(retries=1, concurrency=1)
         graph = {"spacy_model": "none", "extractor": "llm", "pack_tokens": 120}
         sections = {"llm": model | llm, "graph": graph, "budget": budget or {}}
         with open_engine(tmp_path / "library", **sections) as engine:
@@ -67,7 +55,7 @@ def healthy(open_engine, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The graph that a model without faults gives, as it is exported."""
     with OpenAIServer() as server:
         server.answer_with(read_like_a_model)
-        llm = {"kind": "openai_like", "base_url": server.base_url, "model": "m"}
+        llm = server.settings()
         graph = {"spacy_model": "none", "extractor": "llm"}
         path = tmp_path_factory.mktemp("healthy")
         with open_engine(path / "library", llm=llm, graph=graph) as engine:

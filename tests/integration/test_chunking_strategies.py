@@ -175,7 +175,7 @@ BAD = [
 
 
 def asking(open_engine: Open, server, path: Path, **chunk: object) -> KnowledgeEngine:
-    llm = {"kind": "openai_like", "base_url": server.base_url, "model": "m", "retries": 0}
+    llm = server.settings(retries=0)
     return open_engine(path, llm=llm, chunk=SMALL | chunk)
 
 

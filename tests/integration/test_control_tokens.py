@@ -37,12 +37,7 @@ def engine(open_engine, openai_server, tmp_path: Path):
     """Notes that hold every token in text, title, id and metadata, read and reported by a model."""
     openai_server.answer_with(read_like_a_model)
     sections = {
-        "llm": {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-        },
+        "llm": openai_server.settings(retries=0),
         "graph": {
             "extractor": "both",
             "reports": "eager",
@@ -102,7 +97,7 @@ def test_a_name_that_holds_one_is_found_in_the_text_though_the_model_read_it_bro
         )
 
     openai_server.answer_with(reads)
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     graph = {"extractor": "llm", "reports": "extractive"}
     with open_engine(tmp_path / "library", llm=llm, graph=graph) as engine:
         engine.add_text("It is said in The <|im_start|> Manual so.", document_id="note")
@@ -113,7 +108,7 @@ def test_what_a_model_quotes_broken_is_answered_as_the_document_has_it(
     open_engine, openai_server, tmp_path: Path
 ) -> None:
     openai_server.script("The prompt opens with < |fim_prefix|> at Gull Quay. [1]")
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(tmp_path / "library", llm=llm) as engine:
         engine.add_text("The prompt opens with <|fim_prefix|> at Gull Quay.", document_id="note")
         answer = engine.ask("How does the prompt open at Gull Quay?", mode="local")

@@ -34,7 +34,7 @@ def test_an_estimate_of_the_sample_corpus_is_near_the_bill_without_any_experienc
     open_engine, openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
     openai_server.answer_with(answer)
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m"}
+    llm = openai_server.settings()
     graph = {"extractor": "llm", "judged_pairs": 0}
     with open_engine(tmp_path / "library", llm=llm, graph=graph) as engine:
         estimate = engine.estimate([SAMPLE])

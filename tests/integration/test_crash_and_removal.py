@@ -76,9 +76,17 @@ def statements_in_all(tmp_path_factory: pytest.TempPathFactory, open_engine) -> 
     return int((folder / "n").read_text(encoding="utf8"))
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, open_engine) -> str:
+    """The graph of the run that nobody kills."""
+    with open_engine(tmp_path_factory.mktemp("fresh") / "library") as engine:
+        add_all(engine)
+        return to_json(engine.graph_index.export())
+
+
 @pytest.mark.parametrize("point", range(KILL_POINTS))
 def test_a_kill_while_adding_loses_at_most_the_document_in_hand(
-    open_engine, tmp_path: Path, point: int, statements_in_all: int
+    open_engine, tmp_path: Path, point: int, statements_in_all: int, uninterrupted: str
 ) -> None:
     path = tmp_path / "library"
 
@@ -95,10 +103,7 @@ def test_a_kill_while_adding_loses_at_most_the_document_in_hand(
         engine.retrieve("Who lit Lamp 1?")  # resumes what was left undone
         assert engine.stats()["up_to_date"]
         add_all(engine)
-        resumed = to_json(engine.graph_index.export())
-    with open_engine(tmp_path / "fresh") as engine:
-        add_all(engine)
-        assert to_json(engine.graph_index.export()) == resumed
+        assert to_json(engine.graph_index.export()) == uninterrupted
 
 
 def test_a_kill_between_removal_and_derivation_leaves_no_ghost(open_engine, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from engine.types import PendingChunk
 
 
 def _settings(server: OpenAIServer, **sections: Any) -> Settings:
-    llm = {"kind": "openai_like", "base_url": server.base_url, "model": "m", "retries": 0}
+    llm = server.settings(retries=0)
     light = {"embedding": {"kind": "tfidf"}, "graph": {"spacy_model": "none", "extractor": "llm"}}
     return Settings.model_validate({"llm": llm} | light | sections)
 
@@ -44,7 +44,7 @@ def test_a_model_that_does_not_answer_is_a_problem(
 def test_each_model_is_asked_once_and_named_with_its_stages(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "small"}
+    llm = openai_server.settings(model="small")
     stages = {"answers": {"model": "large"}}
     settings = _settings(openai_server, llm=llm | {"stages": stages})
     findings = examine(tmp_path, settings)

@@ -19,14 +19,7 @@ _AWAY = Reply("gone", status=503)
 @pytest.fixture
 def settings(openai_server: OpenAIServer) -> Iterator[Settings]:
     yield Settings.model_validate(
-        {
-            "embedding": {
-                "kind": "openai_like",
-                "model": "test-embedding",
-                "base_url": openai_server.base_url,
-                "fallback": ["tfidf"],
-            }
-        }
+        {"embedding": openai_server.settings(model="test-embedding", fallback=["tfidf"])}
     )
 
 

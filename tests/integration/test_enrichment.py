@@ -31,13 +31,7 @@ def opened(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Any:
     engines: list[KnowledgeEngine] = []
 
     def open_(name: str = "library", **sections: Any) -> KnowledgeEngine:
-        llm = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-            "concurrency": 2,
-        } | sections.pop("llm", {})
+        llm = openai_server.settings(retries=0, concurrency=2) | sections.pop("llm", {})
         graph = {"spacy_model": "none", "extractor": "llm", "pack_tokens": 100}
         graph |= sections.pop("graph", {})
         engine = open_engine(tmp_path / name, llm=llm, graph=graph, **sections)

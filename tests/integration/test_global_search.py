@@ -47,7 +47,7 @@ def free(open_engine, library: Path) -> Iterator[KnowledgeEngine]:
 def written(open_engine, openai_server, library: Path, tmp_path: Path) -> Iterator[KnowledgeEngine]:
     """On a copy of the library: what a model answered is kept in it."""
     own = Path(shutil.copytree(library, tmp_path / "library"))
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(own, llm=llm, graph={"spacy_model": "none", "reports": "extractive"}) as e:
         openai_server.answer_with(Model())
         yield e
@@ -319,10 +319,7 @@ def test_a_small_window_is_not_overrun(
     open_engine, openai_server, library: Path, tmp_path: Path
 ) -> None:
     window = 3_000
-    llm = {
-        "kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0,
-        "context_window_tokens": window,
-    }  # fmt: skip
+    llm = openai_server.settings(retries=0, context_window_tokens=window)
     own = Path(shutil.copytree(library, tmp_path / "library"))
     openai_server.answer_with(Model())
     count = load_tokeniser().count

@@ -74,13 +74,7 @@ def opened(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Any:
     engines: list[KnowledgeEngine] = []
 
     def open_(name: str = "library", **sections: Any) -> KnowledgeEngine:
-        llm = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-            "concurrency": 1,
-        }
+        llm = openai_server.settings(retries=0, concurrency=1)
         graph = {"spacy_model": "none", "extractor": "llm", "reports": "extractive"}
         graph |= {"judged_pairs": 200}
         graph |= sections.pop("graph", {})

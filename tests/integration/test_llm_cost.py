@@ -39,7 +39,7 @@ DOCUMENTS = [Document(id_=f"d{n}", text=family(n)) for n in range(len(FAMILIES))
 def engine(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Iterator[KnowledgeEngine]:
     """A library that holds all documents, whose chunks and reports a model reads and writes."""
     openai_server.answer_with(read_like_a_model)
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m"}
+    llm = openai_server.settings()
     graph = {"spacy_model": "none", "extractor": "llm", "pack_tokens": 400, "reports": "eager"}
     with open_engine(tmp_path / "library", llm=llm, graph=graph) as opened:
         assert opened.add(DOCUMENTS).pending == ()
@@ -114,7 +114,7 @@ def test_a_forecast_from_experience_is_within_a_fifth_of_the_bill(
         return Reply(text, tokens=(prompt, count(text)))
 
     openai_server.answer_with(answer)
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m"}
+    llm = openai_server.settings()
     graph = {"spacy_model": "none", "extractor": "llm", "pack_tokens": 100, "judged_pairs": 0}
     with open_engine(tmp_path / "library", llm=llm, graph=graph) as engine:
         engine.add(DOCUMENTS[:6])

@@ -50,7 +50,7 @@ def plain(open_engine, library: Path) -> Iterator[KnowledgeEngine]:
 
 @pytest.fixture
 def written(open_engine, library: Path, openai_server: OpenAIServer) -> Iterator[KnowledgeEngine]:
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(library, llm=llm) as engine:
         yield engine
 

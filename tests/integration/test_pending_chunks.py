@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from engine import IngestReport, KnowledgeEngine
 from engine.cli.main import app
 from engine.embeddings.tokenizer import SimpleTokeniser
-from engine.llm import retry as retrying
 
 PEOPLE = ("Ada Brine", "Orrin Vale", "Mara Quill", "Tobias Rook", "Ines Falk", "Leda Marsh")
 TEXTS = {
@@ -30,14 +29,9 @@ TEXTS = {
 LONG = "On day 41 it rained."
 """Stands in the one text about which the models here say too much."""
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 Answer = Callable[[Request], Reply | str]
 count = SimpleTokeniser().count
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between tries grow from a hundredth of a second."""
-    monkeypatch.setattr(retrying, "_FIRST_WAIT_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -46,13 +40,7 @@ def opened(open_engine, openai_server: OpenAIServer, tmp_path: Path) -> Any:
 
     @contextmanager
     def open_(*, llm: dict[str, Any] | None = None, **graph: Any) -> Iterator[KnowledgeEngine]:
-        model = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-            "concurrency": 1,
-        }
+        model = openai_server.settings(retries=0, concurrency=1)
         reading = {"spacy_model": "none", "extractor": "llm", "pack_tokens": 500}
         sections = {"llm": model | (llm or {}), "graph": reading | graph}
         with open_engine(tmp_path / "library", **sections) as engine:

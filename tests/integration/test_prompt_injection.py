@@ -27,12 +27,7 @@ def opened(open_engine, openai_server, tmp_path: Path):
     engines = []
 
     def open_(**sections):
-        llm = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-        }
+        llm = openai_server.settings(retries=0)
         folder = tmp_path / f"library{len(engines)}"
         engine = open_engine(folder, llm=llm, **sections)
         engines.append(engine)

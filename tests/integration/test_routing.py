@@ -37,7 +37,7 @@ def engine(open_engine, tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def written(open_engine, openai_server, tmp_path: Path):
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(tmp_path / "library", llm=llm, route=IN_DOUBT) as engine:
         add_notes(engine)
         yield engine

@@ -54,7 +54,7 @@ def plain(open_engine, library: Path) -> Iterator[KnowledgeEngine]:
 @pytest.fixture
 def written(open_engine, library: Path, openai_server: OpenAIServer) -> Iterator[KnowledgeEngine]:
     """An engine whose model keeps nothing: each test asks its own question."""
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(library, llm=llm) as engine:
         yield engine
 

@@ -21,7 +21,7 @@ NOTES = {
 
 @pytest.fixture
 def engine(open_engine, openai_server, tmp_path: Path):
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(tmp_path / "library", llm=llm) as engine:
         for name, text in NOTES.items():
             engine.add_text(text, document_id=name)
@@ -99,12 +99,7 @@ def test_no_secret_is_shown_or_stored(
 ) -> None:
     secret = "sk-very-secret-indeed"  # noqa: S105 - it must be found nowhere
     monkeypatch.setenv("MY_KEY", secret)
-    llm = {
-        "kind": "openai_like",
-        "base_url": openai_server.base_url,
-        "model": "m",
-        "api_key_variable": "MY_KEY",
-    }
+    llm = openai_server.settings(api_key_variable="MY_KEY")
     openai_server.script("Ada Brine. [1]")
     with open_engine(tmp_path / "library", llm=llm) as engine:
         engine.add_text(NOTES["lamp"], document_id="lamp")

@@ -35,7 +35,7 @@ def library(open_engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def written(open_engine, library: Path, openai_server: OpenAIServer) -> Iterator[KnowledgeEngine]:
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(library, llm=llm) as engine:
         yield engine
 
@@ -144,7 +144,7 @@ def test_the_trace_is_what_was_told_in_its_order_and_its_costs_are_the_answers(
     modelled: bool,
 ) -> None:
     openai_server.answer_with(lambda request: Reply("Ada Brine lit it. [1]", tokens=(50, 5)))
-    llm = {"kind": "openai_like", "base_url": openai_server.base_url, "model": "m", "retries": 0}
+    llm = openai_server.settings(retries=0)
     with open_engine(library, check=check, llm=llm if modelled else {}) as engine:
         question = f"Who lit the lamp in {mode} {sorted(check)}?"
         *_, last = events = list(engine.stream(question, mode=mode))

@@ -27,12 +27,7 @@ def opened(open_engine: Open, openai_server: Any, tmp_path: Path) -> Iterator[Op
     engines: list[KnowledgeEngine] = []
 
     def open_(**sections: object) -> KnowledgeEngine:
-        llm = {
-            "kind": "openai_like",
-            "base_url": openai_server.base_url,
-            "model": "m",
-            "retries": 0,
-        }
+        llm = openai_server.settings(retries=0)
         engine = open_engine(tmp_path / f"library{len(engines)}", **{"llm": llm} | sections)
         engines.append(engine)
         for name, text in NOTES.items():
