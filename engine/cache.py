@@ -128,8 +128,8 @@ if TYPE_CHECKING:
     """A document's id, a start and an end to its characters there."""
 
 
-def written(answer: Answer) -> bytes | None:
-    """Serialise an answer to JSON bytes; None if too large or not serialisable."""
+def serialise_answer(answer: Answer) -> bytes | None:
+    """Serialise an answer for the cache to JSON bytes; None if too large or not serialisable."""
     try:
         data = _adapter().dump_json(answer, warnings=False)
     except (PydanticSerializationError, ValueError):
@@ -137,7 +137,7 @@ def written(answer: Answer) -> bytes | None:
     return data if len(data) <= MAX_BYTES else None
 
 
-def read(data: bytes, *, question: str, text_at: TextAt) -> Answer | None:
+def deserialise_answer(data: bytes, *, question: str, text_at: TextAt) -> Answer | None:
     """Deserialise the cached answer to this question; None for anything else."""
     if len(data) > MAX_BYTES:
         return None
@@ -250,7 +250,9 @@ class AnswerCache:
         if data is None:
             return None
         with self._library.read():
-            answer = read(data, question=place.question, text_at=self._library.text_at)
+            answer = deserialise_answer(
+                data, question=place.question, text_at=self._library.text_at
+            )
         if answer is None:
             _LOGGER.warning("cache miss: a cached answer does not fit the library")
             return None
@@ -261,7 +263,7 @@ class AnswerCache:
         failed = any(step.figures.get(name) for step in answer.trace for name in UNCACHEABLE)
         if failed or self._current() != place.stamp:
             return
-        data = written(answer)
+        data = serialise_answer(answer)
         if data is not None:
             self._shelf.put(place.key, data)
 

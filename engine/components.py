@@ -30,7 +30,7 @@ from .config import (
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.local import TfidfEmbedding
-from .embeddings.tokenizer import Tokeniser, load_tokeniser, windows, windows_and_sentences
+from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
 from .embeddings.wrappers import tokeniser_coverage, unwrap_embedding
 from .llm.response import identity_of
 from .llm_components import (
@@ -40,8 +40,8 @@ from .llm_components import (
     build_extraction,
     build_passage_reranker,
     build_router_llm,
-    completion,
     estimate_models,
+    text_completion,
 )
 from .providers.llm_clients import Models
 from .retrieval.passages import embedder
@@ -59,7 +59,7 @@ from .storage.graph_api import (
 )
 from .storage.indexer import Indexer
 from .storage.library import Library
-from .storage.preparation import Chunker, chunked
+from .storage.preparation import Chunker, chunk_document
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
 from .storage.vector_index import WindowedVectorIndex
 from .storage.vector_stores import open_store
@@ -97,7 +97,7 @@ def build_retrieval(
     """Build retrieval of a library; without `embed_model` BM25 and the walk alone."""
     vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
     readable = tokeniser_coverage(embed_model, tokeniser=tokeniser)
-    words = tokens_with(dictionary(settings.retrieve))
+    words = tokens_with(chinese_dictionary(settings.retrieve))
     keyword = KeywordRetriever(library, tokens=words, readable=readable)
     # What compares sentences and kinds of questions wants meanings; hashed words have none.
     meaning = embed_model
@@ -121,7 +121,7 @@ def build_retrieval(
     )
 
 
-def dictionary(settings: RetrieveSettings) -> list[str]:
+def chinese_dictionary(settings: RetrieveSettings) -> list[str]:
     """Return the user's word list for Chinese segmentation, if one is configured."""
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
 
@@ -136,7 +136,7 @@ def _vectors(
     if embed_model is None:
         return None
     limit: int = getattr(embed_model, "window_tokens", settings.chunk.size_tokens)
-    cut = windows
+    cut = split_windows
     if settings.embedding.sentences:
         cut = partial(windows_and_sentences, sentence_spans=sentence_spans)
     return WindowedVectorIndex(
@@ -355,7 +355,7 @@ def _forecasts(
         *_plain_chunkers(free, tokeniser=tokeniser),
     ]
     return CostEstimator(
-        chunker=lambda source: chunked(source, ways)[0],
+        chunker=lambda source: chunk_document(source, ways)[0],
         count=tokeniser.count,
         billed=_billed,
         history=history,
@@ -389,7 +389,7 @@ def _recipe(
         settings.chunk.model_dump_json(),
         CHUNKS_VERSION,
         TOKENS_VERSION,
-        " ".join(dictionary(settings.retrieve)),
+        " ".join(chinese_dictionary(settings.retrieve)),
         models.extraction.identity if models.extraction and options.complete is not None else "",
         identity_of(embed_model) if embed_model is not None else "no embedding",
     ]
@@ -428,7 +428,7 @@ def _chunk_options(
         context_tokens=settings.context_tokens,
         semantic_by_model=settings.semantic_by_model,
         embed=_listed_vectors(embed_model) if embed_model is not None else None,
-        complete=completion(models.extraction, stage="chunk") if asks else None,
+        complete=text_completion(models.extraction, stage="chunk") if asks else None,
     )
 
 

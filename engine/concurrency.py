@@ -167,8 +167,10 @@ class Channel:
             self._arrived()
 
 
-def streamed(work: Callable[[Listener], object], *, ahead: int = AHEAD) -> Generator[Event]:
-    """Yield the events of `work` as they happen; its error is raised last.
+def stream_from_thread(
+    work: Callable[[Listener], object], *, ahead: int = AHEAD
+) -> Generator[Event]:
+    """Yield the events of `work`, done in a thread, as they happen; its error is raised last.
 
     The work begins when the first event is asked for. Closing the iterator gives it up.
     """
@@ -185,10 +187,10 @@ def streamed(work: Callable[[Listener], object], *, ahead: int = AHEAD) -> Gener
         channel.abandon()
 
 
-async def astreamed(
+async def astream_from_thread(
     work: Callable[[Listener], object], *, ahead: int = AHEAD
 ) -> AsyncGenerator[Event]:
-    """Stream like `streamed` without blocking the event loop; cancelling stops the work."""
+    """Stream like `stream_from_thread` for an event loop; cancelling stops the work."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
 
     def arrived() -> None:
@@ -213,10 +215,10 @@ async def astreamed(
         channel.abandon()
 
 
-async def awaited(work: Callable[[], Result]) -> Result:
-    """Return the result of `work` without blocking the event loop; cancelling stops it."""
+async def run_in_thread(work: Callable[[], Result]) -> Result:
+    """Return the result of blocking `work` without blocking the event loop; cancelling stops it."""
     results: list[Result] = []
-    async for _ in astreamed(lambda _tell: results.append(work())):
+    async for _ in astream_from_thread(lambda _tell: results.append(work())):
         pass  # it tells nothing
     return results[0]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from .cache import build_answer_cache
 from .components import build_components
-from .concurrency import astreamed, awaited, streamed
+from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
 from .embeddings.wrappers import ChosenEmbedding, choose_embedding, probe_error, skip_probe
@@ -490,7 +490,7 @@ class KnowledgeEngine:
     ) -> Answer:
         """Answer like `ask` without blocking the event loop; cancelling stops the work."""
         asked = self._asker(question, mode, effort, filters, namespace, history)
-        return await awaited(lambda: asked(null_listener))
+        return await run_in_thread(lambda: asked(null_listener))
 
     @accepts_query
     def stream(
@@ -508,7 +508,7 @@ class KnowledgeEngine:
         The work is done in a thread of its own, which is given up where the generator is closed.
         What `ask` raises comes out of it too, after the events before.
         """
-        return streamed(self._asker(question, mode, effort, filters, namespace, history))
+        return stream_from_thread(self._asker(question, mode, effort, filters, namespace, history))
 
     @accepts_query
     def astream(
@@ -522,7 +522,7 @@ class KnowledgeEngine:
         history: History = (),
     ) -> AsyncGenerator[Event]:
         """Stream like `stream` without blocking the event loop; cancelling stops the work."""
-        return astreamed(self._asker(question, mode, effort, filters, namespace, history))
+        return astream_from_thread(self._asker(question, mode, effort, filters, namespace, history))
 
     def _asker(
         self,
@@ -577,7 +577,7 @@ class KnowledgeEngine:
 
         Cancelling stops the work.
         """
-        return await awaited(
+        return await run_in_thread(
             lambda: self.retrieve(
                 question,
                 top_k=top_k,
@@ -662,12 +662,12 @@ class KnowledgeEngine:
         and writes what the answer rests on, with the answer. `filters` and `namespace` as for
         `ask`: nothing of other documents is in the file.
         """
-        from .graph_explorer import checked_suffix, select_subgraph, subgraph_of_answer, write_graph
+        from .graph_explorer import export_suffix, select_subgraph, subgraph_of_answer, write_graph
 
         if sum((bool(focus), community is not None, bool(question))) > 1:
             raise SettingsError("choose one part of the graph: focus, community or question")
         path = Path(target)
-        checked_suffix(path)
+        export_suffix(path)
         answer = self.ask(question, filters=filters, namespace=namespace) if question else None
         whole = self.graph.export(filters=filters, namespace=namespace)
         with graph_errors():

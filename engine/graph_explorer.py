@@ -519,8 +519,8 @@ def write_graph(part: Subgraph, target: Path, *, max_nodes: int) -> Path:
     return target
 
 
-def checked_suffix(target: Path) -> str:
-    """Return the lower-case suffix, validated.
+def export_suffix(target: Path) -> str:
+    """Return the validated lower-case suffix of a graph export's file.
 
     Raises:
         SettingsError: it is none of `SUFFIXES`.
@@ -534,7 +534,7 @@ def checked_suffix(target: Path) -> str:
 
 
 def _content(part: Subgraph, target: Path, *, max_nodes: int) -> bytes:
-    match checked_suffix(target):
+    match export_suffix(target):
         case ".html":
             from .storage.graph_api import to_html
 
@@ -544,13 +544,13 @@ def _content(part: Subgraph, target: Path, *, max_nodes: int) -> bytes:
 
             return to_graphml(part.export).encode("utf8")
         case ".svg":
-            from .storage.graph_api import picture, to_svg
+            from .storage.graph_api import draw_picture, to_svg
 
-            return to_svg(picture(part)).encode("utf8")
+            return to_svg(draw_picture(part)).encode("utf8")
         case ".png":
-            from .storage.graph_api import picture, to_png
+            from .storage.graph_api import draw_picture, to_png
 
-            drawn = to_png(picture(part))
+            drawn = to_png(draw_picture(part))
             if drawn.note:
                 _log.warning("%s", drawn.note)
             return drawn.content

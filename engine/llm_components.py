@@ -175,10 +175,10 @@ def build_expander(
     models: Models,
     idf: Callable[[], Callable[[str], float]],
 ) -> Expander | None:
-    """Build query expansion; None disables it."""
+    """Build query expansion (HyDE, multi-query) as configured; None where it is off."""
     if not settings.expand:
         return None
-    complete = completion(models.answers, stage="expand", keep=True)
+    complete = text_completion(models.answers, stage="expand", keep=True)
     return lambda question, first: expand_query(
         question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
     )
@@ -186,7 +186,7 @@ def build_expander(
 
 def build_passage_reranker(settings: RerankSettings, *, models: Models) -> PassageReranker | None:
     """Build the passage reranker; None disables it."""
-    complete = completion(models.answers, stage="rerank", keep=True)
+    complete = text_completion(models.answers, stage="rerank", keep=True)
     reranker = build_reranker(settings, complete=complete)
     if reranker is None:
         return None
@@ -227,10 +227,10 @@ def build_batch_llm(models: Models) -> BatchLLM | None:
     return ask_many
 
 
-def completion(
+def text_completion(
     gateway: LLMClient | None, *, stage: str, keep: bool = False
 ) -> Callable[[str], str] | None:
-    """Return a plain text-completion call to a model; None without one."""
+    """Return a plain text-completion call to a language model; None without one."""
     if gateway is None:
         return None
 

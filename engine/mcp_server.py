@@ -21,9 +21,9 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from .concurrency import awaited, raise_if_cancelled
+from .concurrency import raise_if_cancelled, run_in_thread
 from .errors import EngineError
-from .tools.definitions import TOOLS, Tool, window
+from .tools.definitions import TOOLS, Tool, text_window
 from .tools.schemas import Access, Call, Result
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class ServerOptions:
         return [tool for tool in TOOLS if may_write or not tool.writes]
 
 
-def nobody(_request: object) -> Access:
-    """Rights of whoever is not known yet: none."""
+def no_access(_request: object) -> Access:
+    """Return the MCP rights of a caller who is not known yet: none."""
     return Access(reads=frozenset(), writes=frozenset())
 
 
@@ -154,7 +154,7 @@ class _Desk:
         telling = asyncio.create_task(news.on_event(context))
         try:
             with anyio.fail_after(None if tool.writes else offer.timeout_seconds):
-                return await awaited(lambda: tool.run(offer.engine, wanted, call))
+                return await run_in_thread(lambda: tool.run(offer.engine, wanted, call))
         finally:
             telling.cancel()
             with suppress(asyncio.CancelledError):
@@ -165,7 +165,7 @@ class _Desk:
     ) -> types.ListResourcesResult:
         after = _after(params.cursor if params is not None else None)
         catalogue, within = self._offer.engine.catalogue, self._offer.rights(context).within(None)
-        page = await awaited(
+        page = await run_in_thread(
             lambda: catalogue.page(namespace=within, after=after, limit=RESOURCES_A_PAGE)
         )
         return types.ListResourcesResult(
@@ -202,7 +202,9 @@ class _Desk:
             raise MCPError(types.INVALID_PARAMS, f"unknown resource; URIs begin with {SCHEME}")
         name = unquote(uri.removeprefix(SCHEME))
         try:
-            found = await awaited(lambda: window(engine, name, 0, LONGEST_RESOURCE, call))
+            found = await run_in_thread(
+                lambda: text_window(engine, name, 0, LONGEST_RESOURCE, call)
+            )
         except EngineError as error:
             raise MCPError(types.INVALID_PARAMS, " ".join(str(error).split())) from error
         text = found.text

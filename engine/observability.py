@@ -47,8 +47,8 @@ _dispatcher = get_dispatcher("loregraph")
 
 
 @contextmanager
-def query(question: str) -> Iterator[Callable[[Answer], None]]:
-    """Open a query span; pass the answer to the yielded callable."""
+def query_span(question: str) -> Iterator[Callable[[Answer], None]]:
+    """Open a LlamaIndex query span; pass the answer to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -64,8 +64,8 @@ def query(question: str) -> Iterator[Callable[[Answer], None]]:
 
 
 @contextmanager
-def retrieval(question: str) -> Iterator[Callable[[Sequence[Passage]], None]]:
-    """Open a retrieval span; pass the passages to the yielded callable."""
+def retrieval_span(question: str) -> Iterator[Callable[[Sequence[Passage]], None]]:
+    """Open a LlamaIndex retrieval span; pass the passages to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -81,8 +81,8 @@ def retrieval(question: str) -> Iterator[Callable[[Sequence[Passage]], None]]:
 
 
 @contextmanager
-def synthesis(question: str) -> Iterator[Callable[[str], None]]:
-    """Open a synthesis span; pass the text to the yielded callable."""
+def synthesis_span(question: str) -> Iterator[Callable[[str], None]]:
+    """Open a LlamaIndex synthesis span; pass the text to the yielded callable."""
     if not _is_watched():
         yield _nothing
         return
@@ -252,10 +252,10 @@ class Telemetry:
             span.set_attribute("loregraph.answer", answer.text)
 
 
-def watched(
+def with_telemetry(
     telemetry: Telemetry | None, name: str, question: str, on_event: Listener
 ) -> AbstractContextManager[Listener]:
-    """See `Telemetry.watched`; without one nothing but `on_event` hears."""
+    """Return a listener that also records a question with `Telemetry`, if there is one."""
     return (
         nullcontext(on_event) if telemetry is None else telemetry.watched(name, question, on_event)
     )

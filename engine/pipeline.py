@@ -43,10 +43,10 @@ from .llm.budget import Budget, track_usage
 from .storage.documents import (
     Leaving,
     check_removals,
-    emptied,
+    documents_inside,
+    emptied_documents,
     find_deleted,
-    inside,
-    leaving,
+    plan_removals,
     protected_documents,
     resolve_ids,
     set_user_metadata,
@@ -151,7 +151,7 @@ class _Ingestion:
 
     def decide_removals(self) -> set[str]:
         """Decide what leaves the library; return the documents that the run was about."""
-        self.leaving = leaving(
+        self.leaving = plan_removals(
             self.rows,
             self.found,
             namespace=self.choice.namespace,
@@ -159,7 +159,7 @@ class _Ingestion:
             missing=self.detector.gone | self.deleted,
             outdated=self.detector.outdated,
         )
-        scope = inside(self.rows, self.found, namespace=self.choice.namespace)
+        scope = documents_inside(self.rows, self.found, namespace=self.choice.namespace)
         changed = self.stored & self.detector.held.keys()
         return {*scope, *self.detector.unchanged, *changed, *self.detector.outdated}
 
@@ -356,8 +356,8 @@ class IngestPipeline:
         if self._embedding is not None:
             check_same_model(self._embedding, held_now=self._library.vector_models())
         run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted)
-        scope = inside(run.rows, found, namespace=choice.namespace)
-        early = run.deleted | emptied(run.rows, found, namespace=choice.namespace)
+        scope = documents_inside(run.rows, found, namespace=choice.namespace)
+        early = run.deleted | emptied_documents(run.rows, found, namespace=choice.namespace)
         check_removals(early, scope, agreed=choice.remove_many)
         return run
 

@@ -34,7 +34,7 @@ from .errors import QuestionError
 from .events import Listener, StepEvent, closing_events, null_listener, record_steps
 from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
-from .observability import Telemetry, query, watched
+from .observability import Telemetry, query_span, with_telemetry
 from .routing.router import RoutedQuery, answer_of, both_ways
 from .storage.schema import DocumentFilter
 from .types import Answer, Passage, TraceStep, Turn
@@ -91,8 +91,8 @@ class QueryPipeline:
             question=question, turns=turns, mode=mode, effort=effort, within=within
         )
         with (
-            query(question) as answered,
-            watched(self._telemetry, "ask", question, on_event) as listener,
+            query_span(question) as answered,
+            with_telemetry(self._telemetry, "ask", question, on_event) as listener,
         ):
             with self._cache_key(request) as key:
                 cached = self._look_up(key)
@@ -124,7 +124,7 @@ class QueryPipeline:
             return found.passages
 
         self._budget.start_run()
-        with watched(self._telemetry, "retrieve", question, null_listener) as listener:
+        with with_telemetry(self._telemetry, "retrieve", question, null_listener) as listener:
             try:
                 return search(self._components, listener)
             except EmbeddingUnavailable as error:

@@ -73,10 +73,10 @@ class Isolation:
         return True
 
 
-def isolated(
+def run_isolated(
     work: Callable[[], T], *, stage: str, passing: tuple[type[Exception], ...] = ()
 ) -> T | Fault:
-    """Return what `work` returns, or the unexpected error that it raised as a `Fault`.
+    """Run a document's work; return its result, or the unexpected error as a `Fault`.
 
     `stage` names the work in the fault; `passing` are further errors that are raised on purpose.
     """
@@ -88,7 +88,7 @@ def isolated(
         return Fault(stage=stage, reason=reason_of(error), error=error)
 
 
-def narrowed(
+def bisect_faults(
     items: Sequence[Item],
     work: Callable[[Sequence[Item]], T],
     *,
@@ -101,13 +101,13 @@ def narrowed(
     """
     if not items:
         return
-    done = isolated(partial(work, items), stage=stage, passing=passing)
+    done = run_isolated(partial(work, items), stage=stage, passing=passing)
     if not isinstance(done, Fault) or len(items) == 1:
         yield items, done
         return
     middle = len(items) // 2
-    yield from narrowed(items[:middle], work, stage=stage, passing=passing)
-    yield from narrowed(items[middle:], work, stage=stage, passing=passing)
+    yield from bisect_faults(items[:middle], work, stage=stage, passing=passing)
+    yield from bisect_faults(items[middle:], work, stage=stage, passing=passing)
 
 
 def reason_of(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from .isolation import Isolation
 from .model import ALSO_KNOWN_AS, OCCURS_WITH, Evidence, Relation, content_id
 from .storage.database import Difference, write_difference, write_difference_at
-from .storage.facts import LINK, batches, faulty_chunks, forget_faults, put_faults
+from .storage.facts import LINK, faulty_chunks, forget_faults, in_batches, put_faults
 from .storage.schema import chunks, links, names, relations, statements
 from .text.names import NameMatcher, introduced_names
 
@@ -40,7 +40,7 @@ def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
     faulty = faulty_chunks(connection, stage=LINK)
     texts = connection.execute(select(chunks.c.id, chunks.c.text))
     again = (row.id for row in texts if row.id in faulty or _may_occur(matcher, row.text))
-    for batch in batches(again):
+    for batch in in_batches(again):
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
 
 
@@ -70,7 +70,7 @@ def write_links(connection: Connection, progress: Progress) -> None:
             reasons[row.id] = isolation.fault.reason
         if number % 500 == 0:
             progress("link", number, len(waiting))
-    for batch in batches(row.id for row in waiting):
+    for batch in in_batches(row.id for row in waiting):
         connection.execute(delete(links).where(links.c.chunk_id.in_(batch)))
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=True))
     forget_faults(connection, (row.id for row in waiting), stage=LINK)

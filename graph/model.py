@@ -270,7 +270,7 @@ class Judgement:
     model: str
 
 
-def shifted(extraction: Extraction, offset: int) -> Extraction:
+def shift_extraction(extraction: Extraction, offset: int) -> Extraction:
     """Shift an extraction to a text that begins `offset` characters earlier."""
     return replace(
         extraction,
@@ -289,8 +289,8 @@ def shifted(extraction: Extraction, offset: int) -> Extraction:
     )
 
 
-def joined(extractions: Iterable[Extraction]) -> Extraction:
-    """Merge extractions without repeats; the longer description and statement win."""
+def merge_extractions(extractions: Iterable[Extraction]) -> Extraction:
+    """Merge extractions of a chunk without repeats; the longer description and statement win."""
     found = list(extractions)
     statements: dict[tuple[int, int, str, str, str], Statement] = {}
     for statement in (one for each in found for one in each.statements):

@@ -20,9 +20,9 @@ from typing import Literal, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from .communities.descriptions import collect_descriptions, described
+from .communities.descriptions import collect_descriptions, read_descriptions
 from .communities.incremental import ANCHOR, stable_communities
-from .communities.leiden import communities as cluster
+from .communities.leiden import cluster_communities as cluster
 from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
 from .isolation import Fault, Isolation
 from .linking import (
@@ -34,7 +34,7 @@ from .linking import (
     write_relations,
 )
 from .model import Community, Entity, Merge, Name, Report, content_id
-from .resolution.resolver import resolution
+from .resolution.resolver import resolve_facts
 from .storage.database import (
     Database,
     Difference,
@@ -47,11 +47,11 @@ from .storage.database import (
 from .storage.facts import (
     DERIVE,
     FAILED,
-    batches,
     delete_facts_of,
     derived_generation,
+    facts_generation,
     forget_judgements,
-    generation,
+    in_batches,
     put_faults,
     read_state,
     write_state,
@@ -104,7 +104,7 @@ def entities_in(
 ) -> set[str]:
     """Return the entities mentioned in these documents."""
     keys: set[str] = set()
-    for batch in batches(documents):
+    for batch in in_batches(documents):
         inside = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
         for column in (mentions.c.key, statements.c.subject, statements.c.object):
             query = select(column).where(column.table.c.chunk_id.in_(inside)).distinct()
@@ -121,7 +121,7 @@ def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> se
     other = [key for key in held.keys() | said.keys() if held.get(key, "") != said.get(key, "")]
     return {
         end
-        for batch in batches(other)
+        for batch in in_batches(other)
         for row in connection.execute(
             select(table.source_id, table.target_id).where(table.id.in_(batch))
         )
@@ -249,7 +249,7 @@ def _attempt(
 
 
 def _leave_out(connection: Connection, documents: Collection[str], *, why: str) -> None:
-    for batch in batches(documents):
+    for batch in in_batches(documents):
         query = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
         inside = connection.execute(query).scalars().all()
         delete_facts_of(connection, inside, extractor=f"{FAILED}{DERIVE}")
@@ -287,10 +287,10 @@ class Derived:
     rows_written: int = 0
 
 
-def derive(
+def derive_graph(
     database: Database, *, options: DeriveOptions, progress: Progress | None = None
 ) -> Derived:
-    """Derive every row from the facts in one transaction; free if current.
+    """Derive entities, communities and reports from the facts in one transaction.
 
     Args:
         database: where facts are read and derived rows written.
@@ -301,19 +301,21 @@ def derive(
         return Derived()
     report = progress or (lambda _stage, _done, _total: None)
     with database.write() as connection, gc_paused():
-        if derived_generation(connection) == generation(connection):
+        if derived_generation(connection) == facts_generation(connection):
             return Derived()
         return derived_without_suspects(connection, lambda: _derive(connection, options, report))
 
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
-    current = generation(connection)
+    current = facts_generation(connection)
     laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
-    named = resolution(connection)
+    named = resolve_facts(connection)
     forget_judgements(connection, {name.key for name in named.names})
     entity_of = {merge.key: merge.entity_id for merge in named.merges}
-    said = described(connection, collect_descriptions(connection, named.entities, entity_of))
+    said = read_descriptions(
+        connection, collect_descriptions(connection, named.entities, entity_of)
+    )
     found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
     entity_rows = _write_entities(connection, found)
     name_rows = _write_names(connection, named.names, named.merges)
@@ -428,7 +430,7 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
     """
     held = set(connection.execute(select(communities.c.id)).scalars())
     written = 0
-    for batch in batches(held - {value.id for value in found}):
+    for batch in in_batches(held - {value.id for value in found}):
         for table in (members, reports):
             gone = delete(table).where(table.c.community_id.in_(batch))
             written += connection.execute(gone).rowcount

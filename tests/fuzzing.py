@@ -26,7 +26,7 @@ from engine.answering.extractive.question_type import (
     is_dateline,
     strip_question_words,
 )
-from engine.chunking.llm import contexts
+from engine.chunking.llm import context_spans
 from engine.chunking.span_parser import ContextSource, SpanNodeParser
 from engine.chunking.strategy import ChunkOptions, node_parser, select_strategy
 from engine.prompts import escape_delimiters, is_injection
@@ -39,13 +39,19 @@ from graph.extraction.protocol import looks_like, open_type
 from graph.extraction.rule_based import LanguageExtractor
 from graph.model import Extraction, Name
 from graph.resolution.name_parsing import abbreviates, initials_match, parts_of
-from graph.resolution.resolver import resolve
-from graph.resolution.similarity import compare, spelling_of
+from graph.resolution.resolver import resolve_names
+from graph.resolution.similarity import compare_spellings, spelling_of
 from graph.search.global_search import informativeness, mostly_han
 from graph.search.snapshot import shorter_names
 from graph.text.names import NameMatcher, capitalised_names, introduced_names, is_generic, name_key
-from graph.text.sentences import is_near_duplicate, lay_out, quality, sentence_spans, sentences_at
-from graph.text.sentences import tokens as passage_tokens
+from graph.text.sentences import (
+    is_near_duplicate,
+    lay_out,
+    sentence_quality,
+    sentence_spans,
+    sentences_at,
+)
+from graph.text.sentences import sentence_words as passage_tokens
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 TRICKY = (
@@ -275,7 +281,7 @@ def chunked(strategy: Strategy, text: str) -> None:
     assert not text[reached:].strip()
     if strategy == "recursive":
         counter = FiveLetterTokeniser()
-        contexts(subject, found, complete=None, budget_tokens=16, tokeniser=counter)
+        context_spans(subject, found, complete=None, budget_tokens=16, tokeniser=counter)
 
 
 def cut_in_sentences(text: str) -> None:
@@ -343,7 +349,7 @@ def named(text: str) -> None:
     for one, other in pairwise(keys):
         abbreviates(one, other)
         initials_match(one, other)
-        compare(spelling_of(one, parts_of(one)), spelling_of(other, parts_of(other)))
+        compare_spellings(spelling_of(one, parts_of(one)), spelling_of(other, parts_of(other)))
     kinds = ("PERSON", "ORGANISATION", "NAME")
     names = [
         Name(
@@ -355,7 +361,7 @@ def named(text: str) -> None:
         )
         for number, key in enumerate(keys[:12])
     ]
-    resolve(names, [*pairwise(keys)])
+    resolve_names(names, [*pairwise(keys)])
 
 
 QUESTIONS = ("When was Ada Roe born?", "海鸥码头在哪里？", "How much did it cost?", "What is it?")
@@ -389,7 +395,7 @@ def answered(text: str) -> None:
     strip_question_words(text)
     informativeness(text)
     mostly_han(text)
-    assert 0 <= quality(text) <= 1
+    assert 0 <= sentence_quality(text) <= 1
     is_near_duplicate(passage_tokens(text), passage_tokens(text[::2]))
 
 

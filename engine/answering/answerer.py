@@ -30,7 +30,7 @@ from ..events import (
     null_listener,
     without_tokens,
 )
-from ..observability import synthesis
+from ..observability import synthesis_span
 from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
@@ -309,7 +309,7 @@ class LocalAnswerer:
         )
         on_event(PassagesEvent(passages=packed.passages))
         spoken = TokenStreamer(on_event, packed.passages)
-        with synthesis(question) as said:
+        with synthesis_span(question) as said:
             draft = corrected.refusal or self._draft(
                 question, packed, spoken, steps, within=within, earlier=earlier
             )
@@ -458,7 +458,7 @@ def combine_answers(local: Answer, overview: Answer) -> Answer:
 
 
 def local_events(on_event: Listener) -> Listener:
-    """Return the listener of the local part.
+    """Return a listener that passes on the events of the local part of a two-part answer.
 
     Withholds its abstention, which may not be final.
     """

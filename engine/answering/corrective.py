@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from ..config import CheckSettings
 from ..llm.client import LLMClient
 from ..prompts import ABSTENTION, Language, language_of
-from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance
+from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance_probability
 from ..retrieval.passages import Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander, expand_query
 from ..retrieval.retriever import LocalRetriever
@@ -91,8 +91,8 @@ def without_refused(
     return kept or list(passages)
 
 
-def refined(question: str, passages: Sequence[Passage], *, idf: TokenWeight) -> list[Passage]:
-    """Trim each passage to its relevant run of sentences plus one on each side.
+def trim_passages(question: str, passages: Sequence[Passage], *, idf: TokenWeight) -> list[Passage]:
+    """Trim each retrieved passage to its relevant run of sentences plus one on each side.
 
     `document_text[start:end] == text` still holds. A passage in which nothing stands out stays.
     """
@@ -133,7 +133,7 @@ def merged_passages(
 
 
 def web_passages(question: str, results: Sequence[WebResult], *, idf: TokenWeight) -> list[Passage]:
-    """Convert web results to passages.
+    """Convert web search results to passages of origin `web`.
 
     The URL is the document, offsets count in the used text. Scored by words with the
     library's idf.
@@ -149,7 +149,7 @@ def web_passages(question: str, results: Sequence[WebResult], *, idf: TokenWeigh
         for each, text in zip(usable, texts, strict=True)
     ]
     covered = [sum(wanted[token] for token in found) / total for found in held]
-    judged = relevance(
+    judged = relevance_probability(
         [
             RelevanceFeatures(covered=share, share=1.0 / place, readable=0.0)
             for place, share in enumerate(covered, start=1)
@@ -289,7 +289,7 @@ class CorrectiveRetriever:
     ) -> list[Passage]:
         if self._client is None:
             return list(passages)  # extraction chooses sentences itself, and reads around them
-        cut = refined(question, passages, idf=self._retriever.idf(within))
+        cut = trim_passages(question, passages, idf=self._retriever.idf(within))
         before = sum(len(each.text) for each in passages)
         after = sum(len(each.text) for each in cut)
         steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))

@@ -52,7 +52,7 @@ def abstain(
     figures: Mapping[str, float] | None = None,
     usage: Usage | None = None,
 ) -> Draft:
-    """Return the draft that says the library does not hold the answer."""
+    """Return the draft answer that says the library does not hold enough evidence."""
     return Draft(
         text=ABSTENTION[language],
         abstained=True,
@@ -161,15 +161,15 @@ class Span:
     rank: int
 
 
-def to_span(passages: Sequence[Passage]) -> list[Span]:
-    """Every passage by itself."""
+def one_span_each(passages: Sequence[Passage]) -> list[Span]:
+    """Return every passage as a span of its own, for packing without parents."""
     return [Span(passage=one, parts=(one,), rank=rank) for rank, one in enumerate(passages)]
 
 
 def merge_spans(passages: Sequence[Passage], text: TextAt) -> list[Span]:
     """Merge adjacent passages (best first), ranked by their best part."""
     by_document: dict[str, list[Span]] = defaultdict(list)
-    for span in to_span(passages):
+    for span in one_span_each(passages):
         by_document[span.passage.document_id].append(span)
     joined: list[Span] = []
     for spans in by_document.values():
@@ -333,8 +333,8 @@ def in_order(spans: Sequence[Span], order: Order) -> list[Span]:
     return ranked
 
 
-def label(passage: Passage, number: int, *, date: str = "") -> str:
-    """Return a passage's source line: `[1] Title › Heading (p. 3, 2019-04-01)`."""
+def source_label(passage: Passage, number: int, *, date: str = "") -> str:
+    """Return a passage's source line in a prompt: `[1] Title › Heading (p. 3, 2019-04-01)`."""
     parts = [_one_line(part) for part in (passage.title, *passage.headings)]
     kept: list[str] = []
     for part in parts:
@@ -393,7 +393,7 @@ class _Page:
 
     def _block(self, passage: Passage, number: int) -> str:
         date = self._dates.get(passage.document_id, "")
-        return f"{label(passage, number, date=date)}\n{self._shown(passage)}"
+        return f"{source_label(passage, number, date=date)}\n{self._shown(passage)}"
 
 
 def _once(text: TextAt | None) -> TextAt | None:
@@ -402,7 +402,7 @@ def _once(text: TextAt | None) -> TextAt | None:
 
 
 def _spans(passages: Sequence[Passage], text: TextAt | None) -> list[Span]:
-    return to_span(passages) if text is None else merge_spans(passages, text)
+    return one_span_each(passages) if text is None else merge_spans(passages, text)
 
 
 def _whole(passage: Passage) -> str:
@@ -444,7 +444,7 @@ def window_budget_tokens(
     history_tokens: int = 0,
     cap_tokens: int | None = None,
 ) -> int:
-    """Tokens left for sources.
+    """Return the tokens that a model's window leaves for packed sources.
 
     Args:
         window_tokens: all that the model reads and writes at a time.

@@ -24,7 +24,7 @@ from ..types import Passage, TraceStep
 from ..verification.entities_and_numbers import extract_quantities
 from ..verification.llm_judge import read_object
 from .corrective import feedback_expansion
-from .packing import Draft, PackedContext, label
+from .packing import Draft, PackedContext, source_label
 
 if TYPE_CHECKING:
     from ..storage.graph_api import Prompt
@@ -98,7 +98,7 @@ def answer_without_retrieval(question: str) -> Draft | None:
     found = _SUM.fullmatch(question.strip())
     if found and question.strip() == found["sum"].strip() and not _PLAIN_SUM.search(question):
         return None  # 1901-1907, 24/7
-    result = arithmetic(found["sum"]) if found else None
+    result = evaluate_arithmetic(found["sum"]) if found else None
     if found and result is not None:
         said = f"{found['sum'].strip()} = {result}"
         return Draft(text=said, detail="arithmetic: no retrieval needed")
@@ -135,7 +135,7 @@ def read_decision(reply: str) -> Draft | None:
 def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[str]) -> Prompt:
     """Build the rewrite prompt from past queries and passage openings."""
     shown = [
-        f"{label(passage, n)}\n{passage.text[:_SHOWN_CHARACTERS]}"
+        f"{source_label(passage, n)}\n{passage.text[:_SHOWN_CHARACTERS]}"
         for n, passage in enumerate(passages[:_SHOWN_PASSAGES], start=1)
     ]
     return stage_prompt(
@@ -149,7 +149,7 @@ def rewrite_prompt(question: str, passages: Sequence[Passage], tried: Sequence[s
 
 
 def read_query(reply: str, known: Sequence[str]) -> str:
-    """Parse a query on one line; empty if missing or already tried."""
+    """Parse the web search query that a model wrote; empty if missing or already tried."""
     said = read_object(reply).get("query")
     text = " ".join(said.split())[:MAX_QUERY_CHARACTERS] if isinstance(said, str) else ""
     return "" if text.casefold() in {each.casefold() for each in known} else text
@@ -172,8 +172,8 @@ _TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|[-+*/()])")
 _DEEPEST = 20
 
 
-def arithmetic(text: str) -> str | None:
-    """Evaluate plain arithmetic with + - * / and brackets; None for anything else.
+def evaluate_arithmetic(text: str) -> str | None:
+    """Evaluate plain arithmetic in an answer with + - * / and brackets; None otherwise.
 
     Numbers are decimal and bounded, and nothing but the four operations is known.
     """

@@ -57,7 +57,7 @@ class _Files(StaticFiles):
 
 @router.get("/")
 async def index() -> Response:
-    """Return the page."""
+    """Return the web page."""
     file = STATIC / "index.html"
     if not file.is_file():
         raise Problem(404, "not-found", "no web page in this installation; the API is under /v1")
@@ -66,14 +66,14 @@ async def index() -> Response:
 
 @router.get("/favicon.ico")
 async def icon() -> Response:
-    """Browsers ask for it unasked."""
+    """Return the web page's icon, which browsers ask for unasked."""
     if (STATIC / "icon.svg").is_file():
         return RedirectResponse("/static/icon.svg")
     return Response(status_code=204)
 
 
-def install(app: FastAPI) -> None:
-    """Serve the page."""
+def install_web_page(app: FastAPI) -> None:
+    """Serve the web page's static files under its content security policy."""
     app.include_router(router)
     app.mount("/static", _Files(directory=STATIC, check_dir=False), name="static")
 
@@ -166,7 +166,7 @@ _RETRY = {
 def create_app(
     engine_or_path: KnowledgeEngine | str | Path, settings: Settings | None = None
 ) -> FastAPI:
-    """Build the ASGI application over one library.
+    """Build the ASGI application (REST, web page, MCP) over one library.
 
     Args:
         engine_or_path: an open engine, which stays the caller's to close, or a library's folder,
@@ -208,13 +208,13 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    errors.install(app)
+    errors.install_error_handlers(app)
     for part in (documents, query, graph, chat_completions, system):
         app.include_router(part.router)
     app.include_router(system.figures)
     if agents is not None:
         app.router.routes.append(agents.route)
-    install(app)
+    install_web_page(app)
     _install_middleware(app, service)
     _install_openapi(app)
     return app
@@ -222,14 +222,14 @@ def create_app(
 
 def _for_agents(service: Service) -> McpPart:
     """Mount the MCP tools at `/mcp`, imported only if enabled."""
-    from ..mcp_server import ServerOptions, nobody
+    from ..mcp_server import ServerOptions, no_access
     from .mcp import McpPart
 
     serve = service.settings.serve
     return McpPart(
         ServerOptions(
             engine=service.engine,
-            rights_of=nobody,
+            rights_of=no_access,
             namespace=None,
             read_only=False,
             folders=(),

@@ -69,7 +69,7 @@ _NOT_TOLD = {
 
 
 def problem_of(error: errors.EngineError) -> Problem:
-    """Convert an engine error to a problem."""
+    """Convert an engine error to an HTTP problem document (RFC 9457)."""
     for kind, status, name in _STATUS:
         if isinstance(error, kind):
             headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
@@ -108,7 +108,7 @@ def as_openai_error(problem: HTTPException) -> dict[str, Any]:
 
 
 def is_openai(path: str) -> bool:
-    """Check whether this path uses OpenAI's protocol."""
+    """Check whether this path is of the OpenAI-compatible chat protocol."""
     return path in _OPENAI_PATHS or path.startswith("/v1/models/")
 
 
@@ -133,8 +133,8 @@ def validation_problem(error: RequestValidationError) -> Problem:
     return Problem(422, "validation", detail, errors=fields)
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error of this application as a problem."""
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every error of the REST application as a problem document (RFC 9457)."""
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)  # noqa: S101  # registered for it below

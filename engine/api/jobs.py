@@ -323,8 +323,8 @@ def save_upload(file: BinaryIO, *, name: str, folder: Path) -> Upload:
     return Upload(name=safe, path=place, sha256=digest.hexdigest())
 
 
-def no_room(error: OSError) -> Problem:
-    """Return the problem of a full disk."""
+def disk_full_problem(error: OSError) -> Problem:
+    """Return the HTTP problem of an upload that finds a full disk."""
     _log.error("cannot store an upload: %s", error)
     return Problem(
         507,
@@ -381,7 +381,7 @@ class UploadFolder:
         try:
             return Path(tempfile.mkdtemp(dir=self._own))
         except OSError as error:
-            raise no_room(error) from error
+            raise disk_full_problem(error) from error
 
     def accept(self, folder: Path, manifest: Mapping[str, object]) -> None:
         """Store the manifest durably; from then on the upload is owed.
@@ -399,7 +399,7 @@ class UploadFolder:
             for each in (folder, self._own):
                 _sync_folder(each)
         except OSError as error:
-            raise no_room(error) from error
+            raise disk_full_problem(error) from error
 
     def discard(self, folder: Path) -> None:
         """Delete the folder of an upload."""

@@ -125,7 +125,7 @@ class _Answer:
 
 
 def check_length(told: str | None, *, limit: int) -> None:
-    """Validate `Content-Length`.
+    """Validate a request's `Content-Length` against the size limit.
 
     Raises `Problem` 400 for a non-number, 413 over the limit.
     """
@@ -136,11 +136,11 @@ def check_length(told: str | None, *, limit: int) -> None:
             400, "content-length", "Content-Length is not a number; send its value in digits"
         )
     if len(told) > len(str(limit)) or int(told) > limit:
-        raise too_large(limit)
+        raise body_too_large(limit)
 
 
 def has_body(headers: Headers) -> bool:
-    """Check whether a body follows these headers."""
+    """Check whether a request body follows these headers."""
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
@@ -152,8 +152,8 @@ def check_type(headers: Headers, *, wanted: str) -> None:
         raise Problem(415, "media-type", detail, headers={"Accept": wanted})
 
 
-def too_large(limit: int) -> Problem:
-    """Return the problem for an oversized body."""
+def body_too_large(limit: int) -> Problem:
+    """Return the HTTP problem of a request body above the size limit."""
     return Problem(
         413,
         "too-large",
@@ -195,7 +195,7 @@ class _Body:
             self._tell_done()
         self._count += len(message.get("body", b""))
         if self._count > self._limit:
-            raise too_large(self._limit)
+            raise body_too_large(self._limit)
         return message
 
 

@@ -222,8 +222,8 @@ class Page(BaseModel, Generic[Item]):
     next: str | None = None
 
 
-def written(kind: str, place: str | tuple[str, int]) -> str:
-    """Encode a cursor: list kind, last id, and position where the order may change."""
+def encode_cursor(kind: str, place: str | tuple[str, int]) -> str:
+    """Encode a pagination cursor: list kind, last id, and position where the order may change."""
     text = json.dumps([kind, place], ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
 

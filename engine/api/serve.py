@@ -49,11 +49,11 @@ def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) 
         LibraryError: the library cannot be opened.
     """
     check_tokens(library, settings)
-    listener = listen(settings.serve)
-    where = address(listener, settings.serve)
+    listener = bind_socket(settings.serve)
+    where = page_address(listener, settings.serve)
     try:
         app = create_app(library, settings)
-        run(app, settings.serve, listener, started=lambda: started(where))
+        run_server(app, settings.serve, listener, started=lambda: started(where))
     finally:
         listener.close()
     if app.state.service.is_busy:
@@ -62,10 +62,10 @@ def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) 
         os._exit(0)
 
 
-def run(
+def run_server(
     app: object, settings: ServeSettings, listener: socket.socket, *, started: Callable[[], None]
 ) -> None:
-    """Run an application on a socket until interrupted.
+    """Run an ASGI application on a socket until interrupted.
 
     `started` is called once it answers.
     """
@@ -89,8 +89,8 @@ def check_tokens(library: Path, settings: Settings) -> None:
         )
 
 
-def listen(settings: ServeSettings) -> socket.socket:
-    """Bind a listening socket.
+def bind_socket(settings: ServeSettings) -> socket.socket:
+    """Bind the server's listening socket.
 
     Raises:
         SettingsError: the port is taken, or the address is none of this machine's.
@@ -115,8 +115,8 @@ def listen(settings: ServeSettings) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket, settings: ServeSettings) -> str:
-    """Return the page's address for a browser on this machine."""
+def page_address(listener: socket.socket, settings: ServeSettings) -> str:
+    """Return the web page's address for a browser on this machine."""
     scheme = "https" if settings.tls_certificate else "http"
     host = settings.host.strip("[]")
     shown = f"[{host}]" if ":" in host else host
@@ -210,11 +210,11 @@ def serve_http(
         SettingsError: no token where one is needed, or an address that cannot be had.
     """
     check_tokens(library, settings)
-    listener = listen(settings.serve)
-    where = address(listener, settings.serve) + PATH
+    listener = bind_socket(settings.serve)
+    where = page_address(listener, settings.serve) + PATH
     try:
         app = http_app(offer, settings, library)
-        run(app, settings.serve, listener, started=lambda: started(where))
+        run_server(app, settings.serve, listener, started=lambda: started(where))
     finally:
         listener.close()
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from .merging import Limits, Unit, fill, line_spans, merge_short, ranges
+from .merging import Limits, Unit, line_spans, merge_short, pack_units, split_at
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _MOST_BYTES = 5_000_000
 
 
 def syntax_tree(source: bytes, language: str) -> Tree | None:
-    """Parse `source` (UTF-8), errors included.
+    """Parse source code (UTF-8) with its tree-sitter grammar, errors included.
 
     None without a grammar for `language` or for generated-size sources.
     """
@@ -131,8 +131,8 @@ class _Source:
         return self.data[start:end].decode("utf-8", "replace")
 
 
-def definitions(text: str, language: str) -> list[Unit]:
-    """Split a source into units in order; together they cover it."""
+def code_units(text: str, language: str) -> list[Unit]:
+    """Split source code into units (functions, classes) in order; together they cover it."""
     data = text.encode("utf-8", "surrogatepass")
     tree = syntax_tree(data, language)
     if tree is None:
@@ -151,7 +151,7 @@ def _units(
     """Return the units directly in `parent`, comments attached to what follows."""
     begun = {source.at(byte): node for byte, node in _items(parent)}
     result: list[Unit] = []
-    for first, last in ranges(source.text, start, end, sorted(begun)):
+    for first, last in split_at(source.text, start, end, sorted(begun)):
         node = begun.get(first)
         if node is None or depth >= _DEEPEST:
             result.append(Unit(start=first, end=last, path=path, kind="code"))
@@ -289,7 +289,7 @@ def _blocks(text: str) -> list[Unit]:
         blank = empty
     result: list[Unit] = []
     at = 0
-    for start, end in ranges(text, 0, len(text), outer):
+    for start, end in split_at(text, 0, len(text), outer):
         while at < len(inner) and inner[at] <= start:
             at += 1
         begin = at
@@ -297,7 +297,7 @@ def _blocks(text: str) -> list[Unit]:
             at += 1
         parts = tuple(
             Unit(start=first, end=last, kind="code")
-            for first, last in ranges(text, start, end, inner[begin:at])
+            for first, last in split_at(text, start, end, inner[begin:at])
         )
         result.append(
             Unit(start=start, end=end, kind="code", parts=parts if len(parts) > 1 else ())
@@ -319,4 +319,4 @@ class CodeNodeParser(SpanNodeParser):
     def spans(self, subject: ContextSource) -> list[Span]:
         """Definition by definition."""
         limits = Limits(measure=Measure(subject.text, self.tokeniser), size_tokens=self.size_tokens)
-        return fill(subject.text, definitions(subject.text, subject.language), limits)
+        return pack_units(subject.text, code_units(subject.text, subject.language), limits)

@@ -17,7 +17,7 @@ from typing import Literal
 
 from graph.text.cjk import CJK, HAN
 
-from .merging import Limits, Unit, fill, line_spans, merge_short, ranges
+from .merging import Limits, Unit, line_spans, merge_short, pack_units, split_at
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 from .structure import Block, Section, atx_heading, sections, stripped_spans
 
@@ -75,8 +75,8 @@ class Turn:
     stamped: bool
 
 
-def turns(text: str, start: int, end: int) -> list[Turn]:
-    """Find the turns that begin in `text[start:end]`, in order."""
+def speaker_turns(text: str, start: int, end: int) -> list[Turn]:
+    """Find the speaker turns that begin in `text[start:end]`, in order."""
     found: list[Turn] = []
     for first, last in line_spans(text, start, end):
         match = _TURN.match(text, first, min(last, first + 200))
@@ -121,7 +121,7 @@ class TranscriptNodeParser(SpanNodeParser):
         return [
             span
             for section, (start, end) in zip(found, _bounds(text, found), strict=True)
-            for span in fill(text, _units(text, start, end, section=section), limits)
+            for span in pack_units(text, _units(text, start, end, section=section), limits)
         ]
 
 
@@ -131,14 +131,14 @@ def _bounds(text: str, found: list[Section]) -> list[tuple[int, int]]:
 
 
 def _units(text: str, start: int, end: int, *, section: Section) -> list[Unit]:
-    begun = {turn.start: turn.speaker for turn in turns(text, start, end)}
+    begun = {turn.start: turn.speaker for turn in speaker_turns(text, start, end)}
     starts = list(begun)
     first_turn = starts[0] if starts else end
     if starts and not text[_headings_end(section, start) : first_turn].strip():
         starts = starts[1:]  # the first turn's unit begins with the headings above it
         begun[start] = begun[first_turn]
     result: list[Unit] = []
-    for first, last in ranges(text, start, end, starts):
+    for first, last in split_at(text, start, end, starts):
         speaker = merge_short(begun.get(start if first < first_turn else first, ""))
         carried = f"{speaker}:" if speaker else ""
         result.append(Unit(start=first, end=last, path=section.path, carried=carried))
@@ -183,8 +183,8 @@ class Question:
     style: Style
 
 
-def questions(text: str, found: Sequence[Section]) -> list[Question]:
-    """Find the questions of the most frequent style, in order; `found` are the sections."""
+def faq_questions(text: str, found: Sequence[Section]) -> list[Question]:
+    """Find the FAQ's questions of the most frequent style, in order; `found` are the sections."""
     by_style: dict[Style, list[Question]] = {
         "label": [],
         "heading": _asking_headings(found),
@@ -200,8 +200,8 @@ def questions(text: str, found: Sequence[Section]) -> list[Question]:
     return max(by_style.values(), key=len)
 
 
-def answers(text: str) -> int:
-    """Count lines that begin with an answer mark (`A:`, 答：)."""
+def count_faq_answers(text: str) -> int:
+    """Count the lines of a FAQ that begin with an answer mark (`A:`, 答：)."""
     return sum(
         _ANSWER.match(text, first, last) is not None
         for first, last in line_spans(text, 0, len(text))
@@ -245,13 +245,13 @@ class FaqNodeParser(SpanNodeParser):
             overlap_tokens=min(self.overlap_tokens, self.size_tokens // 2),
             markdown=markdown,
         )
-        return fill(text, qa_pairs(text, markdown=markdown), limits)
+        return pack_units(text, qa_pairs(text, markdown=markdown), limits)
 
 
 def qa_pairs(text: str, *, markdown: bool) -> list[Unit]:
     """Split a text into units: pairs stand alone, other text does not."""
     found = sections(text, markdown=markdown)
-    asked = {question.start: question for question in questions(text, found)}
+    asked = {question.start: question for question in faq_questions(text, found)}
     starts = sorted({*asked, *_closing_headings(found, asked)})
     starts = _without_bare_headings(text, starts, found)
     paths = {block.start: section.path for section in found for block in section.blocks}
@@ -259,7 +259,7 @@ def qa_pairs(text: str, *, markdown: bool) -> list[Unit]:
     path: tuple[str, ...] = ()
     inside = sorted({*asked})
     at = 0
-    for start, end in ranges(text, 0, len(text), starts):
+    for start, end in split_at(text, 0, len(text), starts):
         path = paths.get(start, path)
         question = None
         while at < len(inside) and inside[at] < end:
@@ -344,7 +344,7 @@ class GlossaryNodeParser(SpanNodeParser):
         measure = Measure(text, self.tokeniser)
         units = [Unit(start=start, end=end, alone=True) for start, end in glossary_entries(text)]
         limits = Limits(measure=measure, size_tokens=self.size_tokens)
-        return _with_readings(fill(text, units, limits), measure, self.size_tokens)
+        return _with_readings(pack_units(text, units, limits), measure, self.size_tokens)
 
 
 def looks_like_entries(text: str, *, markdown: bool = False) -> bool:
@@ -353,7 +353,7 @@ def looks_like_entries(text: str, *, markdown: bool = False) -> bool:
     found = [seen[start:end] for start, end in glossary_entries(seen)]
     if len(found) < MIN_ENTRIES or len(sections(seen, markdown=markdown)) > 2:
         return False
-    names = {opening(entry) for entry in found} - {""}
+    names = {entry_name(entry) for entry in found} - {""}
     return len(names) >= OPENING_SHARE * len(found) and _cohesion(found) <= COHESION
 
 
@@ -362,15 +362,15 @@ def glossary_entries(text: str) -> list[tuple[int, int]]:
     cuts = [match.end() for match in _BLANK.finditer(text)]
     joined: list[tuple[int, int]] = []
     for start, end in stripped_spans(text, 0, len(text), cuts):
-        if joined and end - start < _SHORT and not opening(text[start:end]):
+        if joined and end - start < _SHORT and not entry_name(text[start:end]):
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))
     return joined
 
 
-def opening(entry: str) -> str:
-    """Return the name that an entry defines at its beginning, or ""."""
+def entry_name(entry: str) -> str:
+    """Return the name that a glossary entry defines at its beginning, or ""."""
     match = _NAME.match(entry)
     name = (match[1] or match[2]) if match else ""
     return "" if not name or _NO_NAME.match(name) else name

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .merging import Limits, Unit, fill, line_spans, merge_short, ranges
+from .merging import Limits, Unit, line_spans, merge_short, pack_units, split_at
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 from .structure import atx_heading
 
@@ -179,11 +179,11 @@ class LegalNodeParser(SpanNodeParser):
             size_tokens=self.size_tokens,
             markdown=subject.shape == "markdown",
         )
-        return fill(subject.text, clauses(subject.text), limits)
+        return pack_units(subject.text, legal_clauses(subject.text), limits)
 
 
-def clauses(text: str) -> list[Unit]:
-    """Split a text into units: clauses stand alone, other text does not."""
+def legal_clauses(text: str) -> list[Unit]:
+    """Split a legal text into units: clauses stand alone, other text does not."""
     found = clause_markers(text)
     rank = clause_rank(found)
     cuts = [marker for marker in found if marker.rank <= rank]
@@ -193,7 +193,7 @@ def clauses(text: str) -> list[Unit]:
     titles_from: int | None = None
     inner = [marker for marker in found if marker.rank > rank]
     at, text_end = 0, len(text.rstrip())
-    for start, end in ranges(text, 0, len(text), list(begun)):
+    for start, end in split_at(text, 0, len(text), list(begun)):
         marker = begun.get(start)
         if marker is not None:
             _push(stack, marker)
@@ -259,7 +259,7 @@ def _parts(text: str, unit: Unit, *, inner: list[ClauseMarker]) -> tuple[Unit, .
     rest = [marker for marker in inner if marker.kind != kind]
     result: list[Unit] = []
     at = 0
-    for start, end in ranges(text, unit.start, unit.end, list(begun)):
+    for start, end in split_at(text, unit.start, unit.end, list(begun)):
         own: list[ClauseMarker] = []
         while at < len(rest) and rest[at].start < end:
             own.append(rest[at])

@@ -20,7 +20,14 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 from ..errors import ModelError
 from ..prompts import filled_prompt, language_of_document
-from .merging import SemanticUnit, clipped, merge_small, pack, semantic_units, spans_between
+from .merging import (
+    SemanticUnit,
+    clip_section,
+    merge_small,
+    pack_section,
+    semantic_units,
+    spans_between,
+)
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser, Tokeniser
 from .structure import Section, sections, sentence_starts
 
@@ -125,7 +132,7 @@ class AgenticNodeParser(SpanNodeParser):
         measure: Measure,
     ) -> list[Span]:
         if starts is None:
-            inside = clipped(section, stretch[0].start, stretch[-1].end)
+            inside = clip_section(section, stretch[0].start, stretch[-1].end)
             return self._packed(text, inside, measure)
         return spans_between(
             text,
@@ -138,7 +145,7 @@ class AgenticNodeParser(SpanNodeParser):
         )
 
     def _packed(self, text: str, section: Section, measure: Measure) -> list[Span]:
-        return pack(
+        return pack_section(
             text,
             section,
             measure=measure,
@@ -279,7 +286,7 @@ class ContextualChunk:
     refused: int = 0
 
 
-def contexts(
+def context_spans(
     subject: ContextSource,
     spans: Sequence[Span],
     *,
@@ -288,7 +295,7 @@ def contexts(
     tokeniser: Tokeniser,
     document_tokens: int = 6_000,
 ) -> list[Span]:
-    """Return spans of `contextualised` with contexts; log the model's failures."""
+    """Return spans of contextual chunks with their context lines; log the model's failures."""
     result = add_context(
         subject,
         spans,
@@ -466,7 +473,7 @@ class ContextNodeParser(SpanNodeParser):
 
     def spans(self, subject: ContextSource) -> list[Span]:
         """Return the same spans with contexts, in the same order."""
-        return contexts(
+        return context_spans(
             subject,
             self.inner.spans(subject),
             complete=self.complete,

@@ -23,9 +23,9 @@ from .structure import (
     Piece,
     Section,
     blocks,
-    finer,
     is_delimiter_row,
     sentence_starts,
+    split_finer,
     stripped_spans,
 )
 
@@ -33,7 +33,7 @@ _HEADER_CHARACTERS = 800
 """A header row that is longer, its rule included, says too little for its size."""
 
 
-def pack(
+def pack_section(
     text: str, section: Section, *, measure: Measure, size_tokens: int, overlap_tokens: int
 ) -> list[Span]:
     """Pack one section into chunks, none above `size_tokens`.
@@ -174,7 +174,7 @@ class _Packer:
         return piece.start
 
     def cut(self, piece: Piece) -> None:
-        pieces = finer(self.text, piece, measure=self.measure, size_tokens=self.size_tokens)
+        pieces = split_finer(self.text, piece, measure=self.measure, size_tokens=self.size_tokens)
         if pieces:
             self.queue.extendleft(reversed(pieces))
             return
@@ -233,8 +233,8 @@ def line_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             )
 
 
-def ranges(text: str, start: int, end: int, starts: Iterable[int]) -> list[tuple[int, int]]:
-    """Split `text[start:end]` at `starts` (in order) into trimmed ranges."""
+def split_at(text: str, start: int, end: int, starts: Iterable[int]) -> list[tuple[int, int]]:
+    """Split `text[start:end]` at `starts` (in order) into trimmed chunks."""
     return list(stripped_spans(text, start, end, [at for at in starts if start < at < end]))
 
 
@@ -246,8 +246,8 @@ def merge_short(text: str) -> str:
     return line[: _CONTEXT_CHARACTERS - 1].rstrip() + "…"
 
 
-def fill(text: str, units: Sequence[Unit], limits: Limits) -> list[Span]:
-    """Pack ordered `units` into chunks, as many as fit and may stand together."""
+def pack_units(text: str, units: Sequence[Unit], limits: Limits) -> list[Span]:
+    """Pack ordered units into chunks, as many as fit and may stand together."""
     return _Filler(text=text, limits=limits).run(units, context="", later="", first=-1)
 
 
@@ -325,11 +325,11 @@ class _Filler:
 
 
 def cut_unit(text: str, unit: Unit, *, limits: Limits) -> list[Span]:
-    """Split a unit without parts at its blocks and inside them."""
+    """Split a chunking unit without parts at its blocks and inside them."""
     found = blocks(text, markdown=limits.markdown, start=unit.start, end=unit.end)
     if unit.kind == "code":
         found = [replace(block, kind="code", heading=None) for block in found]
-    return pack(
+    return pack_section(
         text,
         Section(path=unit.path, blocks=tuple(found)),
         measure=limits.measure,
@@ -390,7 +390,7 @@ def semantic_units(
     return grouping.finished()
 
 
-def clipped(section: Section, start: int, end: int) -> Section:
+def clip_section(section: Section, start: int, end: int) -> Section:
     """Clip a section to `[start, end)`, cutting blocks only at unit ends."""
     blocks = section.blocks
     first = bisect_right(blocks, start, key=lambda block: block.end)
@@ -423,9 +423,9 @@ def spans_between(
         if measure.tokens(start, end) <= size_tokens:
             result.append(Span(start=start, end=end, path=section.path))
             continue
-        result += pack(
+        result += pack_section(
             text,
-            clipped(section, start, end),
+            clip_section(section, start, end),
             measure=measure,
             size_tokens=size_tokens,
             overlap_tokens=overlap_tokens,
@@ -440,7 +440,9 @@ def _pieces(text: str, block: Block, *, measure: Measure, size_tokens: int) -> I
             yield piece
             continue
         alone = Section(path=(), blocks=(piece,))
-        packed = pack(text, alone, measure=measure, size_tokens=size_tokens, overlap_tokens=0)
+        packed = pack_section(
+            text, alone, measure=measure, size_tokens=size_tokens, overlap_tokens=0
+        )
         for span in packed:
             yield Block(start=span.start, end=span.end, kind=piece.kind)
 

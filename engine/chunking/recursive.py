@@ -17,13 +17,13 @@ from .merging import (
     Limits,
     SemanticUnit,
     Unit,
-    clipped,
+    clip_section,
     cut_unit,
-    fill,
     merge_small,
-    pack,
-    ranges,
+    pack_section,
+    pack_units,
     semantic_units,
+    split_at,
 )
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 from .structure import Section, safe_cut, sections, sentence_starts
@@ -41,7 +41,7 @@ class RecursiveNodeParser(SpanNodeParser):
         packed = [
             span
             for section in sections(subject.text, markdown=subject.shape == "markdown")
-            for span in pack(
+            for span in pack_section(
                 subject.text,
                 section,
                 measure=measure,
@@ -108,7 +108,7 @@ class SentenceNodeParser(SpanNodeParser):
             markdown=markdown,
         )
         found = sections(text, markdown=markdown)
-        return fill(text, [unit for each in found for unit in _sentences(text, each)], limits)
+        return pack_units(text, [unit for each in found for unit in _sentences(text, each)], limits)
 
 
 def _sentences(text: str, section: Section) -> Iterator[Unit]:
@@ -121,7 +121,7 @@ def _sentences(text: str, section: Section) -> Iterator[Unit]:
         heading = None
         prose = block.kind in ("text", "front")
         cuts = sentence_starts(text, block.start, block.end) if prose else []
-        for first, last in ranges(text, start, block.end, cuts):
+        for first, last in split_at(text, start, block.end, cuts):
             yield Unit(start=first, end=last, path=section.path, kind=block.kind)
 
 
@@ -140,7 +140,7 @@ class MarkdownNodeParser(SpanNodeParser):
         return [
             span
             for section in sections(subject.text, markdown=True)
-            for span in pack(
+            for span in pack_section(
                 subject.text,
                 section,
                 measure=measure,
@@ -177,7 +177,7 @@ class PageNodeParser(SpanNodeParser):
         found = sections(text, markdown=markdown)
         begins = [section.blocks[0].start for section in found]
         result: list[Span] = []
-        for start, end in ranges(text, 0, len(text), sorted(starts)):
+        for start, end in split_at(text, 0, len(text), sorted(starts)):
             at = bisect_right(begins, start) - 1
             unit = Unit(start=start, end=end, path=found[at].path if at >= 0 else ())
             if limits.fits(start, end):
@@ -211,7 +211,7 @@ class ParentChildNodeParser(SpanNodeParser):
             packed = [
                 child
                 for section in _inside(parts, parent)
-                for child in pack(
+                for child in pack_section(
                     text,
                     section,
                     measure=measure,
@@ -232,7 +232,7 @@ class ParentChildNodeParser(SpanNodeParser):
         packed = [
             span
             for section in parts
-            for span in pack(
+            for span in pack_section(
                 text, section, measure=measure, size_tokens=self.size_tokens, overlap_tokens=0
             )
         ]
@@ -243,7 +243,7 @@ def _inside(parts: Sequence[Section], parent: Span) -> list[Section]:
     """Return the sections, clipped to the parent."""
     first = max(0, bisect_right(parts, parent.start, key=_start) - 1)
     after = bisect_left(parts, parent.end, key=_start)
-    found = [clipped(section, parent.start, parent.end) for section in parts[first:after]]
+    found = [clip_section(section, parent.start, parent.end) for section in parts[first:after]]
     return [section for section in found if section.blocks]
 
 

@@ -18,7 +18,7 @@ from llama_index.core.bridge.pydantic import Field
 from numpy.typing import NDArray
 
 from ..errors import ModelOutputError
-from .merging import SemanticUnit, merge_small, pack, semantic_units, spans_between
+from .merging import SemanticUnit, merge_small, pack_section, semantic_units, spans_between
 from .span_parser import ContextSource, Measure, Span, SpanNodeParser
 from .structure import Section, sections
 
@@ -72,7 +72,7 @@ class SemanticNodeParser(SpanNodeParser):
                     text, section, long[number], gaps[number], threshold=threshold, measure=measure
                 )
             else:
-                found += pack(
+                found += pack_section(
                     text,
                     section,
                     measure=measure,
@@ -120,7 +120,7 @@ class SemanticNodeParser(SpanNodeParser):
         threshold: float,
         measure: Measure,
     ) -> list[Span]:
-        cuts = boundaries(
+        cuts = semantic_boundaries(
             [atom.tokens for atom in inside],
             gaps,
             size_tokens=self.size_tokens,
@@ -152,7 +152,7 @@ class SemanticNodeParser(SpanNodeParser):
         first = 0
         for number, inside in long.items():
             after = first + len(inside)
-            gaps[number] = distances(vectors[first:after], window=self.window_atoms)
+            gaps[number] = gap_distances(vectors[first:after], window=self.window_atoms)
             first = after
         return gaps
 
@@ -176,8 +176,8 @@ def term_vectors(terms: Callable[[str], Sequence[str]]) -> Embed:
     return embed
 
 
-def distances(vectors: NDArray[np.float64], *, window: int) -> list[float]:
-    """Return one minus cosine of the means of up to `window` vectors around each gap.
+def gap_distances(vectors: NDArray[np.float64], *, window: int) -> list[float]:
+    """Return one minus cosine of the sentence vectors around each gap, for semantic chunking.
 
     `(n, dimension)` gives `n − 1` values, 0–2, with three decimals. A zero vector is as far as can
     be told: 1.
@@ -192,7 +192,7 @@ def distances(vectors: NDArray[np.float64], *, window: int) -> list[float]:
     return found
 
 
-def boundaries(
+def semantic_boundaries(
     tokens: Sequence[int],
     gaps: Sequence[float],
     *,

@@ -194,7 +194,7 @@ class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
 
 
 def context_source(document: BaseNode) -> ContextSource:
-    """Build the input of a LlamaIndex document.
+    """Build the input of contextual chunking from a LlamaIndex document.
 
     Unknown shapes are plain text, unless its `type` is Markdown.
     """

@@ -18,9 +18,16 @@ from graph.text.cjk import count_han
 
 from ..errors import SettingsError
 from ..types import Shape, SourceText, Strategy
-from .dialogue import Turn, answers, ends_like_speech, qa_pairs, questions, turns
+from .dialogue import (
+    Turn,
+    count_faq_answers,
+    ends_like_speech,
+    faq_questions,
+    qa_pairs,
+    speaker_turns,
+)
 from .legal import PARAGRAPH, ClauseMarker, clause_markers, clause_rank
-from .legal import clauses as clause_units
+from .legal import legal_clauses as clause_units
 from .span_parser import Tokeniser
 from .structure import sections
 
@@ -256,10 +263,10 @@ def looks_like_faq(text: str, *, markdown: bool = False) -> bool:
     """Detect an FAQ: several questions, most text in answers, hardly any unanswered."""
     seen = _seen(text)
     found = sections(seen, markdown=markdown)
-    asked = questions(seen, found)
+    asked = faq_questions(seen, found)
     if len(asked) < _MIN_QUESTIONS:
         return False
-    if asked[0].style == "label" and answers(seen) < 0.7 * len(asked):
+    if asked[0].style == "label" and count_faq_answers(seen) < 0.7 * len(asked):
         return False
     units = qa_pairs(seen, markdown=markdown)
     answered = [unit for unit in units if unit.alone]
@@ -281,7 +288,7 @@ def looks_like_transcript(text: str) -> bool:
     Many turns, recurring speakers, speech after names, little else.
     """
     seen = _seen(text)
-    found = turns(seen, 0, len(seen))
+    found = speaker_turns(seen, 0, len(seen))
     speakers = Counter(turn.speaker for turn in found if turn.speaker)
     again = [name for name, count in speakers.items() if count > 1]
     if len(found) < _MIN_TURNS or len(again) < 2 or sum(speakers.values()) < 0.5 * len(found):

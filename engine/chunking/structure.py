@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from graph.text.cjk import HAN
 
-from ..ingest.readers.text import front_matter_end, unmarked
+from ..ingest.readers.text import front_matter_end, strip_heading_marks
 from .span_parser import Measure
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
@@ -59,7 +59,7 @@ def atx_heading(line: str) -> Heading | None:
     found = _ATX.match(line)
     if found is None:
         return None
-    return Heading(len(found.group(1)), unmarked(_without_closing(found.group(2) or "")))
+    return Heading(len(found.group(1)), strip_heading_marks(_without_closing(found.group(2) or "")))
 
 
 def _without_closing(title: str) -> str:
@@ -78,7 +78,7 @@ def underlined_heading(line: str, underline: str) -> Heading | None:
     title = line.strip()
     if found is None or not title or 2 * len(found.group(1)) < min(len(title), 40):
         return None
-    return Heading(1 if found.group(1)[0] == "=" else 2, unmarked(title))
+    return Heading(1 if found.group(1)[0] == "=" else 2, strip_heading_marks(title))
 
 
 def plain_heading(line: str, around: HeadingNeighbours) -> Heading | None:
@@ -347,8 +347,8 @@ class Piece:
     grain: int = BLOCK
 
 
-def finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> list[Piece]:
-    """Split the piece at the next grain that cuts it; unchanged if it fits.
+def split_finer(text: str, piece: Piece, *, measure: Measure, size_tokens: int) -> list[Piece]:
+    """Split a block at the next grain (sentence, line, clause, tokens) that cuts it.
 
     Empty where nothing can cut it any more.
     """

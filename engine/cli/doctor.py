@@ -20,7 +20,7 @@ PARTIAL_SHOWN = 20
 
 
 def examine(library: Path, settings: Settings) -> list[Finding]:
-    """Everything worth knowing, the machine first, then the library."""
+    """Return the findings of `loregraph doctor`, the machine first, then the library."""
     findings = [_python(), *_models(settings), *_extras()]
     try:
         findings += _library(library, settings)

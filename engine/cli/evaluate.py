@@ -28,7 +28,7 @@ LABEL_WIDTH = 18
 
 @eval_app.callback()
 def root() -> None:
-    """Measure how well documents are found."""
+    """Measure how well documents are found (`loregraph eval`)."""
 
 
 @eval_app.command()
@@ -62,7 +62,7 @@ def retrieval(
 ) -> None:
     """Evaluate recall, precision, MRR, nDCG and stage times on questions with gold."""
     from ..config import Settings
-    from ..evaluation import compare, evaluate_retrieval, read_judgements, read_queries
+    from ..evaluation import compare_evaluations, evaluate_retrieval, read_judgements, read_queries
     from .rendering import print_json, progress_bars
 
     asked = read_queries(queries, judgements=None if qrels is None else read_judgements(qrels))
@@ -81,7 +81,7 @@ def retrieval(
                 reports.append(
                     evaluate_retrieval(engine, asked, top=top, label=label, progress=asking)
                 )
-    comparisons = [compare(report, reports[0]) for report in reports[1:]]
+    comparisons = [compare_evaluations(report, reports[0]) for report in reports[1:]]
     _tell_failures(filled.values())
     if json_output:
         print_json({"reports": reports, "comparisons": comparisons})
@@ -93,12 +93,12 @@ def _tried(
     settings: Settings, *, against: Path | None, ablate: bool
 ) -> Iterator[tuple[str, Settings]]:
     from ..config import Settings
-    from ..evaluation.retrieval import variations
+    from ..evaluation.retrieval import ablations
 
     if against is not None:
         yield str(against), Settings.load(against)
     if ablate:
-        yield from variations(settings)
+        yield from ablations(settings)
 
 
 def _place(

@@ -134,7 +134,7 @@ DESCRIPTION_CHARACTERS = 200
 
 @entities_app.callback()
 def root() -> None:
-    """Entities, and decisions about them that beat every rule and are remembered."""
+    """Inspect entities and decide about them; decisions beat every rule and are stored."""
 
 
 @entities_app.command("list")

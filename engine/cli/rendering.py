@@ -234,7 +234,7 @@ def show_question(question: str) -> None:
 
 
 def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
-    """Print an answer with its sources."""
+    """Print an answer with its sources on the terminal."""
     if as_json:
         print_json(answer)
         return

@@ -89,11 +89,11 @@ def mcp(
         typer.echo(f"a new, empty library at {str(library)!r}", err=True)
     with opened(library, profile, create=not read_only) as engine:
         from ..api.serve import serve_http, serve_stdio
-        from ..mcp_server import ServerOptions, nobody
+        from ..mcp_server import ServerOptions, no_access
 
         offer = ServerOptions(
             engine=engine,
-            rights_of=nobody,
+            rights_of=no_access,
             namespace=namespace,
             read_only=read_only,
             folders=[folder.resolve() for folder in allow or ()],

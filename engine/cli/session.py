@@ -261,7 +261,7 @@ def tracebacks_hidden() -> Iterator[None]:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Check for Ctrl-C, also as "release unlocked lock" from an interrupted Python lock."""
+    """Check whether an exception stands for Ctrl-C on the command line."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

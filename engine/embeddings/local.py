@@ -156,11 +156,13 @@ class TfidfEmbedding(BaseEmbedding):
 
     def _get_query_embedding(self, query: str) -> list[float]:
         weight = self._idf() if self._idf is not None else None
-        vector: list[float] = hashed(self._tokens(query), size=self._dimension, idf=weight).tolist()
+        vector: list[float] = hashed_vector(
+            self._tokens(query), size=self._dimension, idf=weight
+        ).tolist()
         return vector
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        vector: list[float] = hashed(self._tokens(text), size=self._dimension).tolist()
+        vector: list[float] = hashed_vector(self._tokens(text), size=self._dimension).tolist()
         return vector
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
@@ -170,10 +172,10 @@ class TfidfEmbedding(BaseEmbedding):
         return await asyncio.to_thread(self._get_text_embedding, text)
 
 
-def hashed(
+def hashed_vector(
     words: Sequence[str], *, size: int, idf: Callable[[str], float] | None = None
 ) -> NDArray[np.float32]:
-    """Return the unit vector (size) of tokens: 1 + ln(count), times `idf` of each.
+    """Return the hashed unit vector (size) of tokens: 1 + ln(count), times `idf` of each.
 
     The same on every machine and in every process; the order of the tokens means nothing.
     """

@@ -207,8 +207,8 @@ class _Counter(Protocol):
     def spans(self, text: str) -> list[tuple[int, int]]: ...
 
 
-def windows(text: str, *, prefix: str = "", limit: int, tokeniser: _Counter) -> list[str]:
-    """`text` in consecutive pieces, each with `prefix` in front, each of at most `limit` tokens.
+def split_windows(text: str, *, prefix: str = "", limit: int, tokeniser: _Counter) -> list[str]:
+    """Split a text into consecutive encoder windows of at most `limit` tokens, `prefix` in front.
 
     The pieces without their prefix join to exactly `text`. They are of about equal size, so that
     none is a mere tail, and end with a sentence where one ends within reach, else with a clause,
@@ -251,10 +251,10 @@ def windows_and_sentences(
 
     So that a passage is found by its nearest sentence, too; none twice, in the order of the text.
     """
-    found = windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
+    found = split_windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
     spans = sentence_spans(text)
     for start, end in spans if len(spans) > 1 else ():
-        found += windows(text[start:end], prefix=prefix, limit=limit, tokeniser=tokeniser)
+        found += split_windows(text[start:end], prefix=prefix, limit=limit, tokeniser=tokeniser)
     return list(dict.fromkeys(found))
 
 

@@ -26,7 +26,7 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 
 from ..errors import ModelError, ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.response import identity_of
-from ..llm.retry import translated
+from ..llm.retry import translate_errors
 from .local import BundledEmbedding, TfidfEmbedding
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class RemoteEmbedding(BaseEmbedding):
         if not texts:
             return []
         inputs = [text if text.strip() else _STAND_IN for text in texts]
-        with translated(self._where):
+        with translate_errors(self._where):
             reply = self._client.embeddings.create(
                 input=inputs, model=self.model_name, encoding_format="float"
             )
@@ -325,8 +325,10 @@ def smallest_size(model_name: str) -> int | None:
     return next((size for pattern, size in _SMALLEST if re.search(pattern, name)), None)
 
 
-def shortened(model: BaseEmbedding, *, dimensions: int, force: bool = False) -> BaseEmbedding:
-    """Wrap the model with vectors of `dimensions`.
+def truncate_embedding(
+    model: BaseEmbedding, *, dimensions: int, force: bool = False
+) -> BaseEmbedding:
+    """Wrap an embedding model so that its vectors have `dimensions` (Matryoshka).
 
     Args:
         model: gives longer ones.

@@ -23,11 +23,11 @@ from ..storage.graph_api import (
     PairVerdicts,
     Prompt,
     Summaries,
+    batch_descriptions,
     batch_questions,
-    generation,
-    judge,
+    facts_generation,
+    judge_pairs,
     judge_prompt,
-    packed_things,
     pending_descriptions,
     read_state,
     save_summaries,
@@ -92,7 +92,7 @@ class EntityRefiner:
         questions, things = self._open_questions(questions), self._open_things(things)
         return {
             NAMES: [(judge_prompt(some), len(some)) for some in batch_questions(questions)],
-            SUMMARIES: [(summary_prompt(some), len(some)) for some in packed_things(things)],
+            SUMMARIES: [(summary_prompt(some), len(some)) for some in batch_descriptions(things)],
         }
 
     def judge_names(self, *, progress: Progress) -> RefineResult:
@@ -101,14 +101,16 @@ class EntityRefiner:
         A model that fails or a budget that is used up is no error: what is left has its reason.
         """
         with self._library.read() as connection:
-            if not self._pairs or read_state(connection, JUDGED) == str(generation(connection)):
+            if not self._pairs or read_state(connection, JUDGED) == str(
+                facts_generation(connection)
+            ):
                 return RefineResult()
             limit = self._pairs + len(self._unjudged.reasons())
             found = uncertain_pairs(connection, limit=limit)
         questions = self._open_questions(found)[: self._pairs]
 
         def ask(some: Sequence[PairQuestion]) -> PairVerdicts:
-            return judge(some, self._ask(NAMES), model=self._client.model)
+            return judge_pairs(some, self._ask(NAMES), model=self._client.model)
 
         def keep(
             asked: Sequence[PairQuestion], answer: PairVerdicts
@@ -131,7 +133,7 @@ class EntityRefiner:
         self._unjudged.keep(final, asked={_question_key(question) for question in found})
         if not looked.failed and len(questions) < self._pairs:
             with self._library.write() as connection:
-                write_state(connection, JUDGED, str(generation(connection)))
+                write_state(connection, JUDGED, str(facts_generation(connection)))
         return looked
 
     def summarise(self, *, progress: Progress) -> RefineResult:
@@ -143,7 +145,7 @@ class EntityRefiner:
         if not self._summarise:
             return RefineResult()
         with self._library.read() as connection:
-            asked_in = generation(connection)
+            asked_in = facts_generation(connection)
             found = pending_descriptions(connection)
         things = self._open_things(found)
         patience = CircuitBreaker()
@@ -155,17 +157,17 @@ class EntityRefiner:
             nonlocal asked_in
             keys = {thing.id: _thing_key(thing) for thing in asked}
             with self._library.write() as connection:
-                if generation(connection) != asked_in:
+                if facts_generation(connection) != asked_in:
                     patience.over = CHANGED
                     return 0, dict.fromkeys(keys.values(), CHANGED)
                 save_summaries(connection, asked, answer.texts, model=self._client.model)
-                asked_in = generation(connection)
+                asked_in = facts_generation(connection)
             return len(answer.texts), {keys[id_]: why for id_, why in answer.unusable.items()}
 
         work = _Work(
             stage=SUMMARIES,
             key=_thing_key,
-            packed=packed_things,
+            packed=batch_descriptions,
             ask=ask,
             keep=keep,
             patience=patience,

@@ -38,14 +38,14 @@ from ..storage.graph_api import (
     extractions_by_text,
     forget_faults,
     isolated,
-    joined,
-    packs,
+    merge_extractions,
+    pack_chunks,
     put_extractions,
     put_faults,
     put_pending,
     read_extractions,
     sentence_spans,
-    shifted,
+    shift_extraction,
     unread_chunks,
 )
 from ..storage.library import Library
@@ -128,7 +128,7 @@ class LLMExtractionRunner:
 
     def packed(self, texts: Mapping[str, str]) -> list[Pack]:
         """Return the packs in which texts, by hash, would be sent, in order."""
-        return packs(list(texts.items()), count=self._count, target_tokens=self._pack_tokens)
+        return pack_chunks(list(texts.items()), count=self._count, target_tokens=self._pack_tokens)
 
     @property
     def keeps_rule_based(self) -> bool:
@@ -236,7 +236,7 @@ class LLMExtractionRunner:
                 held = [chunk for sha in result.found for chunk in waiting[sha]]
                 ids = [chunk.id for chunk in held if chunk.reader == self._beside.identity]
                 for chunk_id, before in read_extractions(connection, ids).items():
-                    read[chunk_id] = joined([before, read[chunk_id]])
+                    read[chunk_id] = merge_extractions([before, read[chunk_id]])
             if read:
                 put_extractions(connection, read, extractor=self.identity)
             if self._beside is None:  # what the stand-in could not read the model has read
@@ -413,7 +413,7 @@ class _Calls:
         dropped = before.dropped + after.dropped
         if after.unusable:
             return PackResult(found={}, unusable=after.unusable, dropped=dropped)
-        whole = joined([before.found[key], shifted(after.found[key], cut)])
+        whole = merge_extractions([before.found[key], shift_extraction(after.found[key], cut)])
         return PackResult(found={key: whole}, unusable={}, dropped=dropped)
 
 

@@ -22,10 +22,10 @@ from ..storage.graph_api import (
     ReportMaterial,
     ReportQueue,
     WrittenReport,
-    material,
     put_written,
     read_reports,
     read_written,
+    report_material,
     report_prompt,
     unwritten_among,
 )
@@ -192,7 +192,7 @@ class ReportWriter:
             yield pack
 
     def _material(self, desk: ReportQueue, community_id: str, before: int) -> ReportMaterial:
-        return material(
+        return report_material(
             desk.basis(community_id),
             budget_tokens=REPORT_TOKENS,
             count=self._count,

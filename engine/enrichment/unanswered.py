@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from ..errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelOutputError
 from ..llm.retry import status_of
-from ..storage.graph_api import batches, write_state
+from ..storage.graph_api import in_batches, write_state
 from ..storage.library import Library
 from ..storage.schema import unanswered
 
@@ -97,7 +97,7 @@ class Unanswered:
                 )
 
     def _drop(self, connection: Connection, keys: Collection[str]) -> None:
-        for batch in batches(keys):
+        for batch in in_batches(keys):
             connection.execute(
                 delete(unanswered).where(
                     unanswered.c.stage == self._stage,

@@ -7,7 +7,7 @@ from .retrieval import (
     RetrievalReport,
     Searcher,
     StageTime,
-    compare,
+    compare_evaluations,
     evaluate_retrieval,
     paired_bootstrap,
 )
@@ -20,7 +20,7 @@ __all__ = [
     "RetrievalReport",
     "Searcher",
     "StageTime",
-    "compare",
+    "compare_evaluations",
     "evaluate_retrieval",
     "paired_bootstrap",
     "read_judgements",

@@ -277,10 +277,10 @@ def _refuse_others(engine: KnowledgeEngine, corpus: Path, ids: Collection[str]) 
 SHOWN = 3
 
 
-def located(
+def resolve_gold_ids(
     queries: Sequence[EvaluationQuery], held: Collection[str], *, length_of: Callable[[str], int]
 ) -> tuple[EvaluationQuery, ...]:
-    """Resolve gold ids to the library's spelling.
+    """Resolve the gold document ids of an evaluation to the library's spelling.
 
     A gold id that is no document's but that one document's alone ends with, after a slash, means
     that one: files of a folder are known by the folder's name and the path in it. What is not

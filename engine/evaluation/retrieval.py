@@ -18,7 +18,7 @@ import numpy as np
 
 from ..config import RetrieveSettings, Settings
 from ..errors import SourceError
-from .datasets import EvaluationQuery, located
+from .datasets import EvaluationQuery, resolve_gold_ids
 
 if TYPE_CHECKING:
     from ..engine import KnowledgeEngine
@@ -64,8 +64,10 @@ def discounted_gain(judged: Judged, gold_count: int, *, at: int) -> float:
     return gain / ideal
 
 
-def figures(judged: Judged, gold_count: int, *, cutoffs: Sequence[int]) -> Mapping[str, float]:
-    """All figures of one question by name: `R@5`, `P@5`, `nDCG@5`, `all@5`, and `MRR`."""
+def retrieval_measures(
+    judged: Judged, gold_count: int, *, cutoffs: Sequence[int]
+) -> Mapping[str, float]:
+    """Return the retrieval measures of one question: `R@5`, `P@5`, `nDCG@5`, `all@5`, `MRR`."""
     found: dict[str, float] = {}
     for at in cutoffs:
         found[f"R@{at}"] = recall(judged, gold_count, at=at)
@@ -145,7 +147,9 @@ def evaluate_retrieval(
     if not queries:
         raise SourceError("no questions to evaluate; add them to the dataset")
     held = {document.id for document in engine.documents()}
-    queries = located(queries, held, length_of=lambda name: len(engine.document_text(name)))
+    queries = resolve_gold_ids(
+        queries, held, length_of=lambda name: len(engine.document_text(name))
+    )
     gold = {name for query in queries for name in query.documents}
     searcher = searcher or engine.as_retriever()
     searcher.search(queries[0].text, top_k=top)  # what is loaded once is not a question's time
@@ -158,7 +162,7 @@ def evaluate_retrieval(
         judged = _judged(searcher, query, top, first=search)
         _add_times(times, search)
         cpu_seconds += seconds
-        for name, value in figures(judged, _gold_count(query), cutoffs=cutoffs).items():
+        for name, value in retrieval_measures(judged, _gold_count(query), cutoffs=cutoffs).items():
             values[name].append(value)
         if progress is not None:
             progress("ask", number + 1, len(queries))
@@ -258,8 +262,8 @@ class Comparison:
     gains: Mapping[str, Interval]
 
 
-def compare(report: RetrievalReport, against: RetrievalReport) -> Comparison:
-    """Compare two evaluations in every measure that both have.
+def compare_evaluations(report: RetrievalReport, against: RetrievalReport) -> Comparison:
+    """Compare two retrieval evaluations in every measure that both have.
 
     Raises:
         SourceError: they asked different questions.
@@ -309,8 +313,8 @@ def paired_bootstrap(
 LISTS = ("keyword", "dense", "walk")
 
 
-def variations(settings: Settings) -> Iterator[tuple[str, Settings]]:
-    """Yield labels and settings in a fixed order; empty searches are skipped."""
+def ablations(settings: Settings) -> Iterator[tuple[str, Settings]]:
+    """Yield labels and settings of a retrieval ablation in a fixed order."""
     retrieve = settings.retrieve
     on = [name for name in LISTS if getattr(retrieve, name)]
     for name in on:

@@ -24,7 +24,7 @@ from ..config import IngestSettings
 from ..errors import SourceError
 from ..types import MetaValue, SourceFailure, SourceText, check_name, is_empty, source_id
 from .discovery import FileSource, sha256_of
-from .load import SEPARATOR, document_of, read_llama_document, read_text
+from .load import SEPARATOR, document_from_part, read_llama_document, read_text
 from .readers.database import DatabaseNote, DatabaseOptions, read_database
 from .readers.database_connection import database_source
 from .sandbox import Job, ReaderPool, Reading
@@ -273,7 +273,7 @@ class ChangeDetector:
                 yield (source, look), Job(name=source.path.name, path=source.path)
 
     def _fetched(self, urls: Iterable[str]) -> Iterator[tuple[tuple[str, Fetched], Job]]:
-        from .http import FetchLimits, Freshness, canonical, fetch
+        from .http import FetchLimits, Freshness, canonical_url, fetch_url
 
         limits = FetchLimits(
             max_bytes=self.settings.max_file_bytes,
@@ -283,7 +283,7 @@ class ChangeDetector:
         for given in urls:
             url = None
             try:
-                url = canonical(given)
+                url = canonical_url(given)
                 source = self.wish.id_of(url)
                 known = self.by_source.get(source, [])
                 current = known and all(
@@ -292,7 +292,7 @@ class ChangeDetector:
                 )
                 etag, modified = self.hints.marks_of(source) if current else ("", "")
                 marks = Freshness(etag=etag, last_modified=modified) if etag or modified else None
-                fetched = fetch(url, known=marks, limits=limits)
+                fetched = fetch_url(url, known=marks, limits=limits)
             except SourceError as error:
                 if url is not None or "@" not in given:
                     self.fail(given, error)
@@ -343,7 +343,7 @@ class ChangeDetector:
                 self._outdate(kept, error, is_file=path is not None)
                 found.update(kept)
                 continue
-            document = document_of(
+            document = document_from_part(
                 part, part.content, document_id=name, source=source, path=path, file_name=file_name
             )
             yield from self._if_new(replace(document, source_sha256=outcome.sha256))

@@ -97,7 +97,7 @@ _INVISIBLE = re.compile(
 _SPACES = re.compile(r"\s+")
 
 
-def clean(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return `text` in NFKC without control and zero-width characters, spaces folded.
 
     Applying it twice changes nothing. Joiners (U+200C, U+200D) stay: they carry meaning.
@@ -187,14 +187,14 @@ _OUT_OF_MEMORY = (
 )
 
 
-def shown(error: BaseException) -> str:
-    """Format the exception's type and the start of its message, on one line."""
+def exception_line(error: BaseException) -> str:
+    """Format a reader's exception: its type and the start of its message, on one line."""
     message = " ".join(str(error)[:_MESSAGE_LIMIT].split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def broken_reason(said: str) -> str:
-    """Return the failure reason for an unforeseen exception."""
+def unexpected_failure_reason(said: str) -> str:
+    """Return the reason of a source whose reader raised an unforeseen exception."""
     return (
         f"failed in its reader ({said}): it is damaged or unusual; "
         "save it again, or convert it to another format"

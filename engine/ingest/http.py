@@ -143,8 +143,8 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def charset(content_type: str) -> str:
-    """Return the `charset` parameter; empty if absent."""
+def content_charset(content_type: str) -> str:
+    """Return the `charset` parameter of a Content-Type header; empty if absent."""
     header = Message()
     header["Content-Type"] = content_type
     return str(header.get_content_charset() or "")
@@ -233,7 +233,7 @@ class Fetched:
     date: str = ""
 
 
-def canonical(url: str) -> str:
+def canonical_url(url: str) -> str:
     """Return the canonical form of a URL, which is its document id.
 
     Scheme and host in lower case (IDN as punycode), no default port and no fragment, an empty path
@@ -259,7 +259,7 @@ def canonical(url: str) -> str:
     return f"{scheme}://{place}{path}{f'?{query}' if query else ''}"
 
 
-def fetch(url: str, *, known: Freshness | None, limits: FetchLimits) -> Fetched | None:
+def fetch_url(url: str, *, known: Freshness | None, limits: FetchLimits) -> Fetched | None:
     """Fetch a URL; None if the server says it is unchanged since `known`.
 
     Raises:
@@ -267,12 +267,12 @@ def fetch(url: str, *, known: Freshness | None, limits: FetchLimits) -> Fetched 
     """
     import httpcore
 
-    from .http_connection import Clock, connections
+    from .http_connection import Clock, guarded_connections
 
     clock = Clock(limits.timeout_seconds)
     try:
-        with connections(clock, allow_private=limits.allow_private) as pool:
-            return _followed(pool, canonical(url), known=known, limits=limits)
+        with guarded_connections(clock, allow_private=limits.allow_private) as pool:
+            return _followed(pool, canonical_url(url), known=known, limits=limits)
     except httpcore.TimeoutException as error:
         raise _late(error, clock) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
@@ -296,7 +296,7 @@ def _followed(
         answer = _asked(pool, url, known=known, limits=limits)
         location = answer.headers.get("location", "")
         if answer.status in _REDIRECTS and location:
-            url = canonical(urljoin(url, location))
+            url = canonical_url(urljoin(url, location))
             if url in seen:
                 raise SourceError("redirects to itself: open it in a browser, and save the page")
             continue
@@ -328,7 +328,7 @@ def _asked(
         if size.isascii() and size.isdigit():
             check_size(int(size[:20]), max_bytes=limits.max_bytes)
         encoding = given.get("content-encoding", "").strip().lower()
-        pieces = unpacked(response.iter_stream(), encoding=encoding)
+        pieces = decompress_body(response.iter_stream(), encoding=encoding)
         return _Answer(response.status, given, _joined(pieces, max_bytes=limits.max_bytes))
 
 
@@ -350,8 +350,8 @@ def _fetched(url: str, answer: _Answer) -> Fetched:
     )
 
 
-def unpacked(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
-    """Yield the decompressed body in pieces of at most 64 KiB.
+def decompress_body(pieces: Iterable[bytes], *, encoding: str) -> Iterator[bytes]:
+    """Yield the decompressed body of an HTTP response in pieces of at most 64 KiB.
 
     Only what was offered is taken (gzip), one layer of it: layers multiply what a bomb unfolds to.
 
@@ -396,7 +396,7 @@ def _marked(data: bytes, *, content_type: str) -> bytes:
 
     Unchanged if the declaration is wrong.
     """
-    name = charset(content_type)
+    name = content_charset(content_type)
     is_text = media_type(content_type).startswith("text/") or media_type(content_type).endswith(
         "xhtml+xml"
     )

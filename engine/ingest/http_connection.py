@@ -55,8 +55,8 @@ class Clock:
         )
 
 
-def connections(clock: Clock, *, allow_private: bool) -> httpcore.ConnectionPool:
-    """Return guarded connections for one fetch.
+def guarded_connections(clock: Clock, *, allow_private: bool) -> httpcore.ConnectionPool:
+    """Return connections for one fetch that go to permitted addresses only.
 
     Environment proxies are ignored, as they resolve names themselves.
     """
@@ -102,8 +102,8 @@ def _is_public(address: Address) -> bool:
     )
 
 
-def resolve(host: str, port: int, *, clock: Clock) -> list[str]:
-    """Resolve a name to addresses, in system order.
+def resolve_host(host: str, port: int, *, clock: Clock) -> list[str]:
+    """Resolve a host name to IP addresses, in system order.
 
     The system's resolver knows no time limit, so it is waited for from outside.
 
@@ -171,7 +171,7 @@ class _GuardedBackend(httpcore.NetworkBackend):
         raise httpcore.ConnectError("no address")
 
     def _allowed(self, host: str, port: int) -> list[str]:
-        found = resolve(host, port, clock=self._clock)
+        found = resolve_host(host, port, clock=self._clock)
         allowed = [address for address in found if self._allow_private or is_public(address)]
         if not allowed:
             raise SourceError(

@@ -22,14 +22,14 @@ from .document import (
     Content,
     Member,
     ReadOptions,
-    broken_reason,
+    exception_line,
     is_memory_error,
     one_line,
     sanitise_text,
-    shown,
     title_from_filename,
+    unexpected_failure_reason,
 )
-from .readers.text import described, plain_title
+from .readers.text import front_matter_values, plain_title
 from .registry import Format, format_of_name, is_known
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _parts(
         if depth == 0 or _ends_the_reading(error):
             raise
         _log.info("a reader failed on the archive member %r\n%s", inside, traceback.format_exc())
-        yield failed(broken_reason(shown(error)))
+        yield failed(unexpected_failure_reason(exception_line(error)))
         return
     if content.text and not content.text.isspace():
         yield Part(name=inside, type=format_.type, sha256=sha256, content=content)
@@ -181,7 +181,7 @@ def title_of(part: Part, *, file_name: str) -> str:
     return sanitise_text(own or title_from_filename(PurePosixPath(part.name or file_name).stem))
 
 
-def document_of(
+def document_from_part(
     part: Part,
     content: Content,
     *,
@@ -190,7 +190,7 @@ def document_of(
     path: Path | None,
     file_name: str,
 ) -> SourceText:
-    """Build the document of a part.
+    """Build the `SourceText` of one part that a reader returned.
 
     Its metadata: what the content says of itself, `path` (the id) and `type`.
     """
@@ -248,7 +248,7 @@ def read_llama_document(document: Document, *, max_characters: int | None = None
     Raises:
         SourceError: nothing but white space, or too large.
     """
-    metadata = described(document.metadata)
+    metadata = front_matter_values(document.metadata)
     stem = title_from_filename(Path(str(metadata.get("file_name", ""))).stem)
     source = read_text(
         document.text,

@@ -27,14 +27,14 @@ from typing import IO, Self, TypeVar
 
 from ..errors import EngineError, SourceError
 from .discovery import check_size
-from .document import ReadOptions, broken_reason, is_memory_error
+from .document import ReadOptions, is_memory_error, unexpected_failure_reason
 from .load import Part
 from .worker import (
     BrokenFrame,
     Json,
     frame_limit,
     options_as_json,
-    packed,
+    pack_frame,
     part_from_json,
     read_frame,
     write_frame,
@@ -154,7 +154,7 @@ class WorkerHandle:
         clock.daemon = True
         clock.start()
         try:
-            write_frame(self._requests, packed(message, limit=sys.maxsize), data=data)
+            write_frame(self._requests, pack_frame(message, limit=sys.maxsize), data=data)
             frame = read_frame(self._replies, limit=frame_limit(self._terms.options))
         except (OSError, BrokenFrame) as error:
             raise self._cause() from error
@@ -193,8 +193,8 @@ class WorkerHandle:
         return ProcessDied(_cause_of_end(code, words=self.stderr_tail(), terms=self._terms))
 
 
-def needs_memory(terms: WorkerLimits) -> str:
-    """Return the reason for exceeding the memory limit."""
+def memory_limit_reason(terms: WorkerLimits) -> str:
+    """Return the reason of a file whose reader process exceeded the memory limit."""
     return (
         f"needs more than {terms.memory_bytes:,} bytes of memory to be read: "
         "split it, or raise ingest.read_memory_bytes"
@@ -203,7 +203,7 @@ def needs_memory(terms: WorkerLimits) -> str:
 
 def _cause_of_end(code: int, *, words: str, terms: WorkerLimits) -> str:
     if is_memory_error(words):
-        return needs_memory(terms)
+        return memory_limit_reason(terms)
     name = _signal_of(code)
     if name == "SIGKILL":
         return (
@@ -473,10 +473,10 @@ class _Worker:
                     _log.info("in %r: %s", job.name, note)
                 return reading
             case "memory":
-                raise ProcessDied(needs_memory(self._terms))
+                raise ProcessDied(memory_limit_reason(self._terms))
             case "broken":
                 _log.info("a reader failed on %r\n%s", job.name, reply["trace"])
-                raise SourceError(broken_reason(str(reply["reason"])))
+                raise SourceError(unexpected_failure_reason(str(reply["reason"])))
             case _:
                 raise SourceError(str(reply["reason"]))
 

@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple
 
 from ..errors import SourceError
 from .discovery import check_size, why_unreadable
-from .document import Content, ReadOptions, is_memory_error, shown
+from .document import Content, ReadOptions, exception_line, is_memory_error
 from .load import Part, read_parts
 
 Json = dict[str, object]
@@ -52,8 +52,8 @@ def frame_limit(options: ReadOptions) -> int:
     return unfolded + _ROOM_FOR_NAMES
 
 
-def packed(message: Json, *, limit: int) -> bytes:
-    """Serialise a message as UTF-8 JSON; lone surrogates (in file names) survive.
+def pack_frame(message: Json, *, limit: int) -> bytes:
+    """Serialise a reader process's message as UTF-8 JSON; lone surrogates survive.
 
     Raises:
         BrokenFrame: it would be larger than `limit` bytes.
@@ -106,7 +106,7 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def part_as_json(part: Part) -> Json:
-    """Convert a part to JSON, without members."""
+    """Convert a reader's part to JSON for the pipe, without members."""
     content: Json | None = None
     if part.content is not None:
         names = sorted(field.name for field in fields(Content) if field.name != _MEMBERS)
@@ -190,7 +190,7 @@ class _Terms(NamedTuple):
 
 
 def main() -> None:
-    """Serve jobs until the pipe closes. The first frame sets the limits."""
+    """Serve jobs of the reader process until its pipe closes. The first frame sets the limits."""
     requests, replies = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     first = read_frame(requests, limit=MAX_REQUEST_BYTES)
@@ -200,7 +200,7 @@ def main() -> None:
     notes = _Notes()
     notes.listen()
     _limit_memory(terms.memory_bytes)
-    write_frame(replies, packed({"kind": "ready"}, limit=frame_limit(terms.options)))
+    write_frame(replies, pack_frame({"kind": "ready"}, limit=frame_limit(terms.options)))
     pending: SimpleQueue[Frame] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, pending), daemon=True).start()
     while True:
@@ -284,7 +284,7 @@ def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
     limit = frame_limit(terms.options)
     notes.begin()
     try:
-        return packed({**_read(job, terms=terms), "notes": notes.lines()}, limit=limit)
+        return pack_frame({**_read(job, terms=terms), "notes": notes.lines()}, limit=limit)
     except SourceError as error:
         return _failure("source", str(error))
     except MemoryError:
@@ -296,7 +296,7 @@ def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
     except BaseException as error:  # noqa: BLE001 - the border to foreign parsers, see above
         trace = traceback.format_exc()
         kind = "memory" if is_memory_error(trace) else "broken"  # wrapped, or a C++ library's own
-        return _failure(kind, shown(error), trace=trace)
+        return _failure(kind, exception_line(error), trace=trace)
 
 
 def _read(job: Frame, *, terms: _Terms) -> Json:
@@ -323,7 +323,7 @@ def _bytes_of(path: Path, *, max_bytes: int) -> bytes:
 
 def _failure(kind: str, reason: str, *, trace: str = "") -> bytes:
     message: Json = {"kind": kind, "reason": reason, "trace": trace[-_TRACEBACK_LIMIT:]}
-    return packed(message, limit=sys.maxsize)
+    return pack_frame(message, limit=sys.maxsize)
 
 
 if sys.platform == "win32":

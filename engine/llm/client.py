@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..concurrency import on_cancel, run_with_timeout
 from ..errors import ModelError, ModelInputTooLong, ModelOutputError, ModelUnavailable
-from ..prompts.control_tokens import broken, restored
+from ..prompts.control_tokens import break_control_tokens, restore_control_tokens
 from ..types import Usage
 from .budget import Budget, CostAccount, Counter, Price, Reservation
 from .response import (
@@ -31,14 +31,14 @@ from .response import (
     UNFINISHED,
     ProviderUsage,
     answering_identity,
-    finish_of,
+    finish_reason_of,
     model_name_of,
     name_of,
     stream_without_thoughts,
     strip_reasoning,
     usage_from_response,
 )
-from .retry import Connections, RateLimiter, backoff_seconds, status_of, translated
+from .retry import Connections, RateLimiter, backoff_seconds, status_of, translate_errors
 from .structured_output import (
     Level,
     RequestDialect,
@@ -170,7 +170,7 @@ class LLMTransport:
         Raises:
             ModelUnavailable: it has to ask its server for that, which does not answer.
         """
-        with translated(self._name):
+        with translate_errors(self._name):
             return self._llm.metadata.context_window
 
     def whole(self, request: LLMRequest, *, bill: CostAccount) -> LLMReply:
@@ -214,7 +214,7 @@ class LLMTransport:
                     self._timeout, lambda: llm.chat(list(request.messages), **arguments)
                 )
                 text = response.message.content or ""
-            finish = finish_of(response)
+            finish = finish_reason_of(response)
             answer = strip_reasoning(text)
             problem = self._problem(answer, request, finish=finish)
             usage = bill.usage_of_answer(
@@ -261,7 +261,7 @@ class LLMTransport:
                 counted=request.counted,
                 max_output_tokens=request.max_output_tokens,
             ),
-            translated(self._name),
+            translate_errors(self._name),
         ):
             yield
 
@@ -315,14 +315,14 @@ class LLMTransport:
         try:
             while response is not None:
                 reported = usage_from_response(response) or reported
-                finish = finish_of(response) or finish
+                finish = finish_reason_of(response) or finish
                 if response.delta:
                     pieces.append(response.delta)
                     yield response.delta
                     size += len(response.delta)
                 if size > _most_characters(request):
                     raise self._without_limits(request)
-                with translated(self._name):
+                with translate_errors(self._name):
                     self._still_in_time(began)
                     response = next(opened.rest, None)
             done = True
@@ -600,7 +600,7 @@ class LLMClient:
                     piece = next(pieces)
                 except StopIteration as end:
                     reply: LLMReply = end.value
-                    return replace(reply, text=restored(reply.text, request.quoted))
+                    return replace(reply, text=restore_control_tokens(reply.text, request.quoted))
                 if on_event is not None:
                     on_event(piece)
 
@@ -634,7 +634,7 @@ class LLMClient:
 
 def _without_control_tokens(message: ChatMessage, quoted: dict[str, str]) -> ChatMessage:
     """Return the message with control tokens broken; records them in `quoted`."""
-    text, originals = broken(message.content or "")
+    text, originals = break_control_tokens(message.content or "")
     if not originals:
         return message
     quoted |= originals

@@ -150,8 +150,8 @@ def _with_kept(prompt: int, completion: int, usage: object) -> ProviderUsage:
     )
 
 
-def finish_of(response: ChatResponse) -> str | None:
-    """Return the finish reason; `UNFINISHED` while streaming, None if not reported."""
+def finish_reason_of(response: ChatResponse) -> str | None:
+    """Return a model response's finish reason; `UNFINISHED` while streaming, None if unknown."""
     raw = response.raw
     choices = _get(raw, "choices")
     if choices:

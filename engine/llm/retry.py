@@ -77,8 +77,8 @@ _TOO_LONG_STATUSES = (400, 413, 422, 500)
 
 
 @contextmanager
-def translated(model: str) -> Iterator[None]:
-    """Errors of the calls inside become `ModelUnavailable` or another `ModelError`.
+def translate_errors(model: str) -> Iterator[None]:
+    """Turn errors of model calls inside into `ModelUnavailable` or another `ModelError`.
 
     Args:
         model: how the message names what was called.
@@ -222,7 +222,7 @@ class RetryDecision:
 
 
 def classify_failure(error: ModelError) -> RetryDecision:
-    """Classify a failure by the client's exception."""
+    """Classify a model call's failure as final or transient by the client's exception."""
     cause = error.__cause__
     if cause is None:
         return RetryDecision(passes=False, may_cost=False)
@@ -279,7 +279,7 @@ def backoff_seconds(
     seed: int = 0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Retrying:
-    """Build the retry loop of a call.
+    """Build the retry loop of a model call.
 
     Args:
         retries: how often a call is tried again.

@@ -48,21 +48,21 @@ def refuses_format(message: str) -> bool:
     return any(word in said for word in _REFUSED_WORDS)
 
 
-def families(llm: LLM) -> frozenset[str]:
-    """Names of the model's class and of all that it is made of."""
+def model_families(llm: LLM) -> frozenset[str]:
+    """Return the names of a LlamaIndex model's class and of all its base classes."""
     return frozenset(base.__name__ for base in type(llm).__mro__)
 
 
 def supports_json_schema(llm: LLM) -> bool:
     """Check whether this kind of model supports a JSON schema."""
-    return bool(families(llm) & {"OpenAI", "Ollama", "GgufModel"})
+    return bool(model_families(llm) & {"OpenAI", "Ollama", "GgufModel"})
 
 
 def format_arguments(llm: LLM, schema: Mapping[str, Any] | None, *, level: Level) -> dict[str, Any]:
     """Return the arguments that enforce a schema at this level; empty if unsupported."""
     if schema is None or level == "none":
         return {}
-    kinds = families(llm)
+    kinds = model_families(llm)
     if "Ollama" in kinds:
         return {"format": dict(schema) if level == "schema" else "json"}
     if not kinds & {"OpenAI", "GgufModel"}:
@@ -86,7 +86,7 @@ def marked_instructions(llm: LLM, messages: Sequence[ChatMessage]) -> dict[str, 
     (about 1,000 tokens) the vendor passes over. Others keep beginnings unasked.
     """
     told = [message.content for message in messages if message.role == "system"]
-    if "Anthropic" not in families(llm) or not any(told):
+    if "Anthropic" not in model_families(llm) or not any(told):
         return {}
     text = "\n".join(one for one in told if one)
     kept = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
@@ -127,7 +127,7 @@ def default_context_window(llm: LLM) -> int | None:
     None where it does say something, or where the window is not known.
     """
     window = getattr(llm, "context_window", None)
-    if "Ollama" not in families(llm) or not isinstance(window, int) or window <= 0:
+    if "Ollama" not in model_families(llm) or not isinstance(window, int) or window <= 0:
         return None
     return window
 
@@ -143,16 +143,16 @@ def with_longest_answer(
     """
     fields = type(llm).model_fields
     changes: dict[str, Any] = {}
-    if uses_max_completion_tokens and "OpenAI" in families(llm):
+    if uses_max_completion_tokens and "OpenAI" in model_families(llm):
         own = dict(getattr(llm, "additional_kwargs", {}))
         limit = {"max_completion_tokens": max_output_tokens}
         changes |= {"max_tokens": None, "additional_kwargs": own | limit}
     elif "max_tokens" in fields:
         changes["max_tokens"] = max_output_tokens
-    elif "Ollama" in families(llm):
+    elif "Ollama" in model_families(llm):
         own = dict(getattr(llm, "additional_kwargs", {}))
         changes["additional_kwargs"] = own | {"num_predict": max_output_tokens}
-    elif "LlamaCPP" in families(llm):
+    elif "LlamaCPP" in model_families(llm):
         own = dict(getattr(llm, "generate_kwargs", {}))
         changes["generate_kwargs"] = own | {"max_tokens": max_output_tokens}
     if "max_retries" in fields:

@@ -30,8 +30,8 @@ Language = Literal["en", "zh"]
 _WORD = re.compile(rf"[^\W\d_{HAN}]+")
 
 
-def fill(template: str, **values: str) -> str:
-    """Replace every known `{name}` in one pass; inserted values are never expanded."""
+def fill_prompt(template: str, **values: str) -> str:
+    """Replace every known `{name}` of a prompt in one pass; inserted values are never expanded."""
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match.group(1), match.group()), template)
 
 
@@ -48,7 +48,7 @@ def filled_prompt(stage: str, *, language: Language, fenced: str = "", **values:
     The gap `{fence}` is made of a digest of `fenced`, the text that is shown as data.
     """
     digest = hashlib.sha256(fenced.encode("utf8", "surrogatepass")).hexdigest()
-    return fill(prompt_text(stage, language), **values, fence=f"data {digest[:12]}")
+    return fill_prompt(prompt_text(stage, language), **values, fence=f"data {digest[:12]}")
 
 
 def detect_language(text: str) -> Language:
@@ -174,8 +174,8 @@ def _texts(
     values: Mapping[str, str],
 ) -> tuple[str, str]:
     text = prompt_text(f"answering/{stage}", language)
-    system = fill(text, abstention=ABSTENTION[language], **values)
-    user = fill(
+    system = fill_prompt(text, abstention=ABSTENTION[language], **values)
+    user = fill_prompt(
         prompt_text(f"answering/context{'_after' if earlier else ''}", language),
         fence=fence(context),
         context=escape_delimiters(context),

@@ -33,8 +33,8 @@ _TOKEN = re.compile(
 """Anything that opens with `<|`, and what has no bars by its name."""
 
 
-def broken(text: str) -> tuple[str, dict[str, str]]:
-    """Break every control token; return the text and the broken forms."""
+def break_control_tokens(text: str) -> tuple[str, dict[str, str]]:
+    """Break every control token of a chat template; return the text and the broken forms."""
     originals: dict[str, str] = {}
 
     def break_(match: re.Match[str]) -> str:
@@ -46,7 +46,7 @@ def broken(text: str) -> tuple[str, dict[str, str]]:
     return _TOKEN.sub(break_, text), originals
 
 
-def restored(text: str, originals: Mapping[str, str]) -> str:
-    """Restore broken control tokens in a reply."""
+def restore_control_tokens(text: str, originals: Mapping[str, str]) -> str:
+    """Restore broken control tokens of a chat template in a model's reply."""
     longest_first = sorted(originals, key=lambda form: (-len(form), form))
     return reduce(lambda said, form: said.replace(form, originals[form]), longest_first, text)

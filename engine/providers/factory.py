@@ -196,12 +196,14 @@ def build_embedding(
     model = _bare_embedding(settings, environment)
     if model is None:
         return None
-    from ..embeddings.wrappers import shortened, with_prefixes
+    from ..embeddings.wrappers import truncate_embedding, with_prefixes
 
     model = with_prefixes(model, question=settings.query_prefix, passage=settings.passage_prefix)
     if settings.dimensions is None:
         return model
-    return shortened(model, dimensions=settings.dimensions, force=settings.force_dimensions)
+    return truncate_embedding(
+        model, dimensions=settings.dimensions, force=settings.force_dimensions
+    )
 
 
 def build_chain(

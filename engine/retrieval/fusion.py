@@ -368,7 +368,7 @@ def question_tokens(question: str) -> list[str]:
     return list(dict.fromkeys(words)) or plain
 
 
-def coverage(
+def token_coverage(
     question: Sequence[str],
     passages: Sequence[Collection[str]],
     *,
@@ -448,8 +448,8 @@ FEATURES = (
 """Logistic features. `blind`: unreadable share; `best …`: over the list."""
 
 
-def features(evidences: Sequence[RelevanceFeatures]) -> npt.NDArray[np.float64]:
-    """Return the feature matrix (k, len(FEATURES)) of one result list."""
+def relevance_features(evidences: Sequence[RelevanceFeatures]) -> npt.NDArray[np.float64]:
+    """Return the feature matrix (k, len(FEATURES)) of one retrieved list of passages."""
     sees = [0.0 if e.cosine is None else e.readable for e in evidences]
     likeness = [
         s * min(max(e.cosine or 0.0, 0.0), 1.0) for s, e in zip(sees, evidences, strict=True)
@@ -478,10 +478,10 @@ COEFFICIENTS = (-7.58, 0.75, 1.67, 1.38, 2.8, 3.34, 2.45, -0.19, 1.15, 3.18)
 """Fitted; in the order of `FEATURES`."""
 
 
-def relevance(evidences: Sequence[RelevanceFeatures]) -> list[float]:
-    """Return the probability, 0–1, that each passage is relevant, in list order.
+def relevance_probability(evidences: Sequence[RelevanceFeatures]) -> list[float]:
+    """Return the probability, 0–1, that each retrieved passage is relevant, in list order.
 
     A list is judged as a whole: what its best passages show speaks for those that links led to.
     """
-    odds = features(evidences) @ np.array(COEFFICIENTS)
+    odds = relevance_features(evidences) @ np.array(COEFFICIENTS)
     return [float(p) for p in 1.0 / (1.0 + np.exp(-odds))]

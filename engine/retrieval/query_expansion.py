@@ -64,14 +64,14 @@ def _commonest(forms: Counter[str]) -> str:
 Method = Literal["sum", "max"]
 
 
-def merge(
+def merge_scores(
     rankings: Sequence[npt.ArrayLike],
     weights: Sequence[float],
     *,
     method: Method = "sum",
     pool: int = 100,
 ) -> Scores:
-    """One score a row, 0–1, higher is better, of several arrays of scores (n).
+    """Merge several arrays of retrieval scores (n) to one score a row, 0–1, higher is better.
 
     Args:
         rankings: each (n), higher is better; where a row was not found, 0 or less.
@@ -208,7 +208,7 @@ def multi_query(question: str, *, complete: Complete, count: int = 3) -> list[st
 
     Raises what `complete` raises.
     """
-    return lines_of(complete(prompt("mqe", question, count=count)), question, count=count)
+    return lines_of(complete(expansion_prompt("mqe", question, count=count)), question, count=count)
 
 
 def sub_questions(question: str, *, complete: Complete, count: int = 4) -> list[str]:
@@ -216,7 +216,9 @@ def sub_questions(question: str, *, complete: Complete, count: int = 4) -> list[
 
     Raises what `complete` raises.
     """
-    found = lines_of(complete(prompt("decompose", question, count=count)), question, count=count)
+    found = lines_of(
+        complete(expansion_prompt("decompose", question, count=count)), question, count=count
+    )
     return found if len(found) > 1 else []
 
 
@@ -225,7 +227,7 @@ def hypothetical_passage(question: str, *, complete: Complete) -> str:
 
     Raises what `complete` raises.
     """
-    return single_line(complete(prompt("hyde", question)))[:MAX_PASSAGE_CHARACTERS]
+    return single_line(complete(expansion_prompt("hyde", question)))[:MAX_PASSAGE_CHARACTERS]
 
 
 def single_line(reply: str) -> str:
@@ -271,8 +273,10 @@ def _json_texts(text: str) -> list[str] | None:
     return [each for each in texts if isinstance(each, str)]
 
 
-def prompt(stage: str, question: str, *, count: int = 1, fenced: str = "", **values: str) -> str:
-    """`transform_<stage>` in the question's language, its gaps filled."""
+def expansion_prompt(
+    stage: str, question: str, *, count: int = 1, fenced: str = "", **values: str
+) -> str:
+    """Return the query expansion prompt `transform_<stage>` in the question's language."""
     return filled_prompt(
         f"retrieval/transform_{stage}",
         language=detect_language(question),
@@ -294,17 +298,19 @@ _UNKNOWN = re.compile(
 )
 
 
-def steps(
+def search_steps(
     question: str, *, complete: Complete, first_passages: FirstPassages, count: int = 4
 ) -> list[str]:
-    """Return the searches in order, each including earlier findings.
+    """Return the searches of a multi-hop question in order, each including earlier findings.
 
     [] of a question that needs one step. A step whose answer was not found is searched for as far
     as it is known.
 
     Raises what `complete` raises.
     """
-    planned = lines_of(complete(prompt("steps", question, count=count)), question, count=count)
+    planned = lines_of(
+        complete(expansion_prompt("steps", question, count=count)), question, count=count
+    )
     if len(planned) < 2:
         return []
     wanted = {int(number) for step in planned for number in _REFERENCE.findall(step)}
@@ -328,7 +334,7 @@ def _filled(step: str, answers: dict[int, str]) -> str:
 def _answer(step: str, passages: Sequence[str], complete: Complete) -> str:
     """Extract a short answer to the step from the passages; "" if absent."""
     shown = "\n\n".join(passage[:MAX_STEP_CHARACTERS] for passage in passages)
-    asked = prompt("step", step, fenced=f"{step}\x1f{shown}", passages=shown)
+    asked = expansion_prompt("step", step, fenced=f"{step}\x1f{shown}", passages=shown)
     said = single_line(complete(asked))
     return "" if _UNKNOWN.match(said) or len(said) > MAX_ANSWER_CHARACTERS else said.rstrip(".。")
 
@@ -438,7 +444,7 @@ def rank_expanded(
     weights = [expansion.weight for expansion, _ in found]
     scores = [ranking.scores for _, ranking in found]
     by_steps = any(expansion.kind == "steps" for expansion, _ in found)
-    merged = merge(scores, weights, method="max" if by_steps else "sum", pool=pool)
+    merged = merge_scores(scores, weights, method="max" if by_steps else "sum", pool=pool)
     return Ranking(scores=merged, lists={**first.lists, "expanded": merged})
 
 
@@ -458,7 +464,7 @@ def _by_model(
             if first_passages is None:
                 return []
             return _searches(
-                steps(question, complete=complete, first_passages=first_passages), kind
+                search_steps(question, complete=complete, first_passages=first_passages), kind
             )
         case "hyde":
             passage = hypothetical_passage(question, complete=complete)

@@ -36,7 +36,7 @@ class Reranker(Protocol):
         ...
 
 
-def reranked(
+def rerank_passages(
     passages: Sequence[Passage],
     question: str,
     *,

@@ -23,7 +23,7 @@ from graph.text.cjk import CJK
 
 from ..config import RerankSettings
 from ..errors import MissingExtra, ModelOutputError, ModelUnavailable, SettingsError
-from ..llm.retry import translated
+from ..llm.retry import translate_errors
 from ..prompts import detect_language, filled_prompt
 from ..types import Passage
 from .rerank import Reranker, in_order_of, rerank_text, with_rerank_score
@@ -168,7 +168,7 @@ class EndpointReranker:
             "query": question,
             "documents": [rerank_text(passage) for passage in passages],
         }
-        with translated(self._name):
+        with translate_errors(self._name):
             reply = self._client.post("/rerank", cast_to=httpx.Response, body=body).json()
         try:
             scores = read_scores(reply, count=len(passages))
@@ -289,7 +289,7 @@ class PostprocessorReranker:
         return self._built
 
     def _guarded(self, call: Callable[[], _Result]) -> _Result:
-        with translated(self._name):
+        with translate_errors(self._name):
             try:
                 return call()
             except self._failures as error:

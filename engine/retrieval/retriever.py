@@ -26,7 +26,7 @@ from sqlalchemy import Connection
 from ..config import RetrieveSettings
 from ..errors import QuestionError
 from ..events import Listener, null_listener
-from ..observability import retrieval
+from ..observability import retrieval_span
 from ..storage.bm25_index import KeywordRetriever
 from ..storage.external_index import Dense
 from ..storage.files import load_snapshot
@@ -48,12 +48,12 @@ from .fusion import (
     Ranking,
     RelevanceFeatures,
     Scores,
-    coverage,
     further_scores,
     question_tokens,
     rank_passages,
-    relevance,
+    relevance_probability,
     time_decay,
+    token_coverage,
 )
 from .passages import (
     FilteredView,
@@ -61,7 +61,7 @@ from .passages import (
     preview_top_passages,
 )
 from .query_expansion import Expander, Expansion, rank_expanded
-from .rerank import ORDER_KEPT, PassageReranker, reranked
+from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
 
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
@@ -278,7 +278,7 @@ class LocalRetriever(BaseRetriever):
         Raises:
             QuestionError: a `top_k` below 1.
         """
-        with retrieval(question) as found:
+        with retrieval_span(question) as found:
             search = self._search(
                 question,
                 top_k=top_k,
@@ -309,7 +309,7 @@ class LocalRetriever(BaseRetriever):
         passages = self._found(question, searches, within=within, limit=pool, steps=steps)
         if self._judge is not None:
             told: list[str] = []
-            passages = reranked(
+            passages = rerank_passages(
                 passages,
                 question,
                 reranker=self._judge.reranker,
@@ -555,7 +555,7 @@ class LocalRetriever(BaseRetriever):
         """Return the calibrated relevance of each read span over the list (see `relevance`)."""
         if not found:
             return []
-        covered = coverage(
+        covered = token_coverage(
             question_tokens(asked.text),
             [tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}") for each in found],
             document_frequency=self._keyword.document_frequency(shown.counted),
@@ -568,7 +568,7 @@ class LocalRetriever(BaseRetriever):
         readable = self._readable(asked.text) * shown.of(self._keyword.readable)
         view = shown.view
         return list(
-            relevance(
+            relevance_probability(
                 [
                     RelevanceFeatures(
                         covered=float(covered[place]),

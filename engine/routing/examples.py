@@ -125,15 +125,15 @@ def load_pretrained(model: str, language: Language) -> ExampleSimilarity | None:
     """
     known = json.loads((files(__package__) / _FILE).read_text(encoding="utf8"))
     is_same = known["model"] == model.split("/")[0] and known["language"] == language
-    if not is_same or known["questions"] != digest(language):
+    if not is_same or known["questions"] != examples_digest(language):
         return None
     return ExampleSimilarity(
         direction=np.asarray(known["direction"], dtype=np.float64), offset=known["offset"]
     )
 
 
-def digest(language: Language) -> str:
-    """Names the typical questions of a language."""
+def examples_digest(language: Language) -> str:
+    """Return a digest of the routing examples of a language."""
     text = "\n\n".join("\n".join(kind) for kind in example_questions(language))
     return hashlib.sha256(text.encode("utf8")).hexdigest()[:16]
 

@@ -32,7 +32,7 @@ from ..answering.answerer import combine_answers, global_events, local_events
 from ..errors import ModelError, QuestionError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..observability import response_of
-from ..prompts import ABSTENTION, Language, fence, fill, language_of, prompt_text
+from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
 from ..retrieval.passages import Tracer
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
@@ -122,7 +122,7 @@ class AnswerEngine(BaseQueryEngine):
         return {}
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = narrowed(query_bundle)
+        asked = routed_query(query_bundle)
         if asked.route is not None and asked.route.mode == "both":
             done = asked.answers
             on_event = (
@@ -147,11 +147,11 @@ class QueryRouter(RouterQueryEngine):
         return build_router(self._selector, local=local, overview=overview)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = narrowed(query_bundle)
+        asked = routed_query(query_bundle)
         return _with_answer(super()._query(asked), asked)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = narrowed(query_bundle)
+        asked = routed_query(query_bundle)
         return _with_answer(await super()._aquery(asked), asked)
 
 
@@ -205,8 +205,8 @@ def both_ways(local: Answering, brief: Answering, asked: RoutedQuery) -> Answer:
     return _joined(first, second, asked.on_event)
 
 
-def narrowed(query: QueryBundle) -> RoutedQuery:
-    """Wrap a query bundle; one from elsewhere has no filter."""
+def routed_query(query: QueryBundle) -> RoutedQuery:
+    """Wrap a LlamaIndex query bundle for the router; one from elsewhere has no filter."""
     if isinstance(query, RoutedQuery):
         return query
     return RoutedQuery(query_str=query.query_str)
@@ -283,7 +283,9 @@ def route_prompt(question: str) -> Prompt:
     language = language_of(question)
     word = fence(question).replace("sources", "question")
     return Prompt(
-        system=fill(prompt_text("answering/route", language), abstention=ABSTENTION[language]),
+        system=fill_prompt(
+            prompt_text("answering/route", language), abstention=ABSTENTION[language]
+        ),
         user=f"<<<{word}>>>\n{question}\n<<<end {word}>>>",
         max_output_tokens=_MAX_OUTPUT_TOKENS,
         schema=SCHEMA,

@@ -33,7 +33,7 @@ from .graph_api import (
     Fault,
     QuestionNames,
     chunk_table,
-    generation,
+    facts_generation,
     isolated,
     node_of_chunk,
     read_chunks,
@@ -219,7 +219,7 @@ class KeywordRetriever(BM25Retriever):
 
     def forget_files(self) -> None:
         """Delete the kept arrays: they hold words of texts that may have been removed."""
-        files.forget(self._library.path / "derived", KIND)
+        files.delete_artifacts(self._library.path / "derived", KIND)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         with self._library.read() as connection:  # one picture for all steps
@@ -237,7 +237,7 @@ class KeywordRetriever(BM25Retriever):
     def _current(self) -> _Built:
         # First a connection, then the guard, as where a reader is inside a view already.
         with self._library.read() as connection, self._guard:
-            now = generation(connection)
+            now = facts_generation(connection)
             if self._built is None or self._built.generation != now:
                 self._built = self._build(connection, now)
             return self._built

@@ -22,7 +22,7 @@ from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
 from .external_index import ExternalDense
 from .graph_api import chunk_table, raise_generation
 from .indexer import Indexer
-from .integrity import damage
+from .integrity import find_damage
 from .library import DocumentRow, Library
 from .preparation import partial_count, why_partial
 from .schema import (
@@ -62,7 +62,7 @@ class Leaving:
         )
 
 
-def leaving(
+def plan_removals(
     rows: Sequence[DocumentRow],
     found: DiscoveredSources,
     *,
@@ -71,7 +71,7 @@ def leaving(
     missing: Collection[str],
     outdated: Mapping[str, str],
 ) -> Leaving:
-    """Settle what goes and what stays outdated, of what was found missing and broken."""
+    """Decide which missing documents are removed and which stay as outdated."""
     away = _away(rows, found, namespace=namespace)
     broken = {**_unreadable(rows, found, namespace=namespace), **outdated}
     gone_ = set(missing)
@@ -114,7 +114,9 @@ def find_deleted(
     return missing
 
 
-def inside(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
+def documents_inside(
+    held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> set[str]:
     """Return ids of documents inside the walked folders."""
     rows = list(held)
     return {
@@ -125,7 +127,9 @@ def inside(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: 
     }
 
 
-def emptied(held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str) -> set[str]:
+def emptied_documents(
+    held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str
+) -> set[str]:
     """Return ids of documents whose files are empty, by stat."""
     empty = {source_id(namespace, each.id) for each in found.sources if _has_no_byte(each.path)}
     return {row.id for row in held if row.source in empty}
@@ -558,4 +562,4 @@ def repair_library(indexer: Indexer, vectors: WindowedVectorIndex | None) -> lis
 def check_library(library: Library) -> list[str]:
     """Return problems of a damaged library, one line each; empty if sound."""
     with library.read() as connection:
-        return list(damage(connection))
+        return list(find_damage(connection))

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from ..errors import LibraryBusy, LibraryUnusable, VectorStoreUnavailable
-from .graph_api import batches, chunk_table
+from .graph_api import chunk_table, in_batches
 from .library import Library, unit_length, vector_stamp
 from .schema import documents, vectors
 from .vector_cache import count_vectors
-from .vector_stores import BATCH, OpenStore, collection_name, digest, translate_error
+from .vector_stores import BATCH, OpenStore, collection_name, sha256_hex, translate_error
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -55,7 +55,7 @@ class Window:
 
 def point_id(chunk_id: str, number: int, *, input_sha: str, model: str) -> str:
     """Return the UUID of window `number` of a chunk; Qdrant accepts no other text."""
-    return str(uuid.UUID(digest("\x1f".join([f"{chunk_id}#{number}", input_sha, model]))[:32]))
+    return str(uuid.UUID(sha256_hex("\x1f".join([f"{chunk_id}#{number}", input_sha, model]))[:32]))
 
 
 def expected_points(connection: Connection, *, model: str) -> dict[str, Window]:
@@ -91,7 +91,7 @@ def reconcile(
 def _nodes(connection: Connection, points: Mapping[str, Window], *, model: str) -> list[TextNode]:
     names = {(window.chunk_id, window.number): name for name, window in points.items()}
     nodes: dict[str, TextNode] = {}
-    for batch in batches(sorted({window.chunk_id for window in points.values()})):
+    for batch in in_batches(sorted({window.chunk_id for window in points.values()})):
         query = (
             select(vectors, chunk_table.c.document_id, documents.c.namespace)
             .join(chunk_table, chunk_table.c.id == vectors.c.chunk_id)
@@ -134,12 +134,12 @@ def _node(
 
 def document_key(document_id: str) -> str:
     """Return the filter key of a document's points."""
-    return "d" + digest(document_id)[:24]
+    return "d" + sha256_hex(document_id)[:24]
 
 
 def namespace_key(namespace: str) -> str:
     """Return the filter key of a namespace's points."""
-    return "n" + digest(namespace)[:24]
+    return "n" + sha256_hex(namespace)[:24]
 
 
 def read_stamp(file: Path) -> dict[str, str]:
@@ -239,7 +239,7 @@ class ExternalDense:
         query = unit_length(query)
         best: dict[str, float] = {}
         with self._library.read() as connection:
-            for batch in batches(chunk_ids):
+            for batch in in_batches(chunk_ids):
                 wanted = select(vectors.c.chunk_id, vectors.c.vector).where(
                     vectors.c.model == self._model, vectors.c.chunk_id.in_(batch)
                 )

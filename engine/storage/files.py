@@ -67,8 +67,8 @@ def is_valid_artifact(folder: Path) -> bool:
         return False
 
 
-def forget(parent: Path, kind: str) -> None:
-    """Delete all folders of this kind, so that deleted text leaves no copy."""
+def delete_artifacts(parent: Path, kind: str) -> None:
+    """Delete all derived folders of this kind, so that deleted text leaves no copy."""
     for folder in sorted(parent.glob(f"{kind}-*")):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -122,4 +122,4 @@ def load_snapshot(connection: Connection, folder: Path) -> WalkSnapshot:
 
 def invalidate_snapshots(folder: Path) -> None:
     """Delete the kept files: they hold names of texts that may have been removed."""
-    forget(folder, KIND)
+    delete_artifacts(folder, KIND)

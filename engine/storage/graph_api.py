@@ -12,7 +12,7 @@ from functools import partial
 from graph.communities.descriptions import (
     Described,
     Summaries,
-    packed_things,
+    batch_descriptions,
     pending_descriptions,
     save_summaries,
     summarise_descriptions,
@@ -23,9 +23,9 @@ from graph.communities.llm_reports import (
     ReportMaterial,
     ReportQueue,
     WrittenReport,
-    material,
     put_written,
     read_written,
+    report_material,
     report_prompt,
     unwritten_among,
 )
@@ -46,7 +46,7 @@ from graph.explore.results import (
 )
 from graph.explore.visible_graph import VisibleGraph, read_seen
 from graph.export.html import to_html
-from graph.export.image import picture, to_png, to_svg
+from graph.export.image import draw_picture, to_png, to_svg
 from graph.export.subgraph import (
     Quote,
     Subgraph,
@@ -61,12 +61,12 @@ from graph.extraction.llamaindex import ExtractionTransform
 from graph.extraction.llm.extractor import PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
 from graph.extraction.llm.parsing import CUT_OFF
-from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, packs, prompt_of
+from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, pack_chunks, prompt_of
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
 from graph.isolation import Fault, product_version
-from graph.isolation import isolated as _isolated
-from graph.isolation import narrowed as _narrowed
+from graph.isolation import bisect_faults as _narrowed
+from graph.isolation import run_isolated as _isolated
 from graph.llamaindex.index import KnowledgeGraphIndex
 from graph.llamaindex.store import (
     HAND_MADE,
@@ -87,15 +87,15 @@ from graph.model import (
     GraphExport,
     Mention,
     Report,
-    joined,
-    shifted,
+    merge_extractions,
+    shift_extraction,
 )
 from graph.pipeline import Derived, DeriveOptions, gc_paused
 from graph.resolution.llm_judge import (
     PairQuestion,
     PairVerdicts,
     batch_questions,
-    judge,
+    judge_pairs,
     judge_prompt,
 )
 from graph.resolution.resolver import delete_curation, put_curation
@@ -149,12 +149,12 @@ from graph.storage.facts import (
     FAILED,
     LINK,
     UnreadChunk,
-    batches,
     delete_chunks,
     derived_stamp,
     extractions_by_text,
+    facts_generation,
     forget_faults,
-    generation,
+    in_batches,
     put_chunks,
     put_extractions,
     put_faults,
@@ -242,8 +242,8 @@ __all__ = [
     "VisibleGraph",
     "WalkSnapshot",
     "WrittenReport",
+    "batch_descriptions",
     "batch_questions",
-    "batches",
     "by_community",
     "capitalised_names",
     "chunk_match",
@@ -258,36 +258,35 @@ __all__ = [
     "derived_reports",
     "derived_stamp",
     "document_splitter",
+    "draw_picture",
     "extract_pack",
     "extractions_by_text",
+    "facts_generation",
     "faults",
     "find_entities",
     "find_json",
     "follow_up_terms",
     "forget_faults",
     "gc_paused",
-    "generation",
     "graph_errors",
+    "in_batches",
     "informativeness",
     "is_fresh",
     "isolated",
-    "joined",
-    "judge",
+    "judge_pairs",
     "judge_prompt",
     "load_prompt",
     "load_view",
     "map_points",
-    "material",
+    "merge_extractions",
     "metadata",
     "narrowed",
     "neighbourhood_subgraph",
     "node_of_chunk",
-    "packed_things",
-    "packs",
+    "pack_chunks",
     "part_of_answer",
     "part_of_community",
     "pending_descriptions",
-    "picture",
     "plan_decision",
     "plan_undo",
     "product_version",
@@ -312,6 +311,7 @@ __all__ = [
     "reduce_points",
     "relevant_chunks",
     "report_match",
+    "report_material",
     "report_prompt",
     "report_text",
     "reports_stamp",
@@ -322,7 +322,7 @@ __all__ = [
     "select_dynamic",
     "select_reports",
     "sentence_spans",
-    "shifted",
+    "shift_extraction",
     "standing_decisions",
     "summarise_descriptions",
     "summary_prompt",

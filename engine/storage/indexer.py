@@ -46,9 +46,9 @@ from .preparation import (
     Chunker,
     Done,
     Prepared,
-    chunked,
-    embedded,
-    extracted,
+    chunk_document,
+    embed_chunks,
+    extract_chunks,
 )
 from .usage_log import drop_stale_replies
 from .vector_index import WindowedVectorIndex
@@ -155,7 +155,7 @@ class Indexer:
         batch: list[Prepared] = []
         for source in sources:
             with run.timed("chunk"):
-                nodes, fault = chunked(source, self._chunkers)
+                nodes, fault = chunk_document(source, self._chunkers)
             if fault is not None and not nodes:
                 run.fail(source, fault)
                 continue
@@ -174,7 +174,7 @@ class Indexer:
         nodes = _nodes_of(batch)
         run.progress("embed", run.chunks, run.chunks + len(nodes))
         with run.timed("embed"):
-            done = embedded(nodes, self._vectors)
+            done = embed_chunks(nodes, self._vectors)
         run.embedded += done.count
         return [
             replace(each, windows=_some(done.windows, each.node_ids)).with_faults(
@@ -329,7 +329,7 @@ class Indexer:
             return Done(nodes=list(nodes))  # the model reads them when they are stored
         run.progress("extract", run.chunks, run.chunks + len(nodes))
         with run.timed("extract"):
-            done = extracted(nodes, self._graph)
+            done = extract_chunks(nodes, self._graph)
         run.extracted += done.count
         return done
 

@@ -33,8 +33,8 @@ def is_noted(library: Path, look: Look | None) -> bool:
     return look is not None and noted == list(look)
 
 
-def note(library: Path, look: Look | None) -> None:
-    """Note that a database that looks like this is sound; a disk that refuses costs a look."""
+def note_sound(library: Path, look: Look | None) -> None:
+    """Note how the library's database looks when sound; a disk that refuses costs a later check."""
     if look is None or not look[0] or is_noted(library, look):
         return
     file = library / "derived" / FILE_NAME
@@ -48,8 +48,8 @@ def note(library: Path, look: Look | None) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def forget(library: Path, look: Look | None) -> None:
-    """Drop the note where it says that this is sound: the next one who opens it looks again."""
+def forget_sound(library: Path, look: Look | None) -> None:
+    """Delete the note that the library's database is sound: the next one who opens it checks it."""
     if is_noted(library, look):
         with suppress(OSError):
             (library / "derived" / FILE_NAME).unlink(missing_ok=True)
@@ -67,8 +67,8 @@ _COUNTERS = ("generation", "derived", "vectors")
 _BATCH = 1_000
 
 
-def damage(connection: Connection) -> Iterator[str]:
-    """Yield what is damaged, one line each; nothing for a sound database.
+def find_damage(connection: Connection) -> Iterator[str]:
+    """Yield the damage in a library's database, one line each; nothing for a sound one.
 
     Where pages are broken, or a table cannot be read, what rests on them is not looked at.
     """

@@ -33,24 +33,24 @@ from . import integrity
 from .graph_api import (
     Database,
     GraphError,
-    batches,
     chunk_table,
     delete_chunks,
-    generation,
+    facts_generation,
+    in_batches,
     metadata,
     read_state,
     write_state,
 )
-from .integrity import damage
+from .integrity import find_damage
 from .schema import (
     SCHEMA,
     documents,
     keywords,
     metadata_text,
     metadata_values,
-    migrate,
+    migrate_schema,
     schema_version,
-    stamp,
+    stamp_schema,
     vectors,
 )
 
@@ -59,7 +59,7 @@ _ANOTHER_FOLDER = "give an empty or a new folder with --library"
 
 
 def library_not_found(path: Path) -> LibraryNotFound:
-    """No library at this path."""
+    """Return the error of a path without a library."""
     return LibraryNotFound(f"no library at {str(path)!r}; create one with `loregraph add <files>`")
 
 
@@ -102,7 +102,7 @@ def read_only(path: Path) -> LibraryUnusable:
     )
 
 
-def unfinished(path: Path) -> LibraryUnusable:
+def needs_recovery(path: Path) -> LibraryUnusable:
     """Return the error for a read-only library that needs recovery."""
     return LibraryUnusable(
         f"the library at {str(path)!r} is read-only, and whoever wrote it last did not finish: "
@@ -133,16 +133,16 @@ def lost_database(database: Path) -> LibraryUnusable:
     )
 
 
-def busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
-    """Another writer did not finish in time."""
+def library_busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
+    """Return the error of a library whose other writer did not finish in time."""
     return LibraryBusy(
         f"another process is writing to {str(path)!r} (waited {waited_seconds:g} s); "
         "try again when it is done"
     )
 
 
-def damaged(database: Path, what: str) -> LibraryUnusable:
-    """Return the error of a damaged database."""
+def library_damaged(database: Path, what: str) -> LibraryUnusable:
+    """Return the error of a library's damaged database."""
     return LibraryUnusable(
         f"library is damaged: {str(database)!r} ({what}); restore it from a copy, "
         "or build a new library"
@@ -158,15 +158,15 @@ def _said(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
-def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
-    """Return the engine's error for a database failure."""
+def library_refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
+    """Return the engine's error for a failure of the library's database."""
     path = database.parent
     text = _said(error)
     kept = "what was stored before is kept"
     if "locked" in text or "busy" in text:
         return LibraryBusy(f"another process is writing to {str(path)!r}; try again shortly")
     if "unable to open" in text and not os.access(path, os.W_OK):
-        return unfinished(path) if database.exists() else read_only(path)
+        return needs_recovery(path) if database.exists() else read_only(path)
     if "readonly" in text and not os.access(database, os.W_OK):
         return read_only(path)
     if "disk I/O error" in text:
@@ -184,7 +184,7 @@ def refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
             f"({text}); restore it from a copy, or build a new library"
         )
     if is_damage(error):
-        return damaged(database, text)
+        return library_damaged(database, text)
     return LibraryUnusable(
         f"cannot use the library at {str(path)!r}: {text}; run `loregraph doctor`"
     )
@@ -226,8 +226,8 @@ def is_writable(database: Path) -> bool:
     return os.access(folder, os.W_OK) and (not database.exists() or os.access(database, os.W_OK))
 
 
-def address(database: Path) -> URL:
-    """Return the database URL, read-only where nothing else is possible.
+def library_url(database: Path) -> URL:
+    """Return the SQLite URL of a library, read-only where nothing else is possible.
 
     WAL mode needs files beside the database, even to read, unless it is told that nothing changes.
     What a process that was killed left in such a file would then be missing: where there is one,
@@ -250,8 +250,8 @@ def size_of(file: Path) -> int:
         return 0
 
 
-def size_within(folder: Path) -> int:
-    """Return the bytes of all files below a folder, ignoring vanished ones."""
+def folder_bytes(folder: Path) -> int:
+    """Return the bytes of all files of a library folder, ignoring vanished ones."""
     walked = os.walk(folder)  # passes over folders that are gone
     return sum(size_of(Path(place) / name) for place, _, names in walked for name in names)
 
@@ -314,7 +314,7 @@ class Library:
         self.path = Path(path)
         prepare_folder(self.path, DATABASE_NAME, create=create)
         self.is_read_only = not is_writable(self.path / DATABASE_NAME)
-        self.database = Database(address(self.path / DATABASE_NAME))
+        self.database = Database(library_url(self.path / DATABASE_NAME))
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
         self._has_written = False
         try:
@@ -334,7 +334,7 @@ class Library:
             raise newer_schema(self.path, held=held, known=SCHEMA)
         if held > 0:
             with self.write() as connection:
-                migrate(connection)
+                migrate_schema(connection)
             return
         if held or tables:
             raise other_database(self.path / DATABASE_NAME)
@@ -343,7 +343,7 @@ class Library:
         with self.write() as connection:
             metadata.create_all(connection)
             if schema_version(connection) == 0:
-                stamp(connection)
+                stamp_schema(connection)
 
     def _look_for_damage(self) -> None:
         """Refuse a damaged database.
@@ -357,9 +357,9 @@ class Library:
         if integrity.is_noted(self.path, look):
             return
         with self.read() as connection:
-            if found := next(damage(connection), ""):
-                raise damaged(self._file, found)
-        integrity.note(self.path, look)
+            if found := next(find_damage(connection), ""):
+                raise library_damaged(self._file, found)
+        integrity.note_sound(self.path, look)
 
     @property
     def _file(self) -> Path:
@@ -379,14 +379,14 @@ class Library:
         try:
             self._lock.acquire(timeout=seconds)
         except Timeout as error:
-            raise busy(self.path, waited_seconds=seconds) from error
+            raise library_busy(self.path, waited_seconds=seconds) from error
         except OSError as error:
             raise not_locked(self.path, error) from error
         try:
             if self._lock.lock_counter == 1:
                 self._look_for_damage()
             yield
-            integrity.note(self.path, stat_signature(self._file))
+            integrity.note_sound(self.path, stat_signature(self._file))
         finally:
             self._lock.release()
 
@@ -412,24 +412,24 @@ class Library:
         except (DBAPIError, sqlite3.Error) as error:
             if is_damage(error):
                 self._forget_soundness()
-            raise refused(error, self._file) from error
+            raise library_refused(error, self._file) from error
         except (EngineError, GraphError):
             raise
         except Exception as error:
             # What was read may be no value that was ever written: then that is what went wrong.
             if said := self._damage_behind():
                 self._forget_soundness()
-                raise damaged(self._file, said) from error
+                raise library_damaged(self._file, said) from error
             raise
 
     def _forget_soundness(self) -> None:
         self._has_written = False  # it is not noted as sound when it is closed, either
-        integrity.forget(self.path, stat_signature(self._file))
+        integrity.forget_sound(self.path, stat_signature(self._file))
 
     def _damage_behind(self) -> str:
         try:
             with self.database.read() as connection:
-                return next(damage(connection), "")
+                return next(find_damage(connection), "")
         except (DBAPIError, sqlite3.Error) as error:
             return " ".join(str(getattr(error, "orig", None) or error).split())
 
@@ -437,7 +437,7 @@ class Library:
         """Close the database."""
         self.database.close()
         if self._has_written:
-            integrity.note(self.path, stat_signature(self._file))
+            integrity.note_sound(self.path, stat_signature(self._file))
             self._has_written = False
 
     # --- documents --------------------------------------------------------------------------
@@ -541,7 +541,7 @@ class Library:
         """Return page starts by document id; documents without pages are omitted."""
         found: dict[str, tuple[int, ...]] = {}
         with self.read() as connection:
-            for batch in batches(document_ids):
+            for batch in in_batches(document_ids):
                 query = select(documents.c.id, documents.c.pages).where(documents.c.id.in_(batch))
                 for row in connection.execute(query):
                     found[row.id] = tuple(json.loads(row.pages))
@@ -555,7 +555,7 @@ class Library:
         found: dict[str, str] = {}
         columns = (documents.c.id, documents.c.metadata, documents.c.given)
         with self.read() as connection:
-            for batch in batches(document_ids):
+            for batch in in_batches(document_ids):
                 for row in connection.execute(select(*columns).where(documents.c.id.in_(batch))):
                     known = {**metadata_values(row.metadata), **metadata_values(row.given)}
                     date = known.get("date")
@@ -575,7 +575,7 @@ class Library:
         """Replace the vectors of these chunks; each is brought to unit length."""
         with self.write() as connection:
             _count_vector_change(connection)
-            for batch in batches(value.chunk_id for value in values):
+            for batch in in_batches(value.chunk_id for value in values):
                 connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
             if values:
                 connection.execute(
@@ -596,7 +596,7 @@ class Library:
         """Remove the vectors of these chunks, and the chunks that no graph index has read."""
         with self.write() as connection:
             _count_vector_change(connection)
-            for batch in batches(chunk_ids):
+            for batch in in_batches(chunk_ids):
                 connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
                 unread = select(chunk_table.c.id).where(
                     chunk_table.c.id.in_(batch), chunk_table.c.extractor.is_(None)
@@ -615,7 +615,7 @@ class Library:
         """Vectors already made by this model from the same text, by the text's hash."""
         found: dict[str, NDArray[np.float32]] = {}
         with self.read() as connection:
-            for batch in batches(shas):
+            for batch in in_batches(shas):
                 query = select(vectors.c.input_sha, vectors.c.vector).where(
                     vectors.c.model == model, vectors.c.input_sha.in_(batch)
                 )
@@ -626,7 +626,7 @@ class Library:
     def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
         """Store the tokens of title and text, and the readable share, by chunk id."""
         with self.write() as connection:
-            for batch in batches(values):
+            for batch in in_batches(values):
                 connection.execute(delete(keywords).where(keywords.c.chunk_id.in_(batch)))
             if values:
                 connection.execute(
@@ -647,12 +647,12 @@ class Library:
 
     def size_bytes(self) -> int:
         """Return the size on disk, derived files included."""
-        return size_within(self.path)
+        return folder_bytes(self.path)
 
 
 def vector_stamp(connection: Connection) -> str:
     """Return a stamp that changes with vectors and their chunks."""
-    return f"{generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
+    return f"{facts_generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
 
 
 def _count_vector_change(connection: Connection) -> None:

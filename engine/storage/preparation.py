@@ -24,10 +24,10 @@ from .graph_api import (
     Extractor,
     Fault,
     KnowledgeGraphIndex,
-    batches,
     chunk_table,
     faults,
     graph_errors,
+    in_batches,
     isolated,
     narrowed,
     product_version,
@@ -91,8 +91,10 @@ class Done:
     faults: dict[str, Fault] = field(default_factory=dict)
 
 
-def chunked(source: SourceText, chunkers: Iterable[Chunker]) -> tuple[list[BaseNode], Fault | None]:
-    """Cut a document by the first chunker that can, and return the first one's fault if any.
+def chunk_document(
+    source: SourceText, chunkers: Iterable[Chunker]
+) -> tuple[list[BaseNode], Fault | None]:
+    """Chunk a document by the first chunker that can, and return the first one's fault if any.
 
     No chunks and a fault: none of them can.
     """
@@ -109,7 +111,7 @@ def _listed(chunker: Chunker, source: SourceText) -> list[BaseNode]:
     return list(chunker(source))
 
 
-def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
+def embed_chunks(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
     """Embed chunks; those that the model cannot take have no windows and a fault.
 
     Raises:
@@ -136,7 +138,7 @@ def embedded(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
 
 
 def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | Fault]:
-    """One extraction a text, or why it cannot be read, in the texts' order."""
+    """Extract each text by itself with a model, or say why it cannot be read, in order."""
     found: list[Extraction | Fault] = []
     with graph_errors():
         for _, done in narrowed(texts, extractor.extract, stage=EXTRACT):
@@ -144,8 +146,8 @@ def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | 
     return found
 
 
-def extracted(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
-    """Read names and relations; chunks that cannot be read come as they are, with a fault."""
+def extract_chunks(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
+    """Extract names and relations; chunks that cannot be read come as they are, with a fault."""
     read, count, faults = list[BaseNode](), 0, dict[str, Fault]()
     with graph_errors():
         for some, done in narrowed(nodes, graph.extract, stage=EXTRACT):
@@ -204,7 +206,7 @@ def why_partial(connection: Connection, only: Collection[str] | None) -> dict[st
     query = query.join(chunk_table, chunk_table.c.id == faults.c.chunk_id).group_by(*columns)
     queries = [query]
     if only is not None:
-        queries = [query.where(chunk_table.c.document_id.in_(batch)) for batch in batches(only)]
+        queries = [query.where(chunk_table.c.document_id.in_(batch)) for batch in in_batches(only)]
     found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for one in queries:
         for document_id, stage, reason, count in connection.execute(one):

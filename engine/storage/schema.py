@@ -72,18 +72,18 @@ def schema_version(connection: Connection) -> int:
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
-def stamp(connection: Connection) -> None:
-    """Say that the database has today's schema."""
+def stamp_schema(connection: Connection) -> None:
+    """Record in the database that it has the present schema version."""
     connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA:d}")
 
 
-def migrate(connection: Connection) -> None:
-    """Migrate to the present schema, step by step, in the caller's transaction."""
+def migrate_schema(connection: Connection) -> None:
+    """Migrate a library's schema to the present one, in the caller's transaction."""
     for version in range(schema_version(connection), SCHEMA):
         for statement in _STEPS[version]:
             connection.exec_driver_sql(statement)
     metadata.create_all(connection)
-    stamp(connection)
+    stamp_schema(connection)
 
 
 documents = Table(
@@ -215,7 +215,7 @@ class DocumentFilter:
         """Check whether a document with these metadata is visible."""
         if self.namespaces is not None and metadata.get("namespace") not in self.namespaces:
             return False
-        return self.filters is None or matches(self.filters, metadata)
+        return self.filters is None or matches_filters(self.filters, metadata)
 
 
 def document_filter(filters: Filters, *, namespace: Namespaces = None) -> DocumentFilter | None:
@@ -235,7 +235,7 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
             parts = [_equal(key, value) for key, value in sorted(filters.items())]
         else:
             texts = [filters] if isinstance(filters, str) else filters
-            parts = [condition(sanitise_text(text)) for text in sorted(texts)]
+            parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None
@@ -251,8 +251,8 @@ def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:
     return f"{shown} {filters.model_dump_json() if filters is not None else ''}"
 
 
-def condition(text: str) -> MetadataFilter:
-    """Parse `key=value`, `!=`, `>`, `>=`, `<`, `<=` or `key~substring` into a LlamaIndex filter.
+def parse_condition(text: str) -> MetadataFilter:
+    """Parse `key=value`, `!=`, `>`, `>=`, `<`, `<=` or `key~substring` into a metadata filter.
 
     Raises:
         QuestionError: it is none of these.
@@ -297,8 +297,8 @@ def _equal(key: str, value: Value) -> MetadataFilter:
     return MetadataFilter(key=key, value=list(map(_text_of, value)), operator=FilterOperator.ANY)
 
 
-def matches(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
-    """Check metadata against filters, nested ones included.
+def matches_filters(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
+    """Check a document's metadata against filters, nested ones included.
 
     A value that is a list (tags) equals what it holds. Numbers are compared as numbers also where
     one side is text; everything else as text, so ISO dates compare as dates. A key that is not
@@ -310,7 +310,9 @@ def matches(filters: MetadataFilters, metadata: Mapping[str, object]) -> bool:
     from llama_index.core.vector_stores.types import MetadataFilters
 
     results = (
-        matches(part, metadata) if isinstance(part, MetadataFilters) else _holds(part, metadata)
+        matches_filters(part, metadata)
+        if isinstance(part, MetadataFilters)
+        else _holds(part, metadata)
         for part in filters.filters
     )
     match filters.condition:

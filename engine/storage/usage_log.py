@@ -17,7 +17,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 
 from ..types import StageUsage, Usage
-from .graph_api import generation
+from .graph_api import facts_generation
 from .library import Library
 from .schema import replies, usage
 
@@ -94,13 +94,13 @@ class UsageLog:
     def generation(self) -> int:
         """Return the library's generation; cached replies belong to one."""
         with self._library.read() as connection:
-            return generation(connection)
+            return facts_generation(connection)
 
     def cached_reply(self, key: str) -> str | None:
         """Return the cached reply of this key, if the library is unchanged."""
         with self._library.read() as connection:
             query = select(replies.c.text).where(
-                replies.c.key == key, replies.c.generation == generation(connection)
+                replies.c.key == key, replies.c.generation == facts_generation(connection)
             )
             text: str | None = connection.execute(query).scalar()
         return text
@@ -121,7 +121,7 @@ class UsageLog:
         try:
             with self._lock, self._engine.begin() as connection:
                 drop_stale_replies(connection)
-                if generation(connection) != asked_in:
+                if facts_generation(connection) != asked_in:
                     return False
                 statement = insert(replies).values(row)
                 connection.execute(
@@ -151,7 +151,7 @@ class UsageLog:
 
 def drop_stale_replies(connection: Connection) -> None:
     """Delete what was answered from other documents than the library holds now."""
-    connection.execute(delete(replies).where(replies.c.generation != generation(connection)))
+    connection.execute(delete(replies).where(replies.c.generation != facts_generation(connection)))
 
 
 def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int) -> None:

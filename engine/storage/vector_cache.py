@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from . import files
-from .graph_api import batches
+from .graph_api import in_batches
 from .schema import vectors
 
 Key = tuple[str, int, bytes]
@@ -149,7 +149,7 @@ def vector_hash(key: Key) -> bytes:
     return hashlib.blake2b(name + key[2], digest_size=MARK_BYTES).digest()
 
 
-def compacted(held: VectorSegment, onto: VectorSegment) -> VectorSegment:
+def compact_vectors(held: VectorSegment, onto: VectorSegment) -> VectorSegment:
     """Return the vectors of `held` over the base block of `onto`, the rest in the tail."""
     come = [key for key in held.slots if key not in onto.slots]
     tail = held.at(np.array([held.slots[key] for key in come], dtype=np.int64))
@@ -198,7 +198,7 @@ def _read(connection: Connection, keys: list[Key], *, model: str) -> NDArray[np.
     place = {(chunk_id, window): number for number, (chunk_id, window, _) in enumerate(keys)}
     columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
     columns = columns.where(vectors.c.model == model)
-    several = list(batches(key[0] for key in keys)) if len(keys) <= FEW else []
+    several = list(in_batches(key[0] for key in keys)) if len(keys) <= FEW else []
     queries = [columns.where(vectors.c.chunk_id.in_(batch)) for batch in several] or [columns]
     found = np.zeros((0, 0), dtype=np.float32)
     for query in queries:
@@ -251,8 +251,8 @@ class VectorGraph:
         return cosines
 
 
-def built(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
-    """Build the graph of a base block on one thread, deterministically.
+def build_hnsw(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+    """Build the HNSW graph of a base block of vectors on one thread, deterministically.
 
     None as soon as it is no longer wanted: it takes minutes.
     """
@@ -266,8 +266,8 @@ def built(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> Vector
     return VectorGraph(base, index)
 
 
-def keep(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -> bool:
-    """Write the graph of these keys to `folder` (`derived/`); return success."""
+def write_hnsw(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -> bool:
+    """Write the HNSW graph of these keys to `folder` (`derived/`); return success."""
     faiss: Any = importlib.import_module("faiss")
 
     marks = b"".join(map(vector_hash, keys))
@@ -294,8 +294,8 @@ def cached_graph(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None
     return None
 
 
-def filled(place: Path, held: VectorSegment) -> VectorGraph | None:
-    """Load the stored graph with vectors of the present base block.
+def load_hnsw(place: Path, held: VectorSegment) -> VectorGraph | None:
+    """Load a stored HNSW graph with the vectors of the present base block.
 
     None where it went away, or is of another size.
     """

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from pydantic import PrivateAttr
 from sqlalchemy import Connection, select
 
-from ..ingest.document import clean
+from ..ingest.document import normalise_text
 from .bm25_index import context_prefix
 from .external_index import Dense
 from .graph_api import (
@@ -52,15 +52,15 @@ from .schema import document_filter
 from .vector_cache import (
     VectorGraph,
     VectorSegment,
-    built,
+    build_hnsw,
     cached_graph,
     changed_vectors,
-    compacted,
+    compact_vectors,
     count_vectors,
-    filled,
-    keep,
+    load_hnsw,
     merge_segments,
     read_vectors,
+    write_hnsw,
 )
 
 _STOPPING = threading.Event()
@@ -99,7 +99,7 @@ class BackgroundCompactor:
         found = cached_graph(self._folder, model=self._model)
         held = read(found[1] if found is not None else ())
         if found is not None:
-            self._graph = filled(found[0], held)
+            self._graph = load_hnsw(found[0], held)
         return held
 
     def near(
@@ -157,14 +157,14 @@ class BackgroundCompactor:
 
     def _make(self, held: VectorSegment) -> None:
         whole = merge_segments(held)
-        graph = built(whole.base, is_wanted=self._is_wanted)
+        graph = build_hnsw(whole.base, is_wanted=self._is_wanted)
         if graph is None:
             return
-        keep(graph, list(whole.slots), folder=self._folder, model=self._model)
+        write_hnsw(graph, list(whole.slots), folder=self._folder, model=self._model)
         self._graph = graph  # goes with no picture before the swap
         current = held
         while True:
-            moved = compacted(current, whole)
+            moved = compact_vectors(current, whole)
             after = self._swap(current, moved)
             if after is moved:
                 return
@@ -535,8 +535,10 @@ class WindowedVectorIndex(VectorStoreIndex):
     def _pieces(self, node: BaseNode) -> list[BaseNode]:
         if CHUNK_KEY in node.metadata:
             return [node]
-        prefix = "".join(f"{clean(part)}. " for part in context_prefix(node.metadata) if part)
-        text = clean(node.get_content(MetadataMode.NONE))
+        prefix = "".join(
+            f"{normalise_text(part)}. " for part in context_prefix(node.metadata) if part
+        )
+        text = normalise_text(node.get_content(MetadataMode.NONE))
         pieces: list[BaseNode] = []
         for number, piece in enumerate(self._windows(text, prefix=prefix)):
             window = TextNode(

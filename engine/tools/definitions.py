@@ -61,7 +61,7 @@ PATHS = 3
 
 
 def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Result:
-    """Passages, best first."""
+    """Return passages for the `search` tool, best first."""
     found = engine.retrieve(
         wanted.question,
         top_k=wanted.top_k,
@@ -183,15 +183,15 @@ def list_documents(engine: KnowledgeEngine, wanted: ListArguments, call: Call) -
 
 def read_document(engine: KnowledgeEngine, wanted: ReadArguments, call: Call) -> Result:
     """Read a window of a document's text."""
-    value = window(engine, wanted.document_id, wanted.start, wanted.length, call)
+    value = text_window(engine, wanted.document_id, wanted.start, wanted.length, call)
     head = f"{value.title} ({value.document_id}, {value.start}–{value.end} of {value.total})"
     return Result.of([head, "", value.text], value)
 
 
-def window(
+def text_window(
     engine: KnowledgeEngine, document_id: str, start: int, length: int, call: Call
 ) -> ReadText:
-    """Return a window of a visible document.
+    """Return a window of a visible document's text for the tools.
 
     Raises:
         UnknownName: there is none of this id, as far as this caller can know.

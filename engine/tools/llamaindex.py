@@ -16,7 +16,7 @@ from llama_index.core.chat_engine.types import (
     StreamingAgentChatResponse,
 )
 
-from ..concurrency import awaited
+from ..concurrency import run_in_thread
 from ..conversation import pair_messages
 from ..events import AnswerEvent, Event, TokensEvent
 from ..observability import node_of
@@ -164,7 +164,7 @@ def _function_tool(engine: KnowledgeEngine, tool: Tool, call: Call) -> FunctionT
         return tool.run(engine, wanted, here)
 
     async def done_meanwhile(**arguments: object) -> Result:
-        return await awaited(lambda: done(**arguments))
+        return await run_in_thread(lambda: done(**arguments))
 
     def told(result: Result) -> ToolOutput:
         from llama_index.core.tools import ToolOutput

@@ -27,10 +27,10 @@ from .entities_and_numbers import (
     Quantities,
     contradicts,
     extract_quantities,
-    fold,
     missing_names,
     missing_quantities,
     names_in,
+    normalise_name,
 )
 
 MAX_WORDS = 400
@@ -98,7 +98,7 @@ def _words(text: str) -> list[_Word]:
     words = []
     for match in list(_WORD.finditer(text))[:MAX_WORDS]:
         named = any(start <= match.start() < end for start, end in spans)
-        words.append(_Word(fold(match.group()), named or match.group()[0].isdigit()))
+        words.append(_Word(normalise_name(match.group()), named or match.group()[0].isdigit()))
     return words
 
 
@@ -383,7 +383,7 @@ def _other_script(claim: str, text: str) -> bool:
 
 
 def is_han(text: str) -> bool:
-    """Check whether a text is mostly Chinese."""
+    """Check whether a claim is mostly Chinese."""
     han = count_han(text)
     return han * 3 > len(re.findall(r"[A-Za-z\u00c0-\u024f]", text))
 

@@ -295,7 +295,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names in a text as written."""
+    """Return the names in a claim or source as written."""
     return tuple(text[mention.start : mention.end] for mention in find_mentions(text))
 
 
@@ -322,12 +322,16 @@ def missing_names(
 
 
 def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded) -> bool:
-    key = fold(name)
+    key = normalise_name(name)
     if key in near.text if has_han(key) else near.has_run(key):
         return True
     if has_han(key):
         return (key in asked.text and key in whole.text) or _han_in_part(key, near.text)
-    words = [fold(word) for word in _WORD.findall(_POSSESSIVE.sub("", name)) if not word.islower()]
+    words = [
+        normalise_name(word)
+        for word in _WORD.findall(_POSSESSIVE.sub("", name))
+        if not word.islower()
+    ]
     words = [word for word in words if word not in _LESSER]
     if not words or all(near.has(word) for word in words):
         return True
@@ -385,15 +389,15 @@ class _Folded:
 
 @lru_cache(maxsize=64)
 def _folded(text: str) -> _Folded:
-    key = fold(text)
+    key = normalise_name(text)
     words = frozenset(_WORD.findall(key))
     roots = (_DEMONYM.sub("", word) for word in words)
     return _Folded(key, words, frozenset(r for r in roots if len(r) >= _SHORTEST_ROOT))
 
 
 @lru_cache(maxsize=1_024)
-def fold(text: str) -> str:
-    """Normalise: lower case, no accents or possessives, simplified characters, one line."""
+def normalise_name(text: str) -> str:
+    """Normalise a name for checking claims: lower case, no accents or possessives, simplified."""
     wide = unicodedata.normalize("NFKD", text)
     plain = "".join(c for c in wide if not unicodedata.combining(c)).casefold()
     plain = _POSSESSIVE.sub("", plain)
@@ -432,7 +436,7 @@ _CLAUSE = re.compile(
 
 
 def contradicts(claim: str, sentence: str, *, shared: Callable[[str], int]) -> bool:
-    """Check whether one text asserts what the other denies, by their words.
+    """Check whether a claim asserts what its source denies, or the reverse, by their words.
 
     Looked at is the clause of the sentence that shares most with the claim (`shared` counts): one
     of both with a negation and the other without, or a word in the one and its opposite in the

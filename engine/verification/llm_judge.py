@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from graph.text.cjk import count_han
 
-from ..answering.packing import label
+from ..answering.packing import source_label
 from ..errors import BudgetExceeded, ModelError
 from ..llm.client import LLMClient
 from ..prompts import Language, prompt_text, stage_prompt
@@ -165,7 +165,7 @@ def ground_prompt(
 def grade_prompt(question: str, passages: Sequence[Passage], *, language: Language) -> Prompt:
     """Build the grading prompt: passages with titles, each cut to a readable length."""
     blocks = [
-        f"{label(passage, n)}\n{passage.text[:MAX_PASSAGE_CHARACTERS]}"
+        f"{source_label(passage, n)}\n{passage.text[:MAX_PASSAGE_CHARACTERS]}"
         for n, passage in enumerate(passages, start=1)
     ]
     return stage_prompt(

@@ -19,19 +19,19 @@ from ..extraction.llm.json_repair import find_json, number_of, rows_with
 from ..linking import Ends, relation_ends
 from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
 from ..model import Entity, content_id
-from ..resolution.resolver import resolution
-from ..storage.facts import batches, raise_generation
+from ..resolution.resolver import resolve_facts
+from ..storage.facts import in_batches, raise_generation
 from ..storage.schema import descriptions, digests, statements
 from ..text.cjk import is_chinese
-from ..text.sentences import is_near_duplicate, sentence_spans, tokens
+from ..text.sentences import is_near_duplicate, sentence_spans, sentence_words
 
 MAX_CHARACTERS = 600
 _MOST = 200
 """Maximum sentences compared with each other; the first ones are used."""
 
 
-def combined(texts: Iterable[str]) -> str:
-    """Join distinct sentences of all descriptions up to `MAX_CHARACTERS`.
+def join_descriptions(texts: Iterable[str]) -> str:
+    """Join distinct sentences of all descriptions of an entity up to `MAX_CHARACTERS`.
 
     What more descriptions say goes first, then what is longer, then by text; of near-duplicates
     the first stays. A single sentence that is longer than all that is cut at a word.
@@ -63,7 +63,7 @@ def distinct_sentences(texts: Iterable[str]) -> list[str]:
     kept: list[str] = []
     heard: list[frozenset[str]] = []
     for sentence in ranked:
-        words = tokens(sentence)
+        words = sentence_words(sentence)
         if words and not any(is_near_duplicate(other, words) for other in heard):
             kept.append(sentence)
             heard.append(words)
@@ -128,15 +128,15 @@ def summarise_descriptions(things: Sequence[Described], ask: Ask) -> Summaries:
     """
     texts: dict[str, str] = {}
     unusable: dict[str, str] = {}
-    for some in packed_things(things):
+    for some in batch_descriptions(things):
         found = read_summaries(ask(summary_prompt(some)), some)
         texts |= found.texts
         unusable |= found.unusable
     return Summaries(texts=texts, unusable=unusable)
 
 
-def packed_things(things: Iterable[Described]) -> Iterator[list[Described]]:
-    """Batch the items into calls, in order."""
+def batch_descriptions(things: Iterable[Described]) -> Iterator[list[Described]]:
+    """Batch the entities and relations to be summarised into calls, in order."""
     pack: list[Described] = []
     size = 0
     for thing in things:
@@ -226,24 +226,26 @@ def collect_descriptions(
     return sorted(things, key=lambda thing: thing.id)
 
 
-def described(connection: Connection, things: Iterable[Described]) -> dict[str, str]:
+def read_descriptions(connection: Connection, things: Iterable[Described]) -> dict[str, str]:
     """Return the description of each item by id; outdated summaries are deleted."""
     values = list(things)
     held = _read(connection)
     if not held:
-        return {thing.id: combined(thing.texts) for thing in values}
+        return {thing.id: join_descriptions(thing.texts) for thing in values}
     prints = {thing.id: thing.fingerprint for thing in values}
-    for batch in batches(held.keys() - prints.values()):
+    for batch in in_batches(held.keys() - prints.values()):
         connection.execute(delete(digests).where(digests.c.fingerprint.in_(batch)))
     return {
-        thing.id: held[prints[thing.id]] if prints[thing.id] in held else combined(thing.texts)
+        thing.id: held[prints[thing.id]]
+        if prints[thing.id] in held
+        else join_descriptions(thing.texts)
         for thing in values
     }
 
 
 def pending_descriptions(connection: Connection) -> list[Described]:
     """Return items with more text than fits and no summary, sorted by id."""
-    now = resolution(connection)
+    now = resolve_facts(connection)
     entity_of = {merge.key: merge.entity_id for merge in now.merges}
     held = _read(connection)
     long = [
@@ -273,7 +275,7 @@ def save_summaries(
     }
     if not rows:
         return
-    for batch in batches(rows):
+    for batch in in_batches(rows):
         connection.execute(delete(digests).where(digests.c.fingerprint.in_(batch)))
     connection.execute(insert(digests), [rows[key] for key in sorted(rows)])
     raise_generation(connection)

@@ -22,7 +22,7 @@ from ..model import Community, content_id
 from ..storage.facts import read_state, write_state
 from ..storage.schema import communities as community_table
 from ..storage.schema import members
-from .leiden import communities
+from .leiden import cluster_communities
 
 GROWTH = 1.5
 """Factor over `max_size` at which a leaf community is divided."""
@@ -93,7 +93,7 @@ def update_communities(
         return None
     now = frozenset(entity_ids)
     _check(edges, now)
-    ties = strengths(edges)
+    ties = tie_strengths(edges)
     tree = _Tree.of(previous, now)
     before = {one for community in previous for one in community.entity_ids}
     lonely = {one for one in tree.alone() if ties.get(one)}
@@ -106,7 +106,7 @@ def update_communities(
     tree.tidy(max_size)
     tree.grow(edges, max_size=max_size, resolution=resolution, seed=seed)
     found = tree.communities()
-    stray = astray(found, ties)
+    stray = count_astray(found, ties)
     if moved + max(0, stray - anchor.astray) > drift * len(now):
         return None
     return IncrementalCommunities(
@@ -125,7 +125,7 @@ def _check(edges: Iterable[Edge], known: Collection[str]) -> None:
             raise GraphInputError(f"edge {source!r} – {target!r}: unknown entity {missing!r}")
 
 
-def strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
+def tie_strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
     """Return the tie strength of each entity, both directions, without self-loops."""
     known = [edge for edge in edges if edge[0] != edge[1] and edge[2] > 0]
     total: dict[str, float] = defaultdict(float)
@@ -139,7 +139,7 @@ def strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
     return found
 
 
-def astray(hierarchy: Iterable[Community], ties: Ties) -> int:
+def count_astray(hierarchy: Iterable[Community], ties: Ties) -> int:
     """Count entities whose strongest tie leaves their finest community."""
     home: dict[str, str] = {}
     for community in hierarchy:  # coarser ones come first
@@ -292,7 +292,7 @@ class _Tree:
             if number is not None and number == home.get(edge[1]):
                 inside[number].append(edge)
         for number, node in enumerate(large):
-            found = communities(
+            found = cluster_communities(
                 sorted(node.members),
                 inside[number],
                 max_size=max_size,
@@ -367,8 +367,12 @@ def stable_communities(
         if kept is not None:
             _remember(connection, parameters, kept.anchor)
             return kept.communities
-    found = communities(entity_ids, edges, max_size=max_size, resolution=resolution, seed=seed)
-    _remember(connection, parameters, IncrementalState(astray=astray(found, strengths(edges))))
+    found = cluster_communities(
+        entity_ids, edges, max_size=max_size, resolution=resolution, seed=seed
+    )
+    _remember(
+        connection, parameters, IncrementalState(astray=count_astray(found, tie_strengths(edges)))
+    )
     return found
 
 

@@ -43,7 +43,7 @@ class _Edges:
         return _Edges(a=self.a[chosen], b=self.b[chosen], weight=self.weight[chosen])
 
 
-def communities(
+def cluster_communities(
     entity_ids: Sequence[str],
     edges: Sequence[tuple[str, str, float]],
     *,
@@ -52,7 +52,7 @@ def communities(
     neighbours: int = 3,
     seed: int,
 ) -> list[Community]:
-    """Return the community hierarchy, sorted by level, then size, then members.
+    """Cluster entities by Leiden into the community hierarchy, sorted by level, size, members.
 
     Every entity is in exactly one community of every level (`partition`), children refine their
     parents, and no community reaches over two components of the graph. A community of at most
@@ -88,8 +88,8 @@ def communities(
     return _as_communities(ids, levels)
 
 
-def partition(hierarchy: Iterable[Community], level: int) -> list[Community]:
-    """Return the partition of all entities at `level`, in the given order.
+def partition_at_level(hierarchy: Iterable[Community], level: int) -> list[Community]:
+    """Return the partition of all entities into communities at `level`, in the given order.
 
     These are the ones of that level and, where nothing was split further, the final ones above.
     A level deeper than the hierarchy gives its finest partition.
@@ -99,8 +99,8 @@ def partition(hierarchy: Iterable[Community], level: int) -> list[Community]:
     return [community for community in reached if community.id not in split]
 
 
-def depth(hierarchy: Iterable[Community]) -> int:
-    """Return the number of levels; 0 without communities."""
+def community_depth(hierarchy: Iterable[Community]) -> int:
+    """Return the number of community levels; 0 without communities."""
     return max((community.level + 1 for community in hierarchy), default=0)
 
 

@@ -27,7 +27,7 @@ from ..storage.database import (
     read_reports,
     write_findings,
 )
-from ..storage.facts import WRITTEN, batches, read_state, write_state
+from ..storage.facts import WRITTEN, in_batches, read_state, write_state
 from ..storage.schema import members, reports, written_reports
 from ..text.cjk import is_chinese
 
@@ -87,10 +87,10 @@ class WrittenReport:
     findings: tuple[Finding, ...]
 
 
-def material(
+def report_material(
     basis: ReportBasis, *, budget_tokens: int, count: Callable[[str], int], first: int = 1
 ) -> ReportMaterial:
-    """Render a community within about `budget_tokens`; numbers begin with `first`."""
+    """Render a community for its report prompt within about `budget_tokens`."""
     lines: list[str] = []
     places: dict[int, tuple[Evidence, ...]] = {}
     left = budget_tokens
@@ -311,7 +311,7 @@ def unwritten_among(
 ) -> list[str]:
     """Return those of these communities that deserve and lack a model's report, sorted."""
     found: list[str] = []
-    for batch in batches(community_ids):
+    for batch in in_batches(community_ids):
         sizes = (
             select(members.c.community_id)
             .where(members.c.community_id.in_(batch))

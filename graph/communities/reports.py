@@ -32,7 +32,7 @@ from ..storage.database import chunks_of_documents
 from ..storage.facts import rows_in
 from ..storage.schema import chunks, mentions
 from ..text.cjk import has_han
-from ..text.sentences import Sentence, is_near_duplicate, sentences_with_entities, tokens
+from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
 
 LARGE = 40
 """Size above which a divided community is reported from its children."""
@@ -84,7 +84,7 @@ def child_findings(parts: Sequence[Report], *, mass: Mapping[str, float]) -> tup
         place[best] += 1
         if not waiting[best]:
             del waiting[best]
-        words = tokens(finding.text)
+        words = sentence_words(finding.text)
         if not any(is_near_duplicate(words, other) for _, other in taken):
             taken.append((finding, words))
             spoken[best] += 1
@@ -209,8 +209,8 @@ def _composed(
     )
 
 
-def rating(weight: float, *, documents: int) -> float:
-    """Return 0–10, growing with the weight and number of documents.
+def report_rating(weight: float, *, documents: int) -> float:
+    """Return a community report's rating, 0–10, growing with weight and number of documents.
 
     The mass is the root of their product, the rating `10 · mass / (mass + 20)`. It is absolute, not
     a share of the library's total, so that a document elsewhere does not touch it; the order of
@@ -330,7 +330,7 @@ def _report(basis: _Basis, fingerprint: str) -> Report:
         level=basis.community.level,
         title=_title(basis),
         summary=_joined([finding.text for finding in findings[:MAX_SUMMARY_SENTENCES]]),
-        rating=rating(weight, documents=len(documents)),
+        rating=report_rating(weight, documents=len(documents)),
         findings=findings,
         fingerprint=fingerprint,
     )
@@ -342,7 +342,9 @@ def _findings(basis: _Basis) -> Iterator[Finding]:
     An entity counts half each time it has been named, a document three quarters each time it has
     spoken. Near-duplicates of a chosen sentence are dropped; one in the same words adds its place.
     """
-    waiting = [(sentence, named, tokens(sentence.text)) for sentence, named in _candidates(basis)]
+    waiting = [
+        (sentence, named, sentence_words(sentence.text)) for sentence, named in _candidates(basis)
+    ]
     named_before: Counter[str] = Counter()
     heard_before: Counter[str] = Counter()
     for _ in range(MAX_FINDINGS):

@@ -27,7 +27,7 @@ from .results import (
     SeenCommunity,
     SeenFinding,
 )
-from .visible_graph import PageOf, VisibleGraph, quotes
+from .visible_graph import PageOf, VisibleGraph, source_quotes
 
 LEAST_ENTITIES = 2
 """One entity alone is no community to look at."""
@@ -146,7 +146,7 @@ def community_detail(
     listed = found.named(wanted)
     report = found.reports[listed.id]
     places = [place for finding in report.findings for place in finding.evidences]
-    told = quotes(connection, places, page_of=page_of)
+    told = source_quotes(connection, places, page_of=page_of)
     parent = found.names_of([listed.parent] if listed.parent else [])
     return CommunityDetail(
         id=listed.id,

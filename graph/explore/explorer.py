@@ -11,13 +11,13 @@ from itertools import pairwise
 
 from sqlalchemy import Connection, select
 
-from ..communities.descriptions import combined
+from ..communities.descriptions import join_descriptions
 from ..errors import NameUnknown
 from ..linking import Ends
 from ..storage.facts import rows_in
 from ..storage.schema import names, relations
 from ..text.names import name_key
-from .paths import around, best_paths
+from .paths import best_paths, neighbourhood_hops
 from .results import (
     CommunityName,
     EntityDetail,
@@ -35,8 +35,8 @@ from .visible_graph import (
     VisibleGraph,
     description_of,
     mention_sentences,
-    quotes,
     said_of_relations,
+    source_quotes,
 )
 
 SUGGESTIONS = 4
@@ -103,7 +103,7 @@ class Explorer:
         places = mention_sentences(
             self._connection, entity.keys, documents=self._seen.documents, limit=evidences
         )
-        told = quotes(self._connection, places, page_of=self._page_of)
+        told = source_quotes(self._connection, places, page_of=self._page_of)
         return EntityDetail(
             id=entity.id,
             name=entity.name,
@@ -123,7 +123,7 @@ class Explorer:
     def neighbourhood(self, name: str, *, hops: int, limit: int, evidences: int) -> Neighbourhood:
         """Return the neighbourhood of an entity, at most `limit` nodes."""
         graph, start = self._seen.adjacency, self.number(name)
-        found = around(graph, start, hops=hops, limit=limit)
+        found = neighbourhood_hops(graph, start, hops=hops, limit=limit)
         rows = graph.inside(node for node, _ in found)[: EDGES_PER_NODE * limit]
         return Neighbourhood(
             entity=self._seen.entities[start].id,
@@ -256,7 +256,7 @@ class Explorer:
         said = self._said(ends.values())
         chosen = {row: said[ends[row]].places[:evidences] for row in rows if ends[row] in said}
         places = (place for some in chosen.values() for place in some)
-        told = quotes(self._connection, places, page_of=self._page_of)
+        told = source_quotes(self._connection, places, page_of=self._page_of)
         described = self._derived_descriptions(rows) if self._seen.documents is None else {}
         found = []
         for row in rows:
@@ -274,7 +274,7 @@ class Explorer:
                     weight=round(float(self._seen.adjacency.weights[row]), 6),
                     description=described.get(relation_id, "")
                     if self._seen.documents is None
-                    else combined(known.descriptions),
+                    else join_descriptions(known.descriptions),
                     evidence=tuple(told[place] for place in chosen.get(row, ()) if place in told),
                     evidence_count=len(known.places),
                 )

@@ -114,8 +114,10 @@ class Adjacency:
         return np.asarray(self.others[first + np.arange(int(sizes.sum()))], dtype=np.int64)
 
 
-def around(graph: Adjacency, node: int, *, hops: int, limit: int) -> list[tuple[int, int]]:
-    """Return the neighbourhood as `(node, hops)`.
+def neighbourhood_hops(
+    graph: Adjacency, node: int, *, hops: int, limit: int
+) -> list[tuple[int, int]]:
+    """Return an entity's neighbourhood as `(node, hops)`.
 
     Itself, then nearest and strongest first.
 

@@ -19,12 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Select, func, select
 
-from ..communities.descriptions import Described, combined
+from ..communities.descriptions import Described, join_descriptions
 from ..linking import Ends, evidence_weight, relation_ends
 from ..model import Chunk, Entity, Evidence, Name, content_id
-from ..resolution.resolver import RENAME, read_curations, read_names, read_stated_aliases, resolve
+from ..resolution.resolver import (
+    RENAME,
+    read_curations,
+    read_names,
+    read_stated_aliases,
+    resolve_names,
+)
 from ..storage.database import entity_of_row, read_chunks, read_entities
-from ..storage.facts import batches, rows_in
+from ..storage.facts import in_batches, rows_in
 from ..storage.schema import (
     chunks,
     descriptions,
@@ -213,12 +219,12 @@ def _decided_anew(connection: Connection, seen: Sequence[Name]) -> list[Entity]:
         return []
     kept = [each for each in read_curations(connection) if each.action != RENAME]
     documents = frozenset[str]().union(*(name.documents for name in seen))
-    return resolve(seen, read_stated_aliases(connection, documents), curations=kept)[0]
+    return resolve_names(seen, read_stated_aliases(connection, documents), curations=kept)[0]
 
 
 def _derived(connection: Connection, ids: Collection[str]) -> Iterator[Entity]:
     """Return derived entities of these ids with keys, sorted by id."""
-    for batch in batches(ids):
+    for batch in in_batches(ids):
         keys: defaultdict[str, list[str]] = defaultdict(list)
         inside = select(names.c.key, names.c.entity_id).where(names.c.entity_id.in_(batch))
         for key, entity_id in connection.execute(inside.order_by(names.c.key)):
@@ -267,10 +273,10 @@ class QuotedStatement:
     descriptions: list[str]
 
 
-def quotes(
+def source_quotes(
     connection: Connection, places: Iterable[Evidence], *, page_of: PageOf
 ) -> dict[Evidence, SourceQuote]:
-    """Each place as a quote; a place in a chunk that is gone is left out."""
+    """Return each evidence place as a quote; one in a chunk that is gone is left out."""
     wanted = sorted(set(places))
     held = read_chunks(connection, {place.chunk_id for place in wanted})
     return {
@@ -408,4 +414,4 @@ def description_of(
         return ""
     thing = Described(id=id, name=name, texts=tuple(texts))
     kept = select(digests.c.text).where(digests.c.fingerprint == thing.fingerprint)
-    return connection.execute(kept).scalar() or combined(texts)
+    return connection.execute(kept).scalar() or join_descriptions(texts)

@@ -23,13 +23,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from ..communities.leiden import depth, partition
+from ..communities.leiden import community_depth, partition_at_level
 from ..errors import GraphError, GraphInputError
 from ..model import Chunk, Claim, Community, Entity, Evidence, GraphExport, Relation
 from ..text.cjk import has_han
 from ..text.sentences import sentence_spans
-from .layout import ALONE, PALETTE, overview, titles_of
-from .subgraph import Subgraph, restricted, weights
+from .layout import ALONE, PALETTE, heaviest_communities, titles_of
+from .subgraph import Subgraph, entity_weights, restrict_graph
 
 MAX_CHARACTERS = 24_000_000
 """Maximum characters of evidence on a page; omissions are reported."""
@@ -46,8 +46,8 @@ _MARKED = re.compile(r"[*`_\[]|^[-+>]")
 _LIST_MARK = re.compile(r"^(?:[-*+>]\s+)+")
 
 
-def readable(text: str) -> str:
-    """Text as a reader wants it: even white space, no marks of Markdown around words."""
+def readable_text(text: str) -> str:
+    """Return a text for the graph page: even white space, no marks of Markdown around words."""
     text = " ".join(text.split())
     if not _MARKED.search(text):
         return text
@@ -55,15 +55,15 @@ def readable(text: str) -> str:
     return _EMPHASIS.sub(r"\2", _LIST_MARK.sub("", text))
 
 
-def cut(text: str, limit: int) -> str:
-    """At most `limit` characters, the last an ellipsis where something was left out."""
+def truncate(text: str, limit: int) -> str:
+    """Return at most `limit` characters for the graph page, the last an ellipsis if truncated."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def evidence_spans(
     relations: Sequence[Relation], *, max_characters: int = MAX_CHARACTERS
 ) -> dict[str, list[Evidence]]:
-    """By relation id the evidences that are taken along, at most `MAX_PLACES` each.
+    """Return by relation id the evidences that a global answer reads, at most `MAX_PLACES` each.
 
     The first evidence of every relation comes before the second of any, heavier relations before
     lighter ones, until `max_characters` are spent; a sentence is paid for once.
@@ -112,7 +112,7 @@ class Texts:
 
     def said(self, text: str) -> int:
         """Return the number of a text outside documents; −1 if empty."""
-        text = readable(text)
+        text = readable_text(text)
         return self._put(text, document=-1, page=0) if text else -1
 
     def sentence(self, place: Evidence) -> int:
@@ -120,12 +120,12 @@ class Texts:
         key = (place.chunk_id, place.start, place.end)
         if key not in self._numbers:
             chunk = self._chunks.get(place.chunk_id)
-            text = readable(chunk.text[place.start : place.end]) if chunk else ""
+            text = readable_text(chunk.text[place.start : place.end]) if chunk else ""
             if chunk is None or not text:
                 self._numbers[key] = -1
             else:
                 self._numbers[key] = self._put(
-                    cut(text, MAX_SENTENCE_CHARACTERS),
+                    truncate(text, MAX_SENTENCE_CHARACTERS),
                     document=self.document(chunk),
                     page=chunk.page or 0,
                 )
@@ -181,12 +181,12 @@ class PageTables:
 
 def page_tables(part: Subgraph, *, title: str, max_nodes: int) -> PageTables:
     """Build the tables of a subgraph, cut to its `max_nodes` heaviest entities."""
-    weight = weights(part.export)
+    weight = entity_weights(part.export)
     heavy = sorted(part.export.entities, key=lambda e: (-weight[e.id], e.id))
     export = part.export
     if len(heavy) > max_nodes:
         heavy = heavy[:max_nodes]
-        export = restricted(export, (entity.id for entity in heavy))
+        export = restrict_graph(export, (entity.id for entity in heavy))
     texts = Texts(export)
     rows = _Rows(export, heavy=heavy, weight=weight)
     relations = _relations(export, rows=rows, texts=texts)
@@ -224,8 +224,8 @@ class _Rows:
         self.communities = self._ordered_communities()
         self.community = {one.id: row for row, one in enumerate(self.communities)}
         self.home = [-1] * len(heavy)
-        for level in range(depth(export.communities)):
-            for community in partition(export.communities, level):
+        for level in range(community_depth(export.communities)):
+            for community in partition_at_level(export.communities, level):
                 row = self.community.get(community.id)
                 for entity_id in community.entity_ids if row is not None else ():
                     self.home[self.entity[entity_id]] = -1 if row is None else row
@@ -406,7 +406,7 @@ def _communities(export: GraphExport, *, rows: _Rows, texts: Texts) -> Table:
 def _first(
     part: Subgraph, export: GraphExport, *, rows: _Rows, relations: _Relations, title: str
 ) -> Table:
-    look = overview(export)
+    look = heaviest_communities(export)
     flat = FLAT_PART if part.centre or part.question else FLAT
     return {
         "title": title,
@@ -416,7 +416,7 @@ def _first(
         "strong": sorted(rows.entity[one] for one in part.strong if one in rows.entity),
         "question": part.question,
         "answer": part.answer,
-        "quotes": [[one.number, one.title, readable(one.text)] for one in part.quotes],
+        "quotes": [[one.number, one.title, readable_text(one.text)] for one in part.quotes],
         "is_flat": len(rows.entities) <= flat or not look.bubbles,
         "palette": list(PALETTE),
         "alone_colour": ALONE,

@@ -20,11 +20,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..communities.leiden import partition
+from ..communities.leiden import partition_at_level
 from ..model import Entity, GraphExport
 from ..text.cjk import has_han
-from .layout import ALONE, ASPECT, PALETTE, CommunityBubble, layout, overview, pack, titles_of
-from .subgraph import Subgraph, weights
+from .layout import (
+    ALONE,
+    ASPECT,
+    PALETTE,
+    CommunityBubble,
+    heaviest_communities,
+    layout_graph,
+    pack_discs,
+    titles_of,
+)
+from .subgraph import Subgraph, entity_weights
 
 if TYPE_CHECKING:
     from PIL import ImageDraw, ImageFont
@@ -34,8 +43,8 @@ _WORD = re.compile(
 )
 
 
-def plain(text: str) -> str:
-    """One line without control characters and lone surrogates."""
+def plain_label(text: str) -> str:
+    """Return a label of the graph picture on one line without control characters."""
     kept = (c if unicodedata.category(c)[0] != "C" or c == "\u200d" else " " for c in text[:400])
     return " ".join("".join(kept).split())
 
@@ -55,8 +64,8 @@ def _character_width(c: str) -> float:
     return 0.66 if c.isupper() else 0.55
 
 
-def shortened(text: str, width: float) -> str:
-    """Truncate a text with "…" to `width` font sizes."""
+def truncate_label(text: str, width: float) -> str:
+    """Truncate a label of the graph picture with "…" to `width` font sizes."""
     if width_of(text) <= width:
         return text
     kept = ""
@@ -67,8 +76,8 @@ def shortened(text: str, width: float) -> str:
     return f"{kept.rstrip()}…"
 
 
-def wrapped(text: str, width: float, *, most: int) -> list[str]:
-    """Wrap a text in at most `most` lines of `width` font sizes; Chinese breaks anywhere."""
+def wrap_label(text: str, width: float, *, most: int) -> list[str]:
+    """Wrap a label in at most `most` lines of `width` font sizes; Chinese breaks anywhere."""
     lines = [""]
     pieces = _WORD.findall(text)
     for at, piece in enumerate(pieces):
@@ -80,7 +89,7 @@ def wrapped(text: str, width: float, *, most: int) -> list[str]:
         else:
             lines[-1] = f"{lines[-1]}{''.join(pieces[at:])}"
             break
-    return [shortened(line.strip(), width) for line in lines if line.strip()]
+    return [truncate_label(line.strip(), width) for line in lines if line.strip()]
 
 
 INK, GROUND = "#1b2330", "#ffffff"
@@ -179,20 +188,20 @@ class _Sheet:
             self.label(replace(words, x=disc.x, y=disc.y - away))
 
 
-def picture(part: Subgraph, *, title: str = "Knowledge graph") -> Picture:
-    """Draw a graph or subgraph; deterministic."""
+def draw_picture(part: Subgraph, *, title: str = "Knowledge graph") -> Picture:
+    """Draw a graph or subgraph as a picture (SVG or PNG); deterministic."""
     sheet = _Sheet()
-    look = overview(part.export)
+    look = heaviest_communities(part.export)
     if len(part.export.entities) <= MAX_FLAT or not look.bubbles:
         _draw_entities(sheet, part)
     else:
         _draw_bubbles(sheet, part.export, look.bubbles, look.links)
     about = part.question or part.about
-    return _framed(sheet, title=f"{title} – {plain(about)}" if about else title)
+    return _framed(sheet, title=f"{title} – {plain_label(about)}" if about else title)
 
 
-def mixed(colour: str, share: float) -> str:
-    """So much of a colour on the ground."""
+def mix_colour(colour: str, share: float) -> str:
+    """Mix a colour of the graph picture with the background."""
     parts = (
         round(int(colour[at : at + 2], 16) * share + int(GROUND[at : at + 2], 16) * (1 - share))
         for at in (1, 3, 5)
@@ -210,13 +219,13 @@ def _draw_bubbles(
     for a, b, weight in links:
         one, other = bubbles[a], bubbles[b]
         width = 1 + 8 * math.sqrt(weight / strongest)
-        colour = mixed(ALONE, 0.3)
+        colour = mix_colour(ALONE, 0.3)
         sheet.lines.append(Line(x=one.x, y=one.y, u=other.x, v=other.y, colour=colour, width=width))
-    weight_of = weights(export)
+    weight_of = entity_weights(export)
     by_id = {entity.id: entity for entity in export.entities}
     for bubble in bubbles:
-        fill = mixed(bubble.colour, 0.13)
-        edge = mixed(bubble.colour, 0.5)
+        fill = mix_colour(bubble.colour, 0.13)
+        edge = mix_colour(bubble.colour, 0.5)
         sheet.discs.append(
             Disc(x=bubble.x, y=bubble.y, radius=bubble.radius, fill=fill, stroke=edge)
         )
@@ -238,12 +247,12 @@ def _draw_inside(
     size = max(7.5, min(15.0, radius * 0.15))
     if radius < 24:
         return
-    title = plain(bubble.title)
+    title = plain_label(bubble.title)
     if radius < 44:
-        lines = wrapped(title, radius * 1.6 / size, most=2 if radius < 34 else 3)
+        lines = wrap_label(title, radius * 1.6 / size, most=2 if radius < 34 else 3)
         top = bubble.y - (len(lines) - 1) * size * 0.6
     else:
-        lines = wrapped(title, radius * 1.45 / size, most=2)
+        lines = wrap_label(title, radius * 1.45 / size, most=2)
         top = bubble.y - radius * 0.55 - (len(lines) - 1) * size * 0.3
     for at, line in enumerate(lines):
         y = top + at * size * 1.2
@@ -266,7 +275,7 @@ def _draw_members(
     heaviest = weights[shown[0].id] or 1.0
     radii = [2.5 + 5.5 * math.sqrt(weights[one.id] / heaviest) for one in shown]
     names: list[tuple[int, ...]] = [(at,) for at in range(len(shown))]
-    spots = pack([r + bubble.radius * 0.14 for r in radii], {}, names=names, aspect=1.25)
+    spots = pack_discs([r + bubble.radius * 0.14 for r in radii], {}, names=names, aspect=1.25)
     reach = max(math.hypot(x, y) + r for (x, y), r in zip(spots, radii, strict=True))
     share = min(1.0, bubble.radius * 0.62 / reach)
     dots = [
@@ -283,16 +292,16 @@ def _draw_members(
     sheet.discs += dots
     size = max(6.5, min(9.5, bubble.radius * 0.085))
     for one, dot in zip(shown, dots, strict=True):
-        text = shortened(plain(one.name), bubble.radius * 0.95 / size)
+        text = truncate_label(plain_label(one.name), bubble.radius * 0.95 / size)
         sheet.label_at(dot, Words(x=0, y=0, text=text, size=size, halo=fill))
 
 
 def _draw_entities(sheet: _Sheet, part: Subgraph) -> None:
     """All entities, grouped by community; territories carry titles."""
     export = part.export
-    weight = weights(export)
+    weight = entity_weights(export)
     entities = sorted(export.entities, key=lambda e: (-weight[e.id], e.id))
-    several = [one for one in partition(export.communities, 0) if len(one.entity_ids) > 1]
+    several = [one for one in partition_at_level(export.communities, 0) if len(one.entity_ids) > 1]
     several.sort(key=lambda c: (-math.fsum(weight[e] for e in c.entity_ids), c.id))
     group = {entity_id: at for at, one in enumerate(several) for entity_id in one.entity_ids}
     groups = [group.get(one.id, len(several)) for one in entities]
@@ -300,7 +309,7 @@ def _draw_entities(sheet: _Sheet, part: Subgraph) -> None:
     radii = [5 + 17 * math.sqrt(weight[one.id] / heaviest) for one in entities]
     links = _links(export, {one.id: at for at, one in enumerate(entities)})
     paths = [(at,) for at in groups]
-    placed = layout([r + 15 for r in radii], paths, edges=dict(links), gap=6.0, aspect=ASPECT)
+    placed = layout_graph([r + 15 for r in radii], paths, edges=dict(links), gap=6.0, aspect=ASPECT)
     titles = titles_of(export)
     for key, disc in sorted(placed.discs.items() if len(several) > 1 else ()):
         if len(key) == 1 and key[0] < len(several) and len(several[key[0]].entity_ids) > 2:
@@ -309,9 +318,9 @@ def _draw_entities(sheet: _Sheet, part: Subgraph) -> None:
     colours = [PALETTE[at % len(PALETTE)] if at < len(several) else ALONE for at in groups]
     across = {pair: value for pair, value in links.items() if groups[pair[0]] != groups[pair[1]]}
     inside = {pair: value for pair, value in links.items() if pair not in across}
-    _draw_links(sheet, across, spots=placed.positions, colour_of=lambda _: mixed(ALONE, 0.28))
+    _draw_links(sheet, across, spots=placed.positions, colour_of=lambda _: mix_colour(ALONE, 0.28))
     _draw_links(
-        sheet, inside, spots=placed.positions, colour_of=lambda end: mixed(colours[end], 0.5)
+        sheet, inside, spots=placed.positions, colour_of=lambda end: mix_colour(colours[end], 0.5)
     )
     strong = set(part.strong)
     dots = [
@@ -331,7 +340,7 @@ def _draw_entities(sheet: _Sheet, part: Subgraph) -> None:
     ordered = sorted(zip(entities, dots, strict=True), key=lambda one: one[0].id not in strong)
     for one, dot in ordered:
         size = min(15.0, 8.5 + dot.radius * 0.3)
-        text = shortened(plain(one.name), 16)
+        text = truncate_label(plain_label(one.name), 16)
         sheet.label_at(dot, Words(x=0, y=0, text=text, size=size, is_bold=one.id in strong))
 
 
@@ -354,9 +363,9 @@ def _draw_territory(
     sheet: _Sheet, disc: tuple[float, float, float], *, title: str, colour: str
 ) -> None:
     x, y, radius = disc
-    fill, edge = mixed(colour, 0.07), mixed(colour, 0.32)
+    fill, edge = mix_colour(colour, 0.07), mix_colour(colour, 0.32)
     sheet.territories.append(Disc(x=x, y=y, radius=radius, fill=fill, stroke=edge))
-    text = shortened(plain(title), max(radius * 2.2, 120) / 13)
+    text = truncate_label(plain_label(title), max(radius * 2.2, 120) / 13)
     sheet.label(Words(x=x, y=y - radius - 11, text=text, size=13, is_bold=True), must=True)
 
 
@@ -389,7 +398,7 @@ def _framed(sheet: _Sheet, *, title: str) -> Picture:
     head = Words(
         x=MARGIN,
         y=MARGIN,
-        text=shortened(title, (width - 2 * MARGIN) / size),
+        text=truncate_label(title, (width - 2 * MARGIN) / size),
         size=size,
         is_bold=True,
         is_left=True,
@@ -543,7 +552,7 @@ def to_svg(picture: Picture) -> str:
 
 def _elements(picture: Picture) -> Iterator[str]:
     width, height = _figure(picture.width), _figure(picture.height)
-    title = html.escape(plain(picture.title))
+    title = html.escape(plain_label(picture.title))
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title" '

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..communities.leiden import partition
+from ..communities.leiden import partition_at_level
 from ..model import Community, GraphExport
-from .subgraph import weights
+from .subgraph import entity_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Layout:
     discs: dict[tuple[int, ...], tuple[float, float, float]]
 
 
-def layout(
+def layout_graph(
     radii: Sequence[float],
     paths: Sequence[tuple[int, ...]],
     *,
@@ -55,7 +55,7 @@ def layout(
     gap: float = 8.0,
     aspect: float = 1.0,
 ) -> Layout:
-    """Positions for nodes in nested groups.
+    """Compute positions for the nodes of a drawn graph in nested groups.
 
     Args:
         radii: the room each node needs around its centre.
@@ -86,7 +86,7 @@ def layout(
             room = gap / 2 * (1 if level == levels else 2 if level else 6)
             sizes = [extent[member] + room for member in members]
             shape = aspect if level == 0 else 1.0
-            found = pack(sizes, links.get(parent, {}), names=members, aspect=shape)
+            found = pack_discs(sizes, links.get(parent, {}), names=members, aspect=shape)
             offsets.update(zip(members, found, strict=True))
             extent[parent] = max(
                 math.hypot(x, y) + size for (x, y), size in zip(found, sizes, strict=True)
@@ -124,14 +124,14 @@ def _absolute(
     )
 
 
-def pack(
+def pack_discs(
     sizes: Sequence[float],
     links: Mapping[tuple[tuple[int, ...], tuple[int, ...]], float],
     *,
     names: Sequence[tuple[int, ...]],
     aspect: float = 1.0,
 ) -> list[tuple[float, float]]:
-    """Return centres for discs of these sizes around (0, 0), linked ones near, without overlap.
+    """Return centres for discs of a drawn graph around (0, 0), linked ones near, without overlap.
 
     With an `aspect` above 1 the whole is wider than high.
     """
@@ -292,15 +292,15 @@ class Overview:
     alone: int
 
 
-def overview(export: GraphExport, *, limit: int = MAX_BUBBLES) -> Overview:
-    """Return the heaviest communities of the coarsest level, at most `limit`."""
-    weight = weights(export)
+def heaviest_communities(export: GraphExport, *, limit: int = MAX_BUBBLES) -> Overview:
+    """Return the heaviest communities of the coarsest level for drawing, at most `limit`."""
+    weight = entity_weights(export)
     sums = {
         one.id: math.fsum(weight.get(entity_id, 0.0) for entity_id in one.entity_ids)
-        for one in partition(export.communities, 0)
+        for one in partition_at_level(export.communities, 0)
         if len(one.entity_ids) > 1
     }
-    several = [one for one in partition(export.communities, 0) if one.id in sums]
+    several = [one for one in partition_at_level(export.communities, 0) if one.id in sums]
     several.sort(key=lambda one: (-sums[one.id], one.id))
     drawn = several[:limit]
     links = links_between(export, [one.entity_ids for one in drawn])
@@ -352,7 +352,7 @@ def links_between(
 def titles_of(export: GraphExport) -> dict[str, str]:
     """By community id its report's title, or else the names of its heaviest members."""
     titles = {report.community_id: report.title for report in export.reports if report.title}
-    weight = weights(export)
+    weight = entity_weights(export)
     names = {entity.id: entity.name for entity in export.entities}
     for community in export.communities:
         if community.id not in titles:
@@ -388,4 +388,4 @@ def _places(
         return []
     names: list[tuple[int, ...]] = [(number,) for number in range(len(radii))]
     pull = {(names[a], names[b]): weight for a, b, weight in links}
-    return pack([radius + GAP for radius in radii], pull, names=names, aspect=ASPECT)
+    return pack_discs([radius + GAP for radius in radii], pull, names=names, aspect=ASPECT)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select
 
-from ..communities.descriptions import combined
-from ..communities.leiden import depth, partition
+from ..communities.descriptions import join_descriptions
+from ..communities.leiden import community_depth, partition_at_level
 from ..errors import GraphInputError
 from ..explore.communities import SeenCommunities
 from ..explore.visible_graph import QuotedStatement, VisibleGraph, description_of, said_of_relations
@@ -74,8 +74,8 @@ class Subgraph:
     quotes: tuple[Quote, ...] = ()
 
 
-def weights(export: GraphExport) -> dict[str, float]:
-    """Return entity weights by id: relations, and a little for each mention."""
+def entity_weights(export: GraphExport) -> dict[str, float]:
+    """Return entity weights by id for drawing: relations, and a little for each mention."""
     weight = {entity.id: 0.1 * entity.mention_count for entity in export.entities}
     for relation in sorted(export.relations, key=lambda r: r.id):
         for entity_id in (relation.source_id, relation.target_id):
@@ -104,7 +104,7 @@ def neighbourhood_subgraph(
     chosen = _reached(export, entity.id, hops=hops, limit=limit)
     steps = "1 step" if hops == 1 else f"{hops} steps"
     return Subgraph(
-        export=restricted(export, chosen),
+        export=restrict_graph(export, chosen),
         about=f"Within {steps} of {entity.name}",
         centre=entity.id,
         strong=(entity.id,),
@@ -122,7 +122,9 @@ def part_of_community(export: GraphExport, wanted: str | int) -> Subgraph:
     community = community_called(export, wanted)
     report = next((one for one in export.reports if one.community_id == community.id), None)
     title = report.title if report is not None else community.id
-    return Subgraph(export=restricted(export, community.entity_ids), about=f"Community: {title}")
+    return Subgraph(
+        export=restrict_graph(export, community.entity_ids), about=f"Community: {title}"
+    )
 
 
 def part_of_answer(
@@ -150,7 +152,7 @@ def part_of_answer(
     quoted = {quote.chunk_id for quote in quotes}
     strong = _named_in(export, quotes)
     chunks = quoted | set(read)
-    weight = weights(export)
+    weight = entity_weights(export)
     way = _called_any(export, names)
     standing = {
         entity_id
@@ -162,7 +164,7 @@ def part_of_answer(
         key=lambda one: (one not in strong, one not in way, -weight[one], one),
     )[:ANSWER_ENTITIES]
     return Subgraph(
-        export=restricted(export, order),
+        export=restrict_graph(export, order),
         about="What the answer rests on",
         strong=tuple(one for one in order if one in strong),
         question=question,
@@ -184,8 +186,8 @@ def entity_called(export: GraphExport, name: str) -> Entity:
     return next(entity for entity in export.entities if key in entity.keys)
 
 
-def listed(export: GraphExport) -> list[Community]:
-    """List communities of several entities: by level, heaviest relations first."""
+def list_communities(export: GraphExport) -> list[Community]:
+    """List the communities of several entities: by level, heaviest relations first."""
     weight: dict[str, float] = defaultdict(float)
     for relation in export.relations:
         weight[relation.source_id] += relation.weight
@@ -213,7 +215,7 @@ def community_called(export: GraphExport, wanted: str | int) -> Community:
     by_id = {community.id: community for community in export.communities}
     if text in by_id:
         return by_id[text]
-    order = listed(export)
+    order = list_communities(export)
     if re.fullmatch(r"#?[0-9]{1,9}", text):
         number = int(text.lstrip("#"))
         if 1 <= number <= len(order):
@@ -230,8 +232,8 @@ def community_called(export: GraphExport, wanted: str | int) -> Community:
     raise GraphInputError(f"no community has the id, number or title {text!r}{advice}")
 
 
-def restricted(export: GraphExport, entity_ids: Iterable[str]) -> GraphExport:
-    """Restrict the graph to these entities.
+def restrict_graph(export: GraphExport, entity_ids: Iterable[str]) -> GraphExport:
+    """Restrict an exported graph to these entities.
 
     Relations between two of them stay; communities keep those of their members that are there, and
     go where none is; a report goes with its community, and is still about the whole of it.
@@ -381,7 +383,7 @@ def _relations(connection: Connection, seen: VisibleGraph) -> tuple[Relation, ..
                 target_id=target,
                 weight=round(float(seen.adjacency.weights[row]), 6),
                 evidences=tuple(known.places),
-                description=combined(known.descriptions),
+                description=join_descriptions(known.descriptions),
             )
         )
     return tuple(sorted(found, key=lambda one: one.id))
@@ -510,8 +512,8 @@ def _communities_by_entity(export: GraphExport) -> Mapping[str, dict[str, str]]:
     titles = {report.community_id: report.title for report in export.reports}
     found: dict[str, dict[str, str]] = {}
     ordered = sorted(export.communities, key=lambda c: (c.level, c.id))
-    for level in range(depth(ordered)):
-        for community in partition(ordered, level):
+    for level in range(community_depth(ordered)):
+        for community in partition_at_level(ordered, level):
             for entity_id in community.entity_ids:
                 attributes = found.setdefault(entity_id, {})
                 attributes[f"community_{level}"] = _clean(community.id)

@@ -99,8 +99,8 @@ def _jieba_tags(text: str) -> list[tuple[str, str]]:
     return [(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
 
 
-def tokens_of(segment: Segment, tagger: Tagger) -> list[HanToken]:
-    """Return the segment's words with document offsets."""
+def chinese_tokens(segment: Segment, tagger: Tagger) -> list[HanToken]:
+    """Return the words of a Chinese segment with document offsets."""
     tokens = []
     place = 0
     for word, tag in tagger(segment.shadow):
@@ -131,7 +131,7 @@ def marked_candidates(segment: Segment) -> list[Candidate]:
 
 
 def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
-    """Persons, places, organisations and other names, possibly overlapping."""
+    """Return candidate names in a Chinese text (persons, places, …), possibly overlapping."""
     found = []
     for index, token in enumerate(tokens):
         if token.tag in _NAME_TAGS or token.tag == "nz":
@@ -251,10 +251,10 @@ def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
     return found
 
 
-def recurring(
+def find_recurring(
     segments: Iterable[Segment], names: Sequence[Candidate], text: str
 ) -> list[Candidate]:
-    """Find further occurrences of found names that the tagger split differently."""
+    """Find further occurrences of found Chinese names that the tagger split differently."""
     types: dict[str, str] = {}
     for name in sorted(names):
         surface = text[name.start : name.end]
@@ -331,8 +331,10 @@ class HanRelation(NamedTuple):
     object: Mention
 
 
-def relations(tokens: Sequence[HanToken], mentions: Sequence[Mention]) -> Iterator[HanRelation]:
-    """Return relations between neighbouring mentions of each clause, in text order."""
+def chinese_relations(
+    tokens: Sequence[HanToken], mentions: Sequence[Mention]
+) -> Iterator[HanRelation]:
+    """Return relations between neighbouring mentions of each Chinese clause, in text order."""
     ordered = sorted(mentions)
     for index, (first, second) in enumerate(pairwise(ordered)):
         between = _inside(tokens, first.end, second.start)

@@ -86,8 +86,8 @@ class Introduction:
         )
 
 
-def introductions(segment: Segment, names: Iterable[str]) -> list[Introduction]:
-    """Return a segment's introductions, sorted, with document offsets.
+def name_introductions(segment: Segment, names: Iterable[str]) -> list[Introduction]:
+    """Return where a Chinese segment introduces a person's other names, sorted.
 
     `names` are the surfaces of names that were found in the text, of any type (a tagger takes 甘宁
     for a place); they say who is meant by a given name alone, and where a full name begins.

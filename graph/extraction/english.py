@@ -53,8 +53,8 @@ _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
 _MAX_PHRASE_WORDS = 4
 
 
-def parse(language: Language, segments: Sequence[Segment]) -> Iterator[Doc]:
-    """Parse segments in order; a parse never crosses a sentence."""
+def parse_segments(language: Language, segments: Sequence[Segment]) -> Iterator[Doc]:
+    """Parse English segments with spaCy in order; a parse never crosses a sentence."""
     return language.pipe((_tokens(language, s) for s in segments), batch_size=BATCH_SIZE)
 
 
@@ -281,8 +281,8 @@ class Triple(NamedTuple):
     object: Token
 
 
-def triples(doc: Doc, lemma: Callable[[Token], str]) -> Iterator[Triple]:
-    """Return all relations of a parsed document, in anchor order; ends are any tokens."""
+def dependency_triples(doc: Doc, lemma: Callable[[Token], str]) -> Iterator[Triple]:
+    """Return all subject–verb–object relations of an English parse, in anchor order."""
     for token in doc:
         if token.pos_ in {"VERB", "AUX"}:
             yield from _from_verb(token, lemma)

@@ -22,7 +22,7 @@ from llama_index.core.graph_stores.types import (
 from llama_index.core.schema import BaseNode, MetadataMode, TransformComponent
 from pydantic import ConfigDict, SkipValidation
 
-from ..model import Claim, Description, Extraction, Mention, Statement, joined
+from ..model import Claim, Description, Extraction, Mention, Statement, merge_extractions
 from ..text.names import WORD_CHARACTERS, name_key
 from ..text.sentences import lay_out
 from .protocol import Extractor, type_of_label
@@ -60,19 +60,19 @@ class ExtractionTransform(TransformComponent):
         """Return the same nodes, in order, with extractions in their metadata."""
         texts = [node_text(node) for node in nodes]
         for node, extraction in zip(nodes, self.extractor.extract(texts), strict=True):
-            attach(node, extraction)
+            attach_extraction(node, extraction)
         return list(nodes)
 
 
-def attach(node: BaseNode, extraction: Extraction) -> None:
-    """Add what was found to a node's metadata, in LlamaIndex's form."""
+def attach_extraction(node: BaseNode, extraction: Extraction) -> None:
+    """Add an extraction to a node's metadata, in LlamaIndex's form."""
     node.metadata[KG_NODES_KEY] = [
         *node.metadata.get(KG_NODES_KEY, ()),
         *entity_nodes(extraction),
     ]
     node.metadata[KG_RELATIONS_KEY] = [
         *node.metadata.get(KG_RELATIONS_KEY, ()),
-        *relations(extraction),
+        *relation_nodes(extraction),
     ]
 
 
@@ -105,8 +105,8 @@ def entity_nodes(extraction: Extraction) -> list[EntityNode]:
     ]
 
 
-def relations(extraction: Extraction) -> list[Relation]:
-    """One relation for each statement; its ends are ids of `entity_nodes`."""
+def relation_nodes(extraction: Extraction) -> list[Relation]:
+    """Return one LlamaIndex relation for each statement; its ends are ids of `entity_nodes`."""
     ids = {m.key: _node_id(m.surface) for m in reversed(extraction.mentions)}
     return [
         Relation(
@@ -184,7 +184,7 @@ def extraction_from_node(node: BaseNode) -> NodeExtraction:
     made = [_statement(link, key_of, sentences) for link in links]
     statements = {statement for statement in made if statement is not None}
     return NodeExtraction(
-        extraction=joined(
+        extraction=merge_extractions(
             [
                 Extraction(
                     mentions=tuple(mentions),

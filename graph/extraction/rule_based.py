@@ -33,9 +33,14 @@ from .aliases import (
     stated_aliases,
     style_name_aliases,
 )
-from .chinese import HanToken, relations
-from .chinese_aliases import Introduction, appellation_aliases, introductions, short_name_aliases
-from .english import triples
+from .chinese import HanToken, chinese_relations
+from .chinese_aliases import (
+    Introduction,
+    appellation_aliases,
+    name_introductions,
+    short_name_aliases,
+)
+from .english import dependency_triples
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -163,7 +168,7 @@ class LanguageExtractor:
         flat = [(i, s) for i, lo in enumerate(layouts) for s in lo.segments if not s.chinese]
         extractions: list[Extraction] = []
         with model.language.memory_zone():
-            docs = english.parse(model.language, [segment for _, segment in flat])
+            docs = english.parse_segments(model.language, [segment for _, segment in flat])
             for (index, segment), doc in zip(flat, docs, strict=True):
                 while len(extractions) < index:  # all of the texts before this one is parsed
                     extractions.append(self._finish(layouts, parsed, len(extractions), model))
@@ -211,7 +216,7 @@ class LanguageExtractor:
         if tagger is None:
             return []
         with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
-        return [token for s in with_han for token in chinese.tokens_of(s, tagger)]
+        return [token for s in with_han for token in chinese.chinese_tokens(s, tagger)]
 
     def _names(
         self, layout: Layout, docs: list[tuple[Doc, Segment]], tokens: Sequence[HanToken]
@@ -233,7 +238,7 @@ class LanguageExtractor:
         introduced = _introduced(with_han, settled, layout.shadow)
         stated = drop_overlapping([c for i in introduced for c in i.candidates()], ())
         settled = [*drop_overlapping(settled, stated), *stated]
-        found = [*found, *chinese.recurring(with_han, settled, layout.shadow)]
+        found = [*found, *chinese.find_recurring(with_han, settled, layout.shadow)]
         return [*drop_overlapping(resolve_overlaps(found), stated), *stated], introduced
 
 
@@ -243,7 +248,7 @@ def _introduced(
     """Return aliases introduced by Chinese segments."""
     surfaces = {text[c.start : c.end] for c in names}
     likely = {text[c.start : c.end] for c in names if c.type in {"PERSON", "NAME"}}
-    found = [each for segment in segments for each in introductions(segment, surfaces)]
+    found = [each for segment in segments for each in name_introductions(segment, surfaces)]
     likely |= {surface for surface in surfaces if given_name(simplified(surface))}
     persons = {surface for surface in likely if has_han(surface)}
     for segment in segments:
@@ -262,7 +267,8 @@ def _chinese_statements(
         inside = [t for t in tokens if segment.start <= t.start < segment.end]
         named = [m for m in mentions if segment.start <= m.start < segment.end]
         found += [
-            _statement(layout, r.subject, r.predicate, r.object) for r in relations(inside, named)
+            _statement(layout, r.subject, r.predicate, r.object)
+            for r in chinese_relations(inside, named)
         ]
     return [s for s in found if s is not None]
 
@@ -293,7 +299,7 @@ def _english_statements(
         return next((m for m in reversed(before) if m is not None), None)
 
     found = []
-    for triple in triples(doc, model.lemma):
+    for triple in dependency_triples(doc, model.lemma):
         subject, target = named_by(triple.subject), named_by(triple.object)
         if subject is not None and target is not None:
             found.append(_statement(layout, subject, triple.predicate, target))

@@ -38,11 +38,11 @@ from llama_index.core.storage.storage_context import StorageContext
 from sqlalchemy import select
 
 from ..errors import GraphInputError
-from ..extraction.llamaindex import ExtractionTransform, attach, extraction_of
+from ..extraction.llamaindex import ExtractionTransform, attach_extraction, extraction_of
 from ..extraction.rule_based import LanguageExtractor
 from ..linking import Progress
 from ..model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
-from ..pipeline import Derived, DeriveOptions, derive
+from ..pipeline import Derived, DeriveOptions, derive_graph
 from ..search.snapshot import WalkSnapshot, read_view
 from ..storage.database import (
     Database,
@@ -54,7 +54,7 @@ from ..storage.database import (
     read_relations,
     read_reports,
 )
-from ..storage.facts import chunk_of, extractions_by_text, text_sha
+from ..storage.facts import chunk_of_row, extractions_by_text, text_sha
 from ..storage.schema import chunks
 from .store import SqlGraphStore, chunk_of_node, document_splitter, node_of_chunk
 
@@ -197,7 +197,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
             known = extractions_by_text(connection, shas.values(), extractor=self.extractor)
         for node in waiting:
             if shas[node.node_id] in known:
-                attach(node, known[shas[node.node_id]])
+                attach_extraction(node, known[shas[node.node_id]])
         return [node for node in waiting if shas[node.node_id] not in known]
 
     def _keep(self, extracted: Sequence[BaseNode], *, replacing: str | None = None) -> None:
@@ -259,7 +259,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
         wanted = [chunk_of_node(node) for node in nodes]
         inside = select(chunks).where(chunks.c.document_id == document.node_id)
         with self._store.database.read() as connection:
-            held = [chunk_of(row) for row in connection.execute(inside)]
+            held = [chunk_of_row(row) for row in connection.execute(inside)]
         return _without_ids(wanted) != _without_ids(held)
 
     def _delete_node(self, node_id: str, **_delete_kwargs: Any) -> None:
@@ -298,7 +298,7 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
 
     def refresh(self, *, progress: Progress | None = None) -> Derived:  # type: ignore[override]
         """Bring all that is derived up to the documents; free when nothing changed."""
-        return derive(self._store.database, options=self._store.options, progress=progress)
+        return derive_graph(self._store.database, options=self._store.options, progress=progress)
 
     def entities(self) -> list[Entity]:
         """Every entity, sorted by id."""

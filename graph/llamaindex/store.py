@@ -41,14 +41,14 @@ from .. import model
 from ..errors import GraphInputError
 from ..extraction.llamaindex import extraction_from_node
 from ..linking import Progress
-from ..pipeline import Derived, DeriveOptions, derive
+from ..pipeline import Derived, DeriveOptions, derive_graph
 from ..storage.database import Database, read_chunks, read_entities, read_relations
 from ..storage.facts import (
     delete_chunks,
     delete_document,
     derived_generation,
+    facts_generation,
     forget_titles,
-    generation,
     put_chunks,
     put_extractions,
     read_extractions,
@@ -184,10 +184,10 @@ def chunk_of_graph_node(node: ChunkNode) -> model.Chunk:
     return chunk_of_node(source)
 
 
-def triplet(
+def relation_triplet(
     source: model.Entity, relation: model.Relation, target: model.Entity
 ) -> tuple[EntityNode, Relation, EntityNode]:
-    """Convert a relation and its ends; all name the first evidence's chunk as source."""
+    """Convert a graph relation and its ends to a LlamaIndex triplet of nodes."""
     chunk_id = relation.evidences[0].chunk_id if relation.evidences else None
     return (
         entity_node(source, chunk_id=chunk_id),
@@ -243,14 +243,14 @@ class SqlGraphStore(PropertyGraphStore):
 
     def refresh(self, *, progress: Progress | None = None) -> Derived:
         """Bring entities, relations, communities and reports up to the facts."""
-        return derive(self.database, options=self.options, progress=progress)
+        return derive_graph(self.database, options=self.options, progress=progress)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a consistent read in which derived rows are current."""
         self.refresh()
         with self.database.read() as connection:
-            if derived_generation(connection) == generation(connection):
+            if derived_generation(connection) == facts_generation(connection):
                 yield connection
                 return
         with self.database.write() as connection:  # facts came in between: now none can
@@ -421,7 +421,7 @@ class SqlGraphStore(PropertyGraphStore):
                 continue
             if relation_names and relation.predicate not in predicates:
                 continue
-            made = triplet(ends[0], relation, ends[1])
+            made = relation_triplet(ends[0], relation, ends[1])
             if all(triplet_has(made, key, value) for key, value in (properties or {}).items()):
                 triplets.append(made)
         return triplets

@@ -77,13 +77,13 @@ def batch_questions(questions: Sequence[PairQuestion]) -> Iterator[tuple[PairQue
         yield tuple(questions[start : start + PAIRS_A_CALL])
 
 
-def judge(questions: Sequence[PairQuestion], ask: Ask, *, model: str) -> PairVerdicts:
-    """Ask once about some pairs; what `ask` raises passes through."""
+def judge_pairs(questions: Sequence[PairQuestion], ask: Ask, *, model: str) -> PairVerdicts:
+    """Ask the model once about some pairs of names; what `ask` raises passes through."""
     return read_verdicts(ask(judge_prompt(questions)), questions, model=model)
 
 
 def judge_prompt(questions: Sequence[PairQuestion]) -> Prompt:
-    """Build the request; Chinese if most names are."""
+    """Build the prompt that judges pairs of names; Chinese if most names are."""
     lines = []
     for number, question in enumerate(questions, start=1):
         first, second = _shown(question.first), _shown(question.second)

@@ -204,7 +204,7 @@ def initials_match(short: str, long: str) -> bool:
 
 
 def abbreviates(short: str, long: str) -> bool:
-    """Check whether `short`, mostly capitals, abbreviates the words of `long`.
+    """Check whether the name `short`, mostly capitals, abbreviates the words of `long`.
 
     Its letters and digits are found in `long` from the right, each somewhere before the one after
     it, the first where a word begins (Schwartz and Hearst 2003, section 3.2). What stands before
@@ -236,7 +236,7 @@ def singular(word: str) -> str:
     return word
 
 
-def fits(shorter: NameParts, longer: NameParts) -> bool:
+def is_shorter_name(shorter: NameParts, longer: NameParts) -> bool:
     """Check whether all words of `shorter` occur in `longer` in order, initials allowed."""
     if len(shorter.words) > len(longer.words) or shorter.words[-1] != longer.words[-1]:
         return False
@@ -259,10 +259,10 @@ def _same_given(short: str, full: str) -> bool:
 def one_person(candidates: Sequence[NameParts]) -> bool:
     """Check whether all candidates may be one person: each fits the longest."""
     longest = max(candidates, key=lambda p: (len(p.words), len(p.plain), p.words))
-    return all(p.words == longest.words or fits(p, longest) for p in candidates)
+    return all(p.words == longest.words or is_shorter_name(p, longest) for p in candidates)
 
 
-def begins(shorter: NameParts, longer: NameParts) -> bool:
+def is_extended_name(shorter: NameParts, longer: NameParts) -> bool:
     """Check whether `longer` extends a multi-word name, with no generation or class word."""
     count = len(shorter.words)
     rest = {*longer.words[count:]}
@@ -276,4 +276,6 @@ def begins(shorter: NameParts, longer: NameParts) -> bool:
 
 def fit_together(one: NameParts, other: NameParts) -> bool:
     """Check whether either name fits the other, or begins it."""
-    return any(fits(a, b) or begins(a, b) for a, b in ((one, other), (other, one)))
+    return any(
+        is_shorter_name(a, b) or is_extended_name(a, b) for a, b in ((one, other), (other, one))
+    )

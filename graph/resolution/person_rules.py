@@ -19,13 +19,13 @@ from .name_parsing import (
     MARRIED_TITLES,
     VENERABLE,
     NameParts,
-    begins,
     fit_together,
-    fits,
     han_surname,
+    is_extended_name,
+    is_shorter_name,
     one_person,
 )
-from .rules import Link, Profile, Profiles, Root, blocks, share_document
+from .rules import Link, Profile, Profiles, Root, blocking_keys, share_document
 
 _HONOURED = re.compile(rf"(?P<name>[{HAN}]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
 FOREMOST_DOCUMENTS = 5
@@ -50,11 +50,15 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     must fit no other person of the library.
     """
     persons = {k: p for k, p in profiles.items() if _is_full_person(p)}
-    for _, keys in blocks(persons, lambda p: p.parts.words[-1] + p.parts.words[0][0]):
+    for _, keys in blocking_keys(persons, lambda p: p.parts.words[-1] + p.parts.words[0][0]):
         if len(keys) > 50:
             continue  # an initial and a surname that half the library shares decides nothing
         for key in keys:
-            fuller = [o for o in keys if o != key and fits(persons[key].parts, persons[o].parts)]
+            fuller = [
+                o
+                for o in keys
+                if o != key and is_shorter_name(persons[key].parts, persons[o].parts)
+            ]
             if not fuller or not one_person([persons[o].parts for o in fuller]):
                 continue
             near = [o for o in fuller if share_document(persons[key], persons[o])]
@@ -84,7 +88,7 @@ def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
         if " " not in key or profile.is_han or not (profile.may_be_person or profile.is_bare_title):
             continue
         others = longer.get(profile.parts.words[:2], ())
-        found = [o for o in others if begins(profile.parts, profiles[o].parts)]
+        found = [o for o in others if is_extended_name(profile.parts, profiles[o].parts)]
         near = [o for o in found if profile.name.titles & profiles[o].name.documents]
         if len({root(other) for other in found}) == 1:
             for other in near:

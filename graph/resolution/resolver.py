@@ -30,8 +30,8 @@ from .rules import (
     alias_links,
     judged_links,
     known_links,
+    name_profile,
     part_links,
-    profile_of,
     surname_links,
     types_conflict,
     variant_links,
@@ -100,8 +100,8 @@ def apply_overrides(curations: Iterable[Curation]) -> Overrides:
     return Overrides(groups=tuple(sorted(groups)), apart=frozenset(apart), names=names, types=types)
 
 
-def latest(known: Mapping[str, tuple[int, str]], keys: Iterable[str]) -> str | None:
-    """Return the last override about any of the keys; None without one."""
+def latest_override(known: Mapping[str, tuple[int, str]], keys: Iterable[str]) -> str | None:
+    """Return the last entity override about any of the keys; None without one."""
     found = [known[key] for key in keys if key in known]
     return max(found)[1] if found else None
 
@@ -171,7 +171,7 @@ _LONGEST_ACRONYM = 6
 OWN_NAME = "the entity's own name"
 
 
-def resolve(
+def resolve_names(
     names: Sequence[Name],
     aliases: Sequence[tuple[str, str]] = (),
     *,
@@ -179,7 +179,7 @@ def resolve(
     judgements: Sequence[Judgement] = (),
     curations: Sequence[Curation] = (),
 ) -> tuple[list[Entity], list[Merge]]:
-    """Return entities sorted by id, and each key's entity, sorted by key.
+    """Resolve names to entities: entities sorted by id, and each key's entity, sorted by key.
 
     `aliases` are pairs of keys `(name, second name)` that a text states; pairs with unknown keys
     are ignored. Names of one key are taken together. An entity's id comes from its canonical key.
@@ -188,7 +188,7 @@ def resolve(
     last and beat everything.
     """
     decisions = apply_overrides(curations)
-    profiles = {name.key: profile_of(name) for name in _unique(names)}
+    profiles = {name.key: name_profile(name) for name in _unique(names)}
     stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
     clusters = _Clusters(profiles, decisions.apart)
     clusters.carry_out(variant_links(profiles))
@@ -419,11 +419,11 @@ def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
     """Apply a user's label and type to an entity."""
     if not decisions.names and not decisions.types:
         return entity
-    name = latest(decisions.names, entity.keys) or entity.name
+    name = latest_override(decisions.names, entity.keys) or entity.name
     return replace(
         entity,
         name=name,
-        type=latest(decisions.types, entity.keys) or entity.type,
+        type=latest_override(decisions.types, entity.keys) or entity.type,
         aliases=tuple(sorted({*entity.aliases, entity.name} - {name})),
     )
 
@@ -462,13 +462,13 @@ class Resolution:
     merges: list[Merge]
 
 
-def resolution(
+def resolve_facts(
     connection: Connection, *, curations: Iterable[Curation] | None = None
 ) -> Resolution:
-    """Resolve the present facts, optionally with other `curations`."""
+    """Resolve the present facts to entities, optionally with other overrides."""
     known = read_names(connection)
     kept = read_curations(connection) if curations is None else list(curations)
-    entities, merges = resolve(
+    entities, merges = resolve_names(
         known,
         read_stated_aliases(connection),
         neighbours=read_neighbours(connection),

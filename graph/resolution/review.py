@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from ..errors import GraphInputError
 from ..model import ENTITY_TYPES, SAME, Entity, Judgement, Merge, Name, content_id
 from ..storage.database import entity_of_row
-from ..storage.facts import batches, put_judgements, raise_generation, read_judgements, rows_in
+from ..storage.facts import in_batches, put_judgements, raise_generation, read_judgements, rows_in
 from ..storage.schema import chunks, descriptions, mentions, names
 from ..storage.schema import entities as entity_table
 from ..storage.schema import names as name_table
@@ -36,9 +36,9 @@ from .resolver import (
     next_number,
     read_curations,
     read_neighbours,
-    resolution,
+    resolve_facts,
 )
-from .rules import profile_of
+from .rules import name_profile
 from .similarity import Embed, SimilarPair, similar_pairs
 
 SUGGESTIONS = 4
@@ -81,7 +81,7 @@ def plan_decision(
         GraphInputError: a name that is unknown or means several things, or a decision that would
             change nothing; one line that says what to do instead.
     """
-    now = resolution(connection)
+    now = resolve_facts(connection)
     keys = tuple(dict.fromkeys(find_key(name, now.entities) for name in names))
     value = " ".join(value.split())[:_LONGEST]
     if action == RETYPE:
@@ -94,7 +94,7 @@ def plan_decision(
         names=tuple(dict.fromkeys(" ".join(name.split())[:_LONGEST] for name in names)),
         value=value,
     )
-    after = resolution(connection, curations=[*read_curations(connection), curation])
+    after = resolve_facts(connection, curations=[*read_curations(connection), curation])
     return _effect(curation, now, after)
 
 
@@ -110,7 +110,7 @@ def plan_undo(connection: Connection, number: int) -> OverrideEffect:
         known = ", ".join(str(each.number) for each in held) or "none"
         raise GraphInputError(f"no decision {number}: use one of {known}")
     left = [each for each in held if each.number != number]
-    return _effect(undone, resolution(connection), resolution(connection, curations=left))
+    return _effect(undone, resolve_facts(connection), resolve_facts(connection, curations=left))
 
 
 def standing_decisions(connection: Connection) -> list[OverrideState]:
@@ -155,7 +155,7 @@ def _by_id(connection: Connection, ids: Iterable[str]) -> list[NamedEntity]:
     """Return the derived entities of these ids, sorted by id."""
     reasons: dict[str, dict[str, str]] = defaultdict(dict)
     found: list[NamedEntity] = []
-    for batch in batches(ids):
+    for batch in in_batches(ids):
         inside = select(name_table).where(name_table.c.entity_id.in_(batch))
         for row in connection.execute(inside.order_by(name_table.c.key)):
             reasons[row.entity_id][row.key] = row.reason
@@ -264,8 +264,8 @@ def uncertain_pairs(
     connection: Connection, *, limit: int, embed: Embed | None = None
 ) -> list[PairQuestion]:
     """Return unjudged pairs, most similar first, one per pair of entities."""
-    now = resolution(connection)
-    profiles = {name.key: profile_of(name) for name in now.names}
+    now = resolve_facts(connection)
+    profiles = {name.key: name_profile(name) for name in now.names}
     pairs = similar_pairs(profiles, neighbours=read_neighbours(connection), embed=embed)
     entity_of = {key: entity for entity in now.entities for key in entity.keys}
     settled = _settled(connection, entity_of)
@@ -345,7 +345,7 @@ def _contexts(connection: Connection, keys: Collection[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     places: defaultdict[str, dict[str, int]] = defaultdict(dict)
     placed_keys: set[str] = set()
-    for batch in batches(keys):
+    for batch in in_batches(keys):
         said = select(descriptions).where(descriptions.c.key.in_(batch))
         for row in connection.execute(said.order_by(descriptions.c.key, descriptions.c.chunk_id)):
             found.setdefault(row.key, row.text)

@@ -66,8 +66,8 @@ class Profile:
         return has_han(self.name.key[:1])
 
 
-def profile_of(name: Name) -> Profile:
-    """Build a name's profile, in linear time."""
+def name_profile(name: Name) -> Profile:
+    """Build a name's profile for entity resolution, in linear time."""
     kind = prevailing_type(Counter(name.types))
     return Profile(
         name=name, parts=parts_of(name.key), count=sum(name.surfaces.values()), kind=kind
@@ -99,7 +99,7 @@ def variant_links(profiles: Profiles) -> Iterator[Link]:
     is left of "Mr. Holmes" is a surname, which `person_rules` looks at. Two keys that differ
     only in their titles ("Mr Darling", "Mrs Darling") are not joined with each other.
     """
-    for form, keys in blocks(profiles, _variant_form):
+    for form, keys in blocking_keys(profiles, _variant_form):
         plain = min(keys, key=lambda key: (_adornments(profiles[key]), key))
         for key in keys:
             if key != plain:
@@ -238,8 +238,10 @@ def share_document(one: Profile, other: Profile) -> bool:
     return not one.name.documents.isdisjoint(other.name.documents)
 
 
-def blocks(profiles: Profiles, form: Callable[[Profile], str]) -> Iterator[tuple[str, list[str]]]:
-    """Keys that share a form, two or more, sorted, in the order of the forms."""
+def blocking_keys(
+    profiles: Profiles, form: Callable[[Profile], str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Return names (keys) that share a form and so may be one entity, two or more, sorted."""
     blocks: defaultdict[str, list[str]] = defaultdict(list)
     for key, profile in profiles.items():
         blocks[form(profile)].append(key)

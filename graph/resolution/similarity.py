@@ -163,8 +163,8 @@ def plain_letters(word: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def romanised(word: str) -> str:
-    """Unify romanisations: "tolstoy" and "tolstoi", "zakhary" and "zachary".
+def unify_romanisation(word: str) -> str:
+    """Unify romanisations of a name: "tolstoy" and "tolstoi", "zakhary" and "zachary".
 
     What letters stand for in many languages is meant, so two words may agree by chance.
     """
@@ -172,14 +172,14 @@ def romanised(word: str) -> str:
     return _REPEATED.sub(r"\1", _H_BEHIND.sub("", word))
 
 
-def consonants(word: str) -> str:
-    """Return a word without inner vowels."""
-    bare = romanised(word)
+def consonant_skeleton(word: str) -> str:
+    """Return a name's word without inner vowels."""
+    bare = unify_romanisation(word)
     return bare[:1] + _VOWELS.sub("", bare[1:])
 
 
-def compare(one: Spelling, other: Spelling) -> Likeness:
-    """Compare two spellings; OTHER where the difference separates two things."""
+def compare_spellings(one: Spelling, other: Spelling) -> Likeness:
+    """Compare two names' spellings; OTHER where the difference separates two things."""
     if told_apart(one, other):
         return Likeness.OTHER
     if one.plain == other.plain:
@@ -191,7 +191,7 @@ def compare(one: Spelling, other: Spelling) -> Likeness:
     different = _different(one, other)
     found = min(_compare_words(a, b) for a, b in different)
     if found <= Likeness.CLOSE:
-        return Likeness.CLOSE if ratio(one.plain, other.plain) >= 0.8 else Likeness.OTHER
+        return Likeness.CLOSE if spelling_ratio(one.plain, other.plain) >= 0.8 else Likeness.OTHER
     return found if len(different) == 1 else min(found, Likeness.ROMANISED)
 
 
@@ -209,8 +209,8 @@ def _different(one: Spelling, other: Spelling) -> list[tuple[str, str]]:
     return [(a, b) for a, b in zip(one.words, other.words, strict=True) if a != b]
 
 
-def ratio(one: str, other: str) -> float:
-    """0–1: how much of two texts is the same, by insertions and deletions (rapidfuzz)."""
+def spelling_ratio(one: str, other: str) -> float:
+    """Return how much of two names' spellings is the same, 0–1 (rapidfuzz)."""
     from rapidfuzz import fuzz
 
     return fuzz.ratio(one, other) / 100.0
@@ -221,12 +221,14 @@ def _compare_words(one: str, other: str) -> Likeness:
     if one[0] != other[0]:
         return Likeness.CLOSE
     if min(len(one), len(other)) < SHORTEST:
-        same_sounds = min(len(one), len(other)) > 3 and romanised(one) == romanised(other)
+        same_sounds = min(len(one), len(other)) > 3 and unify_romanisation(
+            one
+        ) == unify_romanisation(other)
         return Likeness.ROMANISED if same_sounds else Likeness.CLOSE
     one_more = abs(len(one) - len(other)) == 1
     if one_more and _REPEATED.sub(r"\1", one) == _REPEATED.sub(r"\1", other):
         return Likeness.DOUBLED
-    if romanised(one) == romanised(other):
+    if unify_romanisation(one) == unify_romanisation(other):
         return Likeness.ROMANISED
     if max(len(one), len(other)) >= LONG and _is_one_slip(one, other):
         return Likeness.ONE_LETTER
@@ -259,7 +261,7 @@ def _compare_lengths(one: Spelling, other: Spelling) -> Likeness:
     short, long = sorted((one.words, other.words), key=len)
     if set(short) <= set(long):
         return Likeness.SHORTENED
-    return Likeness.CLOSE if ratio(one.plain, other.plain) >= 0.85 else Likeness.OTHER
+    return Likeness.CLOSE if spelling_ratio(one.plain, other.plain) >= 0.85 else Likeness.OTHER
 
 
 def _compare_han(one: Spelling, other: Spelling) -> Likeness:
@@ -333,9 +335,9 @@ def _near_forms(spelling: Spelling) -> Iterator[tuple[str, str]]:
     yield "letters", spelling.plain.translate(BORROWED) if spelling.is_han else spelling.plain
     for place, word in enumerate(spelling.words if not spelling.is_han else ()):
         rest = " ".join((*spelling.words[:place], "", *spelling.words[place + 1 :]))
-        yield "sounds", f"{rest}|{romanised(word)}"
+        yield "sounds", f"{rest}|{unify_romanisation(word)}"
         if len(word) >= LONG - 1:
-            yield "consonants", f"{rest}|{consonants(word)}|{word[-1]}"
+            yield "consonants", f"{rest}|{consonant_skeleton(word)}|{word[-1]}"
 
 
 def _far_forms(
@@ -517,7 +519,7 @@ class _Weighing:
         one, other = self.profiles[first], self.profiles[second]
         if _are_different(one, other):
             return None
-        likeness = compare(self.spellings[first], self.spellings[second])
+        likeness = compare_spellings(self.spellings[first], self.spellings[second])
         near = _cosine(self.vectors, first, second)
         if likeness == Likeness.OTHER and (near <= 0 or self._told_apart(first, second)):
             return None
@@ -562,7 +564,7 @@ def _base_score(likeness: Likeness, one: Profile, other: Profile, *, spelling: S
         return _SPELLING_SCORES[likeness]
     at_hand = 0.1 if share_document(one, other) else 0.0
     if likeness == Likeness.CLOSE:
-        return 0.7 * ratio(one.name.key, other.name.key) + at_hand
+        return 0.7 * spelling_ratio(one.name.key, other.name.key) + at_hand
     return 0.4 + 2 * at_hand
 
 

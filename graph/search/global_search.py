@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..model import Chunk, Community, Evidence, Finding, Report
 from ..text.cjk import HAN_CHARACTER, count_han, has_han
-from ..text.sentences import quality
+from ..text.sentences import sentence_quality
 
 Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float64]
@@ -49,7 +49,7 @@ _SCOPE_ZH = re.compile(
 
 
 def content_terms(question: str, *, tokens: Tokens) -> list[str]:
-    """Return the content terms of a question, without words about "the whole".
+    """Return the content terms of a question about the whole, without its generic words.
 
     Empty for a generic question ("What are the main themes across these documents?").
     """
@@ -334,7 +334,7 @@ def map_points(
             RATING * report.rating / top_rating
             + SPREAD * min(len(_documents(finding.evidences, document_of)), 3) / 3
             + SUBSTANCE * informativeness(finding.text)
-            + READS_WELL * quality(finding.text)
+            + READS_WELL * sentence_quality(finding.text)
         )
         language = 1.0 if mostly_han(finding.text) == in_han else OTHER_LANGUAGE
         point = Point(

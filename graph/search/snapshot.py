@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, and_, select
 
-from ..storage.facts import batches, rows_in
+from ..storage.facts import in_batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
-from .walk import WalkGraph, WalkResult, explain, rank, with_neighbours
+from .walk import WalkGraph, WalkResult, explain_path, rank_by_walk, with_neighbours
 
 MAX_QUESTION_CHARACTERS = 2_000
 LONG_DOCUMENT = 16
@@ -118,7 +118,7 @@ class WalkSnapshot:
     def called_as_here(self, connection: Connection) -> WalkSnapshot:
         """Return the view with labels found in its own rows only."""
         here = set[str]()
-        for batch in batches(self.documents):
+        for batch in in_batches(self.documents):
             inside = chunks.c.document_id.in_(batch)
             linked = select(links.c.key).join(chunks, chunks.c.id == links.c.chunk_id)
             here |= set(connection.execute(linked.where(inside).distinct()).scalars())
@@ -170,7 +170,7 @@ class WalkSnapshot:
     def _matches(self, connection: Connection, text: str) -> tuple[list[NameMatch], dict[str, str]]:
         """Match names in a text with their entities."""
         rows: list[Any] = []
-        for batch in batches(_possible_keys(text)):
+        for batch in in_batches(_possible_keys(text)):
             query = select(names.c.key, names.c.entity_id, names.c.kind).where(
                 and_(names.c.key.in_(batch), names.c.dirty.is_(False), names.c.kind != "concept")
             )
@@ -189,7 +189,7 @@ class WalkSnapshot:
     ) -> tuple[NamedThing, ...]:
         """Return entities of these spans that have aliases, in order."""
         keys: defaultdict[str, list[str]] = defaultdict(list)
-        for batch in batches(sorted(spans)):
+        for batch in in_batches(sorted(spans)):
             of_these = and_(names.c.entity_id.in_(batch), names.c.dirty.is_(False))
             query = select(names.c.entity_id, names.c.key).where(of_these)
             for label, key in connection.execute(query.where(names.c.kind != "concept")):
@@ -208,7 +208,7 @@ class WalkSnapshot:
     def _keys_here(self, connection: Connection, keys: Sequence[str]) -> set[str]:
         """Those of the keys that stand in a row, or are a row's title."""
         found = set[str]()
-        for batch in batches(keys):
+        for batch in in_batches(keys):
             for table in (
                 select(links.c.key, links.c.chunk_id).where(links.c.key.in_(batch)),
                 select(chunks.c.title_key, chunks.c.id).where(chunks.c.title_key.in_(batch)),
@@ -224,7 +224,9 @@ class WalkSnapshot:
 
         Chunks of long documents are scored with their neighbours.
         """
-        return rank(self.walk_graph, with_neighbours(scores, self.adjacent), question_labels)
+        return rank_by_walk(
+            self.walk_graph, with_neighbours(scores, self.adjacent), question_labels
+        )
 
     def from_labels(self, question_labels: Collection[str]) -> list[tuple[str, float]]:
         """Chunks reached from names alone, as `(chunk id, mass)`, best first."""
@@ -243,7 +245,7 @@ class WalkSnapshot:
 
     def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
         """Explain how a row was reached (see `walk.explain`)."""
-        return explain(
+        return explain_path(
             self.walk_graph, row, seeds, display=lambda label: self.display.get(label, label)
         )
 

@@ -26,7 +26,7 @@ SPARSE_SHARE = 0.1
 """Below this share of nodes with any mass, only the edges of these are followed."""
 
 
-def spread(matrix: sparse.csr_array, mass: FloatArray) -> FloatArray:
+def walk_step(matrix: sparse.csr_array, mass: FloatArray) -> FloatArray:
     """Return Pᵀx for `matrix` P (n, m) and `mass` x (n): one walk step, float32 (m).
 
     While few nodes hold any, only their rows are read; the sums are the same to the last bit.
@@ -37,7 +37,7 @@ def spread(matrix: sparse.csr_array, mass: FloatArray) -> FloatArray:
     return np.asarray(matrix.T @ mass, dtype=np.float32)
 
 
-def walk(
+def random_walk(
     matrix: sparse.csr_array,
     restart: FloatArray,
     *,
@@ -45,7 +45,7 @@ def walk(
     damping: float = 0.5,
     also: Callable[[FloatArray], FloatArray] | None = None,
 ) -> FloatArray:
-    """Run `steps` times x ← damping · Pᵀx + (1 − damping) · r, from x = r.
+    """Run the graph walk: `steps` times x ← damping · Pᵀx + (1 − damping) · r, from x = r.
 
     Personalised PageRank (Page et al. 1999; Haveliwala 2002) cut off after a few steps: with
     damping 0.5 what is missing of the limit is 0.5**steps. `matrix` is P, rows summing to one
@@ -63,7 +63,7 @@ def walk(
     start = restart.astype(np.float32)
     mass = start
     for _ in range(steps):
-        moved = spread(matrix, mass)
+        moved = walk_step(matrix, mass)
         if also is not None:
             moved = moved + also(mass)
         mass = np.float32(damping) * moved + np.float32(1 - damping) * start
@@ -224,7 +224,7 @@ class WalkGraph:
         pull[: scores.size] += HOME_PULL * scores
 
         def step(mass: FloatArray) -> FloatArray:
-            given = spread(self.mentions, mass)
+            given = walk_step(self.mentions, mass)
             reached = np.flatnonzero(given)
             chosen = self.homes_of[reached]
             if not chosen.nnz:
@@ -356,7 +356,7 @@ class WalkResult:
     named: tuple[str, ...]
 
 
-def rank(
+def rank_by_walk(
     graph: WalkGraph,
     scores: npt.NDArray[np.floating],
     question_labels: Collection[str] = (),
@@ -367,7 +367,7 @@ def rank(
     damping: float = 0.5,
     title_bonus: float = 0.5,
 ) -> WalkResult:
-    """Passages by the mass that a walk from the best of them leaves there.
+    """Rank passages by the mass that a graph walk from the best of them leaves there.
 
     `scores` (n) are 0–1. Of the homes of each name among `question_labels` the best-scored
     gets `title_bonus` on top, the next half of it, then a third …: a name of many homes must
@@ -389,7 +389,7 @@ def rank(
     weights = boosted[best] ** power
     restart[best] = weights / weights.sum() if best.size else weights
     also = graph.to_homes(given)
-    mass = walk(graph.links, restart, steps=steps, damping=damping, also=also)[:count]
+    mass = random_walk(graph.links, restart, steps=steps, damping=damping, also=also)[:count]
     return WalkResult(mass=mass, order=_order(mass, boosted), seeds=best, named=tuple(named))
 
 
@@ -414,14 +414,14 @@ _MAX_HOPS = 4
 _FRONTIER = 200
 
 
-def explain(
+def explain_path(
     graph: WalkGraph,
     row: int,
     seeds: Sequence[int] | Rows,
     *,
     display: Callable[[str], str] = str,
 ) -> tuple[str, ...]:
-    """Explain how `row` was reached: alternating nodes and link kinds from a seed.
+    """Explain how the walk reached passage `row`: alternating nodes and link kinds from a seed.
 
     ("seed 'teutberga'", "mentions", "'lothair ii'") – the likeliest of the shortest ways, of at
     most four links, from any of `seeds` (best first; on equal odds the first). A seed's path is

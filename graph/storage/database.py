@@ -48,7 +48,7 @@ from ..model import (
     Relation,
     Report,
 )
-from .facts import chunk_of, derived_generation, generation, rows_in, value_of_row
+from .facts import chunk_of_row, derived_generation, facts_generation, rows_in, value_of_row
 from .schema import (
     chunks,
     claims,
@@ -261,14 +261,16 @@ def _write(
 def read_chunks(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Chunk]:
     """Chunks by id; all of them without `ids`."""
     if ids is None:
-        return {row.id: chunk_of(row) for row in connection.execute(select(chunks))}
-    return {row.id: chunk_of(row) for row in rows_in(connection, select(chunks), chunks.c.id, ids)}
+        return {row.id: chunk_of_row(row) for row in connection.execute(select(chunks))}
+    return {
+        row.id: chunk_of_row(row) for row in rows_in(connection, select(chunks), chunks.c.id, ids)
+    }
 
 
 def chunks_of_documents(connection: Connection, documents: Iterable[str]) -> dict[str, Chunk]:
     """Return the chunks of these documents by id."""
     rows = rows_in(connection, select(chunks), chunks.c.document_id, documents)
-    return {row.id: chunk_of(row) for row in rows}
+    return {row.id: chunk_of_row(row) for row in rows}
 
 
 def read_entities(connection: Connection) -> list[Entity]:
@@ -484,6 +486,6 @@ def _findings(text: str) -> tuple[Finding, ...]:
 
 
 def is_fresh(database: Database) -> bool:
-    """Check whether derived rows are current."""
+    """Check whether the graph's derived rows are current."""
     with database.read() as connection:
-        return derived_generation(connection) == generation(connection)
+        return derived_generation(connection) == facts_generation(connection)

@@ -60,8 +60,8 @@ def text_sha(text: str) -> str:
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
 
 
-def batches(values: Iterable[str]) -> Iterator[list[str]]:
-    """Split distinct sorted values into lists that fit an IN clause."""
+def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
+    """Split distinct sorted values into lists that fit an SQL IN clause."""
     ordered = sorted(set(values))
     for start in range(0, len(ordered), _BATCH):
         yield ordered[start : start + _BATCH]
@@ -71,7 +71,7 @@ def rows_in(
     connection: Connection, query: Select[Any], column: ColumnElement[str], values: Iterable[str]
 ) -> Iterator[Row[Any]]:
     """Run a query for the rows with one of these values in `column`, in batches."""
-    for batch in batches(values):
+    for batch in in_batches(values):
         yield from connection.execute(query.where(column.in_(batch)))
 
 
@@ -98,14 +98,14 @@ def write_state(connection: Connection, key: str, value: str) -> None:
     connection.execute(insert(state).values(key=key, value=value))
 
 
-def generation(connection: Connection) -> int:
-    """Return the generation of the facts."""
+def facts_generation(connection: Connection) -> int:
+    """Return the generation number of the graph's facts."""
     return int(read_state(connection, "generation") or 0)
 
 
 def raise_generation(connection: Connection) -> None:
     """Raise the generation; everything derived so far is outdated."""
-    write_state(connection, "generation", str(generation(connection) + 1))
+    write_state(connection, "generation", str(facts_generation(connection) + 1))
 
 
 def derived_generation(connection: Connection) -> int:
@@ -115,7 +115,7 @@ def derived_generation(connection: Connection) -> int:
 
 def derived_stamp(connection: Connection) -> str:
     """Return a stamp that changes with facts and derived rows."""
-    return f"{generation(connection)}.{derived_generation(connection)}"
+    return f"{facts_generation(connection)}.{derived_generation(connection)}"
 
 
 WRITTEN = "written reports"
@@ -134,7 +134,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
     """
     wanted = {chunk.id: chunk for chunk in values}
     held = {
-        row.id: chunk_of(row) for row in rows_in(connection, select(chunks), chunks.c.id, wanted)
+        row.id: chunk_of_row(row)
+        for row in rows_in(connection, select(chunks), chunks.c.id, wanted)
     }
     fresh = {key: chunk for key, chunk in wanted.items() if held.get(key) != chunk}
     if not fresh:
@@ -149,7 +150,7 @@ def put_extractions(
 ) -> None:
     """Replace what was read from each chunk, by chunk id."""
     keys: set[str] = set()
-    for batch in batches(extractions):
+    for batch in in_batches(extractions):
         keys |= _keys_read_from(connection, batch)
         for table in (*_READ_FROM_CHUNKS, pending):
             connection.execute(delete(table).where(table.c.chunk_id.in_(batch)))
@@ -178,7 +179,7 @@ def put_extractions(
 def delete_facts_of(connection: Connection, chunk_ids: Collection[str], *, extractor: str) -> None:
     """Delete all that was read from these chunks, their titles' names too; their texts stay."""
     titles: set[str] = set()
-    for batch in batches(chunk_ids):
+    for batch in in_batches(chunk_ids):
         query = select(chunks.c.title_key).where(chunks.c.id.in_(batch)).distinct()
         titles.update(connection.execute(query).scalars())
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(title_key=""))
@@ -216,7 +217,7 @@ def unread_chunks(
 
 def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:
     """Note, by chunk id, why a language model has not read it."""
-    for batch in batches(reasons):
+    for batch in in_batches(reasons):
         connection.execute(delete(pending).where(pending.c.chunk_id.in_(batch)))
     if reasons:
         rows = [{"chunk_id": key, "reason": reasons[key]} for key in sorted(reasons)]
@@ -250,7 +251,7 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     """Remove chunks and all that was read from them; how many there were."""
     keys: set[str] = set()
     count = 0
-    for batch in batches(chunk_ids):
+    for batch in in_batches(chunk_ids):
         query = select(chunks.c.title_key).where(chunks.c.id.in_(batch))
         titles = connection.execute(query).scalars().all()
         count += len(titles)
@@ -268,7 +269,7 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
 def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
     """Take no title of these names for a name any more; documents keep their titles."""
     touched: set[str] = set()
-    for batch in batches(set(keys) - {""}):
+    for batch in in_batches(set(keys) - {""}):
         query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
@@ -317,8 +318,8 @@ def _by_chunk(
     return {chunk_id: sorted(values) for chunk_id, values in found.items()}
 
 
-def chunk_of(row: Row[Any]) -> Chunk:
-    """Convert a row of `chunks` to a value."""
+def chunk_of_row(row: Row[Any]) -> Chunk:
+    """Convert a row of `chunks` to a `Chunk`."""
     return Chunk(
         id=row.id,
         document_id=row.document_id,
@@ -375,11 +376,11 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     """Mark all that rests on these names, and raise the generation."""
     touched: set[str] = set()
     # Before the first derivation nothing rests on anything: a new library is filled faster.
-    for batch in batches(keys if derived_generation(connection) >= 0 else ()):
+    for batch in in_batches(keys if derived_generation(connection) >= 0 else ()):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
-    for batch in batches(touched):
+    for batch in in_batches(touched):
         connection.execute(update(entities).where(entities.c.id.in_(batch)).values(dirty=True))
         inside = select(members.c.community_id).where(members.c.entity_id.in_(batch))
         connection.execute(
@@ -412,7 +413,7 @@ def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str
 
 def forget_faults(connection: Connection, chunk_ids: Iterable[str], *, stage: str) -> None:
     """Delete what was noted of a stage and these chunks."""
-    for batch in batches(chunk_ids):
+    for batch in in_batches(chunk_ids):
         gone = delete(faults).where(faults.c.chunk_id.in_(batch), faults.c.stage == stage)
         connection.execute(gone)
 

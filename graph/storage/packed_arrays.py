@@ -136,8 +136,8 @@ class SortedMapping(Mapping[str, V]):
         return len(self._keys)
 
 
-def numbered(rows: Sequence[Collection[str]]) -> tuple[Ends, npt.NDArray[np.int64], StringTable]:
-    """Encode rows as `(starts, numbers, table)` of `Rows`.
+def encode_rows(rows: Sequence[Collection[str]]) -> tuple[Ends, npt.NDArray[np.int64], StringTable]:
+    """Encode rows of the walk graph as `(starts, numbers, table)` of `Rows`.
 
     Table and unordered rows are sorted.
     """
@@ -240,7 +240,7 @@ def _saved(value: object, place: Path) -> Any:
             _write_strings(place, StringTable.of(value))
             return ["strings"]
         case Sequence() if all(isinstance(each, (tuple, frozenset)) for each in value):
-            starts, numbers, table = numbered(value)
+            starts, numbers, table = encode_rows(value)
             _write(place, starts=starts, numbers=numbers)
             _write_strings(place, table)
             return ["tuples" if all(isinstance(each, tuple) for each in value) else "frozensets"]

@@ -299,7 +299,7 @@ class _Layout:
             text=text,
             entity_ids=tuple(sorted({*said.named})),
             stated=tuple(sorted({*said.stated})),
-            quality=quality(text),
+            quality=sentence_quality(text),
             digest=content_id("", chunk.id, chunk.document_id, str(start), str(said.end), text),
         )
 
@@ -309,7 +309,7 @@ def _order(chunk: Chunk) -> tuple[int, int, str]:
     return chunk.position, chunk.start, chunk.id
 
 
-def quality(text: str) -> float:
+def sentence_quality(text: str) -> float:
     """Return how well a sentence stands alone, 0–1; 0 for headings, table rows and marks."""
     if _NO_SENTENCE.match(text):
         return 0.0
@@ -348,8 +348,8 @@ def _length_factor(text: str) -> float:
     return min(1.0, long / words)
 
 
-def tokens(text: str) -> frozenset[str]:
-    """Words in lower case and single Chinese characters."""
+def sentence_words(text: str) -> frozenset[str]:
+    """Return a sentence's words in lower case and single Chinese characters."""
     return frozenset(_TOKEN.findall(text.casefold()))
 
 

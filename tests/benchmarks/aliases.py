@@ -33,7 +33,7 @@ from pathlib import Path
 
 from graph.extraction.aliases import stated_aliases
 from graph.model import Mention, Name
-from graph.resolution.resolver import resolve
+from graph.resolution.resolver import resolve_names
 from graph.text.names import name_key
 from graph.text.sentences import lay_out
 
@@ -73,7 +73,7 @@ def counts_of(documents: list[dict], verdicts: Verdicts, show: int) -> Counter[s
     """How many pairs were merged, should have been, and both; and what was read of them."""
     names, gold = read(documents)
     aliases = sorted({pair for document in documents for pair in stated(document)})
-    _, merges = resolve(names, aliases, neighbours=neighbours(documents))
+    _, merges = resolve_names(names, aliases, neighbours=neighbours(documents))
     found_by_entity: dict[str, list[str]] = defaultdict(list)
     for merge in merges:
         found_by_entity[merge.entity_id].append(merge.key)

@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from corpora import DATA, documents, queries
 
 from engine.chunking.dialogue import TranscriptNodeParser
-from engine.chunking.llm import contexts
+from engine.chunking.llm import context_spans
 from engine.chunking.recursive import (
     FixedNodeParser,
     ParentChildNodeParser,
@@ -56,7 +56,7 @@ from engine.chunking.span_parser import ContextSource, Measure, Span, SpanNodePa
 from engine.chunking.structure import sentence_starts
 from engine.embeddings.local import BundledEmbedding
 from engine.embeddings.tokenizer import load_tokeniser
-from engine.embeddings.tokenizer import windows as cut_windows
+from engine.embeddings.tokenizer import split_windows as cut_windows
 from engine.retrieval.fusion import rank_passages
 from engine.storage.tokenization import tokens
 
@@ -356,7 +356,7 @@ def run(given: Set, strategy: Strategy, embed: KeptVectors) -> tuple[np.ndarray,
     for number, subject in enumerate(given.subjects):
         mine = strategy.parser.spans(subject)
         if strategy.contextual:
-            mine = contexts(subject, mine, budget_tokens=CONTEXT_TOKENS, tokeniser=TOKENISER)
+            mine = context_spans(subject, mine, budget_tokens=CONTEXT_TOKENS, tokeniser=TOKENISER)
         sizes += [measures[number].tokens(span.start, span.end) for span in mine]
         groups.setdefault(given.groups[number], []).extend(
             Chunk(
@@ -389,7 +389,7 @@ def speed(given: Set, strategy: Strategy) -> float:
     started = time.process_time()
     spans = strategy.parser.spans(part)
     if strategy.contextual:
-        contexts(part, spans, budget_tokens=CONTEXT_TOKENS, tokeniser=TOKENISER)
+        context_spans(part, spans, budget_tokens=CONTEXT_TOKENS, tokeniser=TOKENISER)
     return len(text.encode()) / 1e6 / (time.process_time() - started)
 
 

@@ -31,15 +31,15 @@ from statistics import mean
 
 from sqlalchemy import select
 
-from engine.storage.schema import migrate
+from engine.storage.schema import migrate_schema
 from graph.communities.incremental import (
     IncrementalCommunities,
     IncrementalState,
-    astray,
-    strengths,
+    count_astray,
+    tie_strengths,
     update_communities,
 )
-from graph.communities.leiden import communities
+from graph.communities.leiden import cluster_communities
 from graph.communities.reports import EntityMention, ReportInput, parts_of, write_reports
 from graph.model import (
     OCCURS_WITH,
@@ -51,9 +51,9 @@ from graph.model import (
     Report,
     content_id,
 )
-from graph.pipeline import DeriveOptions, Way, communities_of, derive
+from graph.pipeline import DeriveOptions, Way, communities_of, derive_graph
 from graph.storage.database import Database, read_communities
-from graph.storage.facts import delete_document, generation, write_state
+from graph.storage.facts import delete_document, facts_generation, write_state
 from graph.storage.schema import chunks
 
 LIBRARIES = Path(os.environ.get("LOREGRAPH_BENCH", "/tmp/loregraph-bench"))  # noqa: S108
@@ -100,15 +100,15 @@ def copy(source: Path, target: Path) -> None:
     new.close()
     database = Database(f"sqlite:///{target}")
     with database.write() as connection:
-        migrate(connection)
+        migrate_schema(connection)
     database.close()
 
 
 def derive_anew(path: Path, options: DeriveOptions) -> None:
     database = Database(f"sqlite:///{path}")
     with database.write() as connection:
-        write_state(connection, "generation", str(generation(connection) + 1))
-    derive(database, options=options)
+        write_state(connection, "generation", str(facts_generation(connection) + 1))
+    derive_graph(database, options=options)
     database.close()
 
 
@@ -135,7 +135,7 @@ def without(path: Path, document_id: str, options: DeriveOptions) -> tuple[int, 
     with database.write() as connection:
         delete_document(connection, document_id)
     began = time.process_time()
-    derived = derive(database, options=options)
+    derived = derive_graph(database, options=options)
     seconds = time.process_time() - began
     database.close()
     return len(before - communities_in(path)), derived.reports_written, seconds
@@ -198,7 +198,7 @@ def large(entities: int, relations: int, added: int) -> None:
     )
     edges = graph.edges()
     began = time.process_time()
-    hierarchy = communities(graph.ids(), edges, seed=SEED)
+    hierarchy = cluster_communities(graph.ids(), edges, seed=SEED)
     told("Leiden", began, f"{len(hierarchy)} communities")
     resting_on = report_input(graph, hierarchy, hierarchy, told={})
     gc.disable()  # as when a library is derived
@@ -213,12 +213,14 @@ def large(entities: int, relations: int, added: int) -> None:
     touched = {key(number) for pair in more.pairs[len(graph.pairs) :] for number in pair}
     began = time.process_time()
     kept = stay(
-        hierarchy, more, anchor=IncrementalState(astray=astray(hierarchy, strengths(edges)))
+        hierarchy,
+        more,
+        anchor=IncrementalState(astray=count_astray(hierarchy, tie_strengths(edges))),
     )
     told(f"{added} relations more: anchored", began, f"{len(kept)} communities")
     for name, now in (
         ("anchored", kept),
-        ("exact", communities(more.ids(), more.edges(), seed=SEED)),
+        ("exact", cluster_communities(more.ids(), more.edges(), seed=SEED)),
     ):
         fresh = {one.id for one in now} - {one.id for one in hierarchy}
         again = communities_of(now, touched, fresh=fresh)

@@ -33,7 +33,7 @@ def main() -> None:
     data = {
         "model": identity_of(model).split("/")[0],
         "language": LANGUAGE,
-        "questions": likeness.digest(LANGUAGE),
+        "questions": likeness.examples_digest(LANGUAGE),
         "offset": round(found.offset, _DECIMALS),
         "direction": [round(float(each), _DECIMALS) for each in found.direction],
     }

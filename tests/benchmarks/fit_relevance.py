@@ -23,13 +23,13 @@ from engine.retrieval.fusion import (
     COEFFICIENTS,
     FEATURES,
     RelevanceFeatures,
-    coverage,
-    features,
     question_tokens,
     rank_passages,
+    relevance_features,
+    token_coverage,
 )
 from engine.storage.tokenization import tokens
-from graph.search.walk import rank
+from graph.search.walk import rank_by_walk
 from graph.text.names import capitalised_names, is_matchable, name_key
 
 TOP = 10
@@ -77,10 +77,10 @@ def cases(
         dense=dense,
     )
     if walking:
-        ranking = ranking.walked(rank(pool.graph, ranking.scores, labels))
+        ranking = ranking.walked(rank_by_walk(pool.graph, ranking.scores, labels))
     rows = ranking.order[:TOP].tolist()
     top = max(ranking.scores[rows[0]], 1e-9)
-    covered = coverage(
+    covered = token_coverage(
         question_tokens(question),
         [corpus.tokens[row] for row in rows],
         document_frequency=lambda token: corpus.frequency.get(token, 0),
@@ -96,7 +96,7 @@ def cases(
         )
         for place, row in enumerate(rows)
     ]
-    return features(evidences), rows
+    return relevance_features(evidences), rows
 
 
 def name_shares(pool: Pool, question: str, labels: set[str], rows: list[int]) -> np.ndarray | None:

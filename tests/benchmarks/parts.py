@@ -41,7 +41,7 @@ from engine.evaluation import (
     evaluate_retrieval,
     paired_bootstrap,
 )
-from engine.retrieval.rerank import PassageReranker, reranked
+from engine.retrieval.rerank import PassageReranker, rerank_passages
 from engine.retrieval.retriever import SearchResult
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Reranked:
     def search(self, question: str, *, top_k: int | None = None) -> SearchResult:
         found = self._searcher.search(question, top_k=top_k)
         limit = len(found.passages)
-        judged = reranked(
+        judged = rerank_passages(
             found.passages,
             question,
             reranker=self._judge.reranker,

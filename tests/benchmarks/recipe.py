@@ -25,7 +25,7 @@ import numpy as np
 
 from engine.retrieval.fusion import rank_passages, reciprocal_rank_fusion
 from engine.storage.tokenization import tokens
-from graph.search.walk import WalkGraph, rank
+from graph.search.walk import WalkGraph, rank_by_walk
 from graph.text.names import NameMatch, NameMatcher, capitalised_names, is_generic, name_key
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -174,7 +174,7 @@ def orders(pool: Pool, question: int) -> dict[str, np.ndarray]:
         found["dense"] = descending(dense)
         found["RRF"] = descending(reciprocal_rank_fusion([body, dense]))
     found["fusion"] = fused.order
-    found["walk"] = rank(pool.graph, fused.scores, labels).order
+    found["walk"] = rank_by_walk(pool.graph, fused.scores, labels).order
     return found
 
 

@@ -34,7 +34,7 @@ from retrieval import bootstrap, recall
 
 from engine import KnowledgeEngine
 from engine.config import RerankSettings
-from engine.retrieval.rerank import Reranker, in_order_of, reranked
+from engine.retrieval.rerank import Reranker, in_order_of, rerank_passages
 from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
@@ -207,7 +207,7 @@ def show(
     spent = 1000 * (time.perf_counter() - started) / len(asked)
     for weight in WEIGHTS:
         after = [
-            reranked(
+            rerank_passages(
                 each,
                 query.text,
                 reranker=kept,

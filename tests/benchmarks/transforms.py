@@ -36,7 +36,7 @@ from engine.retrieval.fusion import Ranking, rank_passages
 from engine.retrieval.query_expansion import (
     Expansion,
     expand_query,
-    merge,
+    merge_scores,
     rank_expanded,
 )
 from engine.storage.bm25_index import KeywordRetriever
@@ -165,7 +165,7 @@ def compare(label, base, own, searched, walk, note, seconds) -> None:
     both = [(base, own), *searched]
     note(label, walk(rank_expanded(both) if searched else own), seconds)
     walked = [walk(ranking).scores for _, ranking in both]
-    scores = merge(walked, [each.weight for each, _ in both])
+    scores = merge_scores(walked, [each.weight for each, _ in both])
     note(f"{label}, after", Ranking(scores=scores), seconds)
 
 

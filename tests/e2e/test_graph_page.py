@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from generated_graph import generated
 
-from graph.communities.leiden import communities
+from graph.communities.leiden import cluster_communities
 from graph.export.html import to_html
 from graph.export.subgraph import Quote, part_of_answer
 from graph.model import (
@@ -82,7 +82,7 @@ def hostile_export() -> GraphExport:
         for name in NAMES
     ]
     edges = [(r.source_id, r.target_id, r.weight) for r in relations]
-    found = communities(list(ids.values()), edges, max_size=8, seed=1)
+    found = cluster_communities(list(ids.values()), edges, max_size=8, seed=1)
     reports = [
         Report(
             community_id=one.id,

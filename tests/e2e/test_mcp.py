@@ -235,7 +235,9 @@ def test_no_file_outside_the_allowed_folders_is_read(
 
 def test_private_addresses_and_databases_are_refused(piped: Session) -> None:
     assert "private" in piped.refused("add_document", source="http://127.0.0.1:9/x.html")
-    assert "source not allowed" in piped.refused("add_document", source="sqlite:///library/library.db")
+    assert "source not allowed" in piped.refused(
+        "add_document", source="sqlite:///library/library.db"
+    )
 
 
 def test_documents_are_resources(piped: Session) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from engine.config import RerankSettings
 from engine.errors import ModelUnavailable
-from engine.retrieval.rerank import Reranker, reranked
+from engine.retrieval.rerank import Reranker, rerank_passages
 from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
@@ -94,7 +94,7 @@ def expected_scores(folder: Path, texts: list[str]) -> list[float]:
 def test_scores_and_order_are_those_of_the_model_itself(
     reranker: Reranker, model_folder: Path
 ) -> None:
-    found = reranked(passages(TEXTS), QUESTION, reranker=reranker, candidates=20, top_k=20)
+    found = rerank_passages(passages(TEXTS), QUESTION, reranker=reranker, candidates=20, top_k=20)
     expected = dict(zip(TEXTS, expected_scores(model_folder, TEXTS), strict=True))
     assert {each.text: each.scores["rerank"] for each in found} == pytest.approx(expected, abs=1e-4)
     assert [each.text for each in found] == sorted(TEXTS, key=lambda text: -expected[text])
@@ -136,7 +136,7 @@ def test_a_folder_without_a_model_leaves_the_order_and_says_so(tmp_path: Path) -
     with pytest.raises(ModelUnavailable, match="reranker"):
         built.rerank(QUESTION, passages(TEXTS))
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         passages(TEXTS), QUESTION, reranker=built, candidates=5, top_k=5, on_event=told.append
     )
     assert found == passages(TEXTS)

@@ -17,7 +17,13 @@ from redis_server import RedisServer
 
 from engine import KnowledgeEngine, Settings
 from engine.answering.corrective import WebResult
-from engine.cache import MAX_BYTES, MemoryBackend, RedisBackend, read, written
+from engine.cache import (
+    MAX_BYTES,
+    MemoryBackend,
+    RedisBackend,
+    deserialise_answer,
+    serialise_answer,
+)
 from engine.concurrency import wait_cancellable
 from engine.errors import ModelError, SettingsError
 from engine.events import RouteEvent, TokensEvent
@@ -315,11 +321,11 @@ def test_an_answer_is_the_same_after_it_was_written_and_read() -> None:
     answer = Answer(
         question="q", text="灯 \N{OIL DRUM} [1]", mode="both", usage=Usage(calls=2, cost=0.1)
     )
-    data = written(answer)
+    data = serialise_answer(answer)
     assert data is not None
-    assert read(data, question="q", text_at=lambda *_: "") == answer
-    assert read(data, question="p", text_at=lambda *_: "") is None
-    assert written(dataclasses.replace(answer, text="x" * MAX_BYTES)) is None
+    assert deserialise_answer(data, question="q", text_at=lambda *_: "") == answer
+    assert deserialise_answer(data, question="p", text_at=lambda *_: "") is None
+    assert serialise_answer(dataclasses.replace(answer, text="x" * MAX_BYTES)) is None
 
 
 # --- a Redis that is away -----------------------------------------------------------------------

@@ -200,7 +200,9 @@ def test_a_sound_library_is_looked_through_once(
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     looks = []
-    monkeypatch.setattr("engine.storage.library.damage", lambda *_: looks.append(1) or iter(()))
+    monkeypatch.setattr(
+        "engine.storage.library.find_damage", lambda *_: looks.append(1) or iter(())
+    )
     for _ in range(3):
         with open_engine(tmp_path / "library") as engine:
             engine.add_text("Ida Moss came.", document_id="new")

@@ -251,7 +251,7 @@ def test_an_english_text_that_a_rule_cannot_read_is_partial_with_the_parser_at_w
 ) -> None:
     import graph.extraction.rule_based as language
 
-    monkeypatch.setattr(language, "triples", Fails(language.triples))
+    monkeypatch.setattr(language, "dependency_triples", Fails(language.dependency_triples))
     folder = folder_of(tmp_path, **GOOD, ferry=BAD)
     model = PickyEmbedding()
     with opened_with(tmp_path / "library", model, graph={}) as engine:
@@ -293,7 +293,7 @@ def test_rows_that_the_database_refuses_cost_their_document_alone(
     monkeypatch.setattr(LanguageExtractor, "_read", twice)
     monkeypatch.setattr("graph.llamaindex.index.extraction_of", lambda node: node.metadata["raw"])
     monkeypatch.setattr(
-        "graph.extraction.llamaindex.attach",
+        "graph.extraction.llamaindex.attach_extraction",
         lambda node, found: node.metadata.update(raw=found, nodes=[]),
     )
     folder = folder_of(tmp_path, **GOOD, ferry=BAD)
@@ -488,12 +488,12 @@ def test_tools_say_which_documents_are_partial(
 
 
 def test_an_exception_is_named_without_addresses_and_in_one_short_line() -> None:
-    from graph.isolation import Fault, isolated
+    from graph.isolation import Fault, run_isolated
 
     def fails() -> None:
         raise ValueError(f"<object at 0x7f12ab>\n{'x' * 500}\ud800")
 
-    fault = isolated(fails, stage="extract")
+    fault = run_isolated(fails, stage="extract")
     assert isinstance(fault, Fault)
     assert fault.reason.startswith("ValueError: <object at 0x…> xxx")
     assert len(fault.reason) < 260

@@ -17,9 +17,9 @@ from engine.config import LlmSettings, RerankSettings
 from engine.errors import ModelError, ModelOutputError, ModelUnavailable
 from engine.llm.budget import Budget
 from engine.llm.client import LLMClient
-from engine.llm_components import completion
+from engine.llm_components import text_completion
 from engine.providers.llm_clients import build_gateways
-from engine.retrieval.rerank import Reranker, reranked
+from engine.retrieval.rerank import Reranker, rerank_passages
 from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
 
@@ -141,7 +141,7 @@ def ids(found: list[Passage]) -> list[str]:
 
 def test_passages_are_put_in_the_order_of_a_servers_scores(server: RerankServer) -> None:
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         PASSAGES, QUESTION, reranker=opened(server), candidates=3, top_k=4, on_event=told.append
     )
     assert ids(found) == ["c1", "c0", "c2", "c3"]
@@ -201,7 +201,7 @@ def test_a_server_that_misbehaves_leaves_the_order_and_the_trace_says_why(
         reranker.rerank(QUESTION, PASSAGES)
     assert "secret" not in str(caught.value)
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, on_event=told.append
     )
     assert found == PASSAGES
@@ -213,7 +213,7 @@ def test_no_server_at_all_leaves_the_order() -> None:
     with RerankServer() as gone:
         reranker = opened(gone, retries=0)
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         PASSAGES, QUESTION, reranker=reranker, candidates=4, top_k=4, on_event=told.append
     )
     assert found == PASSAGES
@@ -229,7 +229,7 @@ def gateway_to(openai_server: OpenAIServer) -> LLMClient:
 
 def language_reranker(gateway: LLMClient) -> Reranker:
     reranker = build_reranker(
-        RerankSettings(kind="llm"), complete=completion(gateway, stage="rerank")
+        RerankSettings(kind="llm"), complete=text_completion(gateway, stage="rerank")
     )
     assert reranker is not None
     return reranker
@@ -240,7 +240,7 @@ def test_a_language_model_behind_its_endpoint_puts_passages_in_order(
 ) -> None:
     openai_server.script('Sure! {"order": [9]}', '```json\n{"order": [2, 4]}\n```')
     gateway = gateway_to(openai_server)
-    found = reranked(
+    found = rerank_passages(
         PASSAGES,
         QUESTION,
         reranker=language_reranker(gateway),
@@ -268,7 +268,7 @@ def test_a_language_model_that_fails_leaves_the_order(
 ) -> None:
     openai_server.answer_with(lambda request: reply)
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         PASSAGES,
         QUESTION,
         reranker=language_reranker(gateway_to(openai_server)),

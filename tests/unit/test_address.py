@@ -28,10 +28,10 @@ from engine.ingest.http import (
     Fetched,
     FetchLimits,
     Freshness,
-    canonical,
-    fetch,
+    canonical_url,
+    decompress_body,
+    fetch_url,
     file_name_of,
-    unpacked,
 )
 from engine.ingest.http_connection import is_public
 from engine.ingest.registry import SUFFIXES
@@ -126,14 +126,14 @@ def tls_server(certificate: Path) -> Iterator[Server]:
 
 
 def _got(url: str, *, known: Freshness | None = None, limits: FetchLimits = LIMITS) -> Fetched:
-    fetched = fetch(url, known=known, limits=limits)
+    fetched = fetch_url(url, known=known, limits=limits)
     assert fetched is not None
     return fetched
 
 
 def _reason(url: str, *, limits: FetchLimits = LIMITS) -> str:
     with pytest.raises(SourceError) as caught:
-        fetch(url, known=None, limits=limits)
+        fetch_url(url, known=None, limits=limits)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -164,7 +164,7 @@ def test_a_page_comes_with_all_that_the_server_says_of_it(server: Server) -> Non
 def test_what_is_known_is_asked_for_and_not_fetched_again(server: Server) -> None:
     url = server.page("/", status="304 Not Modified")
     known = Freshness(etag='"ä"', last_modified="Sun, 06 Nov 1994 08:49:37 GMT")
-    assert fetch(url, known=known, limits=LIMITS) is None
+    assert fetch_url(url, known=known, limits=LIMITS) is None
     request = server.requests[0].decode("latin-1")
     assert 'If-None-Match: "ä"\r\n' in request
     assert "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n" in request
@@ -269,7 +269,9 @@ def test_a_redirect_into_a_private_network_is_refused(
     server.page("/", b"", "Location: http://127.0.0.1:1/", status="302 Found")
     monkeypatch.setattr(network, "is_public", lambda address: address == "127.0.0.1")
     monkeypatch.setattr(
-        network, "resolve", lambda host, port, *, clock: ["127.0.0.1" if port != 1 else "10.0.0.1"]
+        network,
+        "resolve_host",
+        lambda host, port, *, clock: ["127.0.0.1" if port != 1 else "10.0.0.1"],
     )
     limits = FetchLimits(max_bytes=1_000)
     assert "'127.0.0.1' is 10.0.0.1" in _reason(server.url("/"), limits=limits)
@@ -305,7 +307,7 @@ def test_of_several_addresses_the_first_that_answers_is_taken(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.page("/", b"text")
-    monkeypatch.setattr(network, "resolve", lambda *_, clock: ["127.0.0.77", "127.0.0.1"])
+    monkeypatch.setattr(network, "resolve_host", lambda *_, clock: ["127.0.0.77", "127.0.0.1"])
     assert _got(server.url("/")).data == b"text"
 
 
@@ -468,12 +470,12 @@ def test_unpacking_does_not_depend_on_how_the_body_was_cut(data: bytes, cuts: li
         for cut in cuts:
             pieces.append(packed[:cut])
             packed = packed[cut:]
-        assert b"".join(unpacked([*pieces, packed], encoding="gzip")) == data
+        assert b"".join(decompress_body([*pieces, packed], encoding="gzip")) == data
 
 
 def test_unpacked_pieces_are_small_whatever_they_unfold_to() -> None:
     packed = gzip.compress(b"\0" * 20_000_000)
-    pieces = [len(piece) for piece in unpacked([packed], encoding="gzip")]
+    pieces = [len(piece) for piece in decompress_body([packed], encoding="gzip")]
     assert (max(pieces), sum(pieces)) == (65_536, 20_000_000)
 
 
@@ -505,8 +507,8 @@ def test_unpacked_pieces_are_small_whatever_they_unfold_to() -> None:
     ],
 )
 def test_an_address_has_one_canonical_form(url: str, expected: str) -> None:
-    assert canonical(url) == expected
-    assert canonical(expected) == expected
+    assert canonical_url(url) == expected
+    assert canonical_url(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -529,14 +531,14 @@ def test_an_address_has_one_canonical_form(url: str, expected: str) -> None:
 )
 def test_what_is_no_address_is_refused_without_its_secrets(url: str, reason: str) -> None:
     with pytest.raises(SourceError, match=reason) as caught:
-        canonical(url)
+        canonical_url(url)
     assert "secret" not in str(caught.value)
 
 
 @given(st.text(max_size=30).map(lambda tail: f"http://a.example/{tail}"))
 def test_canonical_is_idempotent_and_ascii(url: str) -> None:
-    once = canonical(url)
-    assert canonical(once) == once
+    once = canonical_url(url)
+    assert canonical_url(once) == once
     assert once.isascii()
     assert not any(character.isspace() for character in once)
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.explore.paths import FAR, Adjacency, around, best_paths
+from graph.explore.paths import FAR, Adjacency, best_paths, neighbourhood_hops
 
 Edges = list[tuple[int, int, float]]
 NODES = 9
@@ -81,7 +81,9 @@ def test_the_order_of_relations_changes_no_path(edges: Edges, random: object) ->
     mixed = list(edges)
     random.shuffle(mixed)  # type: ignore[attr-defined]
     assert paths(mixed, 0, 1) == paths(edges, 0, 1)
-    assert around(build(mixed), 0, hops=2, limit=5) == around(build(edges), 0, hops=2, limit=5)
+    assert neighbourhood_hops(build(mixed), 0, hops=2, limit=5) == neighbourhood_hops(
+        build(edges), 0, hops=2, limit=5
+    )
 
 
 def test_what_is_joined_with_everything_joins_little() -> None:
@@ -97,9 +99,15 @@ def test_no_path_is_longer_than_asked_for() -> None:
 
 def test_the_nearest_and_strongest_lie_about_a_node() -> None:
     edges = [(0, 1, 1.0), (0, 2, 3.0), (3, 0, 2.0), (2, 4, 9.0), (1, 5, 1.0)]
-    assert around(build(edges), 0, hops=2, limit=5) == [(0, 0), (2, 1), (3, 1), (1, 1), (4, 2)]
-    assert around(build(edges), 0, hops=1, limit=3) == [(0, 0), (2, 1), (3, 1)]
-    assert around(build([]), 4, hops=2, limit=3) == [(4, 0)]
+    assert neighbourhood_hops(build(edges), 0, hops=2, limit=5) == [
+        (0, 0),
+        (2, 1),
+        (3, 1),
+        (1, 1),
+        (4, 2),
+    ]
+    assert neighbourhood_hops(build(edges), 0, hops=1, limit=3) == [(0, 0), (2, 1), (3, 1)]
+    assert neighbourhood_hops(build([]), 4, hops=2, limit=3) == [(4, 0)]
 
 
 def test_relations_inside_some_nodes_are_those_with_both_ends_there() -> None:

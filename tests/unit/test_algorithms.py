@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from graph.errors import GraphInputError
-from graph.search.walk import spread, walk, with_neighbours
+from graph.search.walk import random_walk, walk_step, with_neighbours
 
 
 def random_graph(seed: int, size: int = 40) -> networkx.DiGraph:
@@ -35,35 +35,35 @@ def test_a_long_walk_is_personalised_pagerank(seed: int, damping: float) -> None
     expected = networkx.pagerank(
         graph, alpha=damping, personalization={3: 0.75, 7: 0.25}, tol=1e-12, max_iter=1000
     )
-    mass = walk(transitions(graph), restart, steps=200, damping=damping)
+    mass = random_walk(transitions(graph), restart, steps=200, damping=damping)
     np.testing.assert_allclose(mass, [expected[n] for n in range(len(graph))], atol=1e-5)
 
 
 def test_each_step_halves_what_is_missing() -> None:
     matrix = transitions(random_graph(1))
     restart = np.full(matrix.shape[0], 1 / matrix.shape[0], dtype=np.float32)
-    limit = walk(matrix, restart, steps=100)
+    limit = random_walk(matrix, restart, steps=100)
     for steps in (1, 3, 5):
-        missing = np.abs(walk(matrix, restart, steps=steps) - limit).sum()
+        missing = np.abs(random_walk(matrix, restart, steps=steps) - limit).sum()
         assert missing <= 2 * 0.5**steps
 
 
 def test_without_edges_a_walk_keeps_the_order() -> None:
     restart = np.array([0.2, 0.5, 0.3], dtype=np.float32)
-    mass = walk(sparse.csr_array((3, 3), dtype=np.float32), restart)
+    mass = random_walk(sparse.csr_array((3, 3), dtype=np.float32), restart)
     assert np.argsort(-mass).tolist() == [1, 2, 0]
 
 
 def test_a_walk_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(GraphInputError, match="3"):
-        walk(sparse.csr_array((3, 3)), np.zeros(2, dtype=np.float32))
+        random_walk(sparse.csr_array((3, 3)), np.zeros(2, dtype=np.float32))
 
 
 def test_following_only_what_has_mass_gives_the_same_bits() -> None:
     matrix = transitions(random_graph(2, size=200))
     mass = np.zeros(200, dtype=np.float32)
     mass[[5, 60, 61]] = 0.5, 0.3, 0.2
-    assert spread(matrix, mass).tobytes() == np.asarray(matrix.T @ mass).tobytes()
+    assert walk_step(matrix, mass).tobytes() == np.asarray(matrix.T @ mass).tobytes()
 
 
 def test_a_passage_between_two_good_ones_gains_where_neighbours_agree() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from graph.communities.incremental import (
     GROWTH,
     IncrementalState,
-    astray,
-    strengths,
+    count_astray,
+    tie_strengths,
     update_communities,
 )
-from graph.communities.leiden import communities, depth, partition
+from graph.communities.leiden import cluster_communities, community_depth, partition_at_level
 from graph.errors import GraphInputError
 from graph.model import Community, content_id
 
@@ -71,12 +71,12 @@ def without(edges: list[Edge], *gone: str) -> list[Edge]:
 
 
 RING = cliques(12, 6)
-WHOLE = communities(sorted(ends(RING)), RING, max_size=8, seed=1)
+WHOLE = cluster_communities(sorted(ends(RING)), RING, max_size=8, seed=1)
 
 
 def test_one_that_all_others_left_joins_who_comes() -> None:
     edges = [("a", "b", 1.0), ("a", "c", 0.5), ("b", "d", 0.5)]
-    was = communities(["a", "b", "c", "d"], edges, max_size=1, seed=1)
+    was = cluster_communities(["a", "b", "c", "d"], edges, max_size=1, seed=1)
     found = kept(was, [("a", "e", 1.0)], ids={"a", "e"})
     assert [one.entity_ids for one in found] == [("a", "e")]
 
@@ -90,7 +90,7 @@ def test_nothing_changes_where_nothing_changed() -> None:
 def test_every_level_divides_all_entities_and_refines_the_one_above(
     before: list[Edge], after: list[Edge], size: int
 ) -> None:
-    was = communities(sorted({*ends(before), "alone"}), before, max_size=size, seed=1)
+    was = cluster_communities(sorted({*ends(before), "alone"}), before, max_size=size, seed=1)
     now = {*ends(after), "alone", "new"}
     found = update_communities(
         was, now, after, anchor=IncrementalState(), max_size=size, drift=99.0, seed=1
@@ -99,8 +99,8 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
     hierarchy = found.communities
     by_id = {community.id: community for community in hierarchy}
     assert len(by_id) == len(hierarchy)
-    for level in range(depth(hierarchy) + 1):
-        members = [one for part in partition(hierarchy, level) for one in part.entity_ids]
+    for level in range(community_depth(hierarchy) + 1):
+        members = [one for part in partition_at_level(hierarchy, level) for one in part.entity_ids]
         assert sorted(members) == sorted(now)
     for community in hierarchy:
         assert community.id == content_id("c", str(community.level), *community.entity_ids)
@@ -116,7 +116,7 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
 def test_the_order_of_what_is_given_does_not_matter(
     before: list[Edge], after: list[Edge], order: random.Random
 ) -> None:
-    was = communities(sorted({*ends(before), "alone"}), before, max_size=5, seed=1)
+    was = cluster_communities(sorted({*ends(before), "alone"}), before, max_size=5, seed=1)
     now = sorted({*ends(after), "alone"})
     turned = [(b, a, w) if order.random() < 0.5 else (a, b, w) for a, b, w in after]
     order.shuffle(turned)
@@ -166,21 +166,24 @@ def test_newcomers_with_ties_among_themselves_alone_are_a_community() -> None:
 
 def test_a_newcomer_may_be_tied_to_the_others_by_another_newcomer() -> None:
     after = kept(WHOLE, [*RING, ("x", "c02n00", 1.0), ("x", "y", 1.0), ("y", "z", 1.0)])
-    (home,) = [c for c in partition(after, depth(after)) if "z" in c.entity_ids]
+    (home,) = [c for c in partition_at_level(after, community_depth(after)) if "z" in c.entity_ids]
     assert {"x", "y", "c02n00"} <= set(home.entity_ids)
 
 
 def test_one_who_was_alone_joins_those_it_is_tied_to_now() -> None:
-    was = communities([*ends(RING), "alone"], RING, max_size=8, seed=1)
+    was = cluster_communities([*ends(RING), "alone"], RING, max_size=8, seed=1)
     assert any(c.entity_ids == ("alone",) for c in was)
     after = kept(was, [*RING, ("alone", "c01n02", 3.0)])
     assert not any(c.entity_ids == ("alone",) for c in after)
-    assert any({"alone", "c01n02"} <= set(c.entity_ids) for c in partition(after, depth(after)))
+    assert any(
+        {"alone", "c01n02"} <= set(c.entity_ids)
+        for c in partition_at_level(after, community_depth(after))
+    )
 
 
 def test_a_community_that_has_grown_too_large_is_divided_alone() -> None:
     one, other = cliques(2, 7)[:-2], [(f"f{a}", f"f{b}", 1.0) for a in range(4) for b in range(a)]
-    was = communities(sorted(ends(one + other)), one + other, max_size=8, seed=1)
+    was = cluster_communities(sorted(ends(one + other)), one + other, max_size=8, seed=1)
     second = [("c00n00", "g0", 9.0), *((f"g{a}", f"g{b}", 5.0) for a in range(8) for b in range(a))]
     after = kept(was, one + other + second)
     (large,) = [c for c in after if {"c00n00", "g7"} <= set(c.entity_ids) and c.level == 0]
@@ -220,13 +223,13 @@ def test_small_changes_add_up() -> None:
 def test_ties_that_come_to_lead_elsewhere_are_drift() -> None:
     torn = [(a, b, 0.01 if a[:3] == b[:3] and a[:3] < "c04" else w) for a, b, w in RING]
     torn += [(f"c{c:02}n{n:02}", f"c09n{n:02}", 9.0) for c in range(4) for n in range(6)]
-    assert astray(WHOLE, strengths(RING)) == 0
-    assert astray(WHOLE, strengths(torn)) > 7
+    assert count_astray(WHOLE, tie_strengths(RING)) == 0
+    assert count_astray(WHOLE, tie_strengths(torn)) > 7
     arguments = {"max_size": 8, "drift": 0.1, "seed": 1}
     assert (
         update_communities(WHOLE, ends(torn), torn, anchor=IncrementalState(), **arguments) is None
     )  # type: ignore[arg-type]
-    used = IncrementalState(astray=astray(WHOLE, strengths(torn)))
+    used = IncrementalState(astray=count_astray(WHOLE, tie_strengths(torn)))
     assert update_communities(WHOLE, ends(torn), torn, anchor=used, **arguments) is not None  # type: ignore[arg-type]
 
 

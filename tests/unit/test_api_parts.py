@@ -31,7 +31,7 @@ from engine.api.auth import (
 from engine.api.errors import Problem
 from engine.api.jobs import Job, Jobs, safe_name
 from engine.api.limits import RequestLimits, ThreadLimiter
-from engine.api.routes.chat_completions import ChatRequest, Message, ending, turns_in
+from engine.api.routes.chat_completions import ChatRequest, Message, stream_ending, turns_in
 from engine.config import ServeSettings
 from engine.errors import SettingsError
 from engine.events import CitationsEvent
@@ -76,7 +76,7 @@ def test_a_safe_name_is_one_harmless_part_of_a_path(name: str) -> None:
 
 @given(st.one_of(st.text(), st.tuples(st.text(), st.integers(0, 2**31 - 1))))
 def test_a_cursor_says_where_it_was_and_fits_no_other_list(place: str | tuple[str, int]) -> None:
-    cursor = cursors.written("documents", place)
+    cursor = cursors.encode_cursor("documents", place)
     ways = [cursors.place_in, cursors.place_and_end_in]
     read, other = ways if isinstance(place, str) else reversed(ways)
     assert read("documents", cursor) == place
@@ -280,13 +280,13 @@ def citation(number: int, document: str) -> Citation:
 def test_a_stream_ends_with_the_sources_of_the_marks_that_were_said() -> None:
     event = CitationsEvent(text="It is so [1].", citations=(citation(1, "d3"),), abstained=False)
     passages = [passage(number) for number in (1, 2, 3)]
-    assert ending("It is so [3].", passages, event) == "\n\nSources\n[3] d3 (d3:0-1)"
-    assert ending("It is so.", passages, event) == ""
+    assert stream_ending("It is so [3].", passages, event) == "\n\nSources\n[3] d3 (d3:0-1)"
+    assert stream_ending("It is so.", passages, event) == ""
 
 
 def test_a_text_that_reads_otherwise_after_checking_is_sent_again() -> None:
     event = CitationsEvent(text="It is [1].", citations=(citation(1, "d1"),), abstained=False)
-    rest = ending("It is. And it is not.", [passage(1)], event)
+    rest = stream_ending("It is. And it is not.", [passage(1)], event)
     assert rest.endswith("the answer reads:\n\nIt is [1].\n\nSources\n[1] d1 (d1:0-1)")
 
 

@@ -28,7 +28,7 @@ from engine.ingest.readers.media import (
     decoded_sound,
     read_audio,
 )
-from engine.ingest.readers.transcripts import transcript
+from engine.ingest.readers.transcripts import transcript_paragraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ def test_every_container_gives_its_sound_and_what_it_says_of_itself(
 
 def test_segments_without_words_are_left_out() -> None:
     cues = cues_of([Heard(0, 1, " One."), Heard(1, 2, "  "), Heard(2, 3, " Two.")])
-    assert transcript(cues) == "[00:00:00] One. Two."
+    assert transcript_paragraphs(cues) == "[00:00:00] One. Two."
 
 
 @needs_decoder

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, select
 
 from graph.communities.descriptions import collect_descriptions, save_summaries
 from graph.model import Chunk, Extraction, Mention, Statement
-from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive, rechunked_documents
-from graph.resolution.resolver import resolution
+from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive_graph, rechunked_documents
+from graph.resolution.resolver import resolve_facts
 from graph.storage.database import Database, read_reports
 from graph.storage.facts import delete_chunks, put_chunks, put_extractions, read_state, write_state
 from graph.storage.schema import metadata
@@ -83,7 +83,7 @@ def put(
 
 
 def derived_rows(database: Database, options: DeriveOptions = DeriveOptions()) -> dict[str, object]:  # noqa: B008 - frozen
-    derive(database, options=options)
+    derive_graph(database, options=options)
     with database.read() as connection:
         return {
             table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
@@ -151,7 +151,7 @@ def test_a_sentence_that_loses_its_first_chunk_is_cited_from_the_second(
         first, second = document("a", [0, 1])
         put(connection, first, "Petrel", "Orrin Vale", "Port Merrow", type_="CONCEPT")
         put(connection, second, "Ada Brine", type_="CONCEPT")
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     with database.write() as connection:
         delete_chunks(connection, ["a#0"])
     after = derived_rows(database)
@@ -172,7 +172,7 @@ def test_a_relation_that_is_summarised_anew_makes_its_report_anew(database: Data
             put(connection, chunk, "", said=f"They met, says {chunk.id}.")
     before = derived_rows(database)
     with database.write() as connection:
-        named = resolution(connection)
+        named = resolve_facts(connection)
         entity_of = {merge.key: merge.entity_id for merge in named.merges}
         things = [
             thing
@@ -204,10 +204,10 @@ def test_a_new_document_makes_only_the_reports_it_speaks_to(database: Database) 
             extraction = Extraction(mentions=tuple(sorted(found)), statements=(stated,))
             put_extractions(connection, {chunk.id: extraction}, extractor="test")
         put(connection, document("a", [0])[0], "")
-    first = derive(database, options=DeriveOptions())
+    first = derive_graph(database, options=DeriveOptions())
     with database.write() as connection:
         put(connection, document("b", [2])[0], "")
-    second = derive(database, options=DeriveOptions())
+    second = derive_graph(database, options=DeriveOptions())
     assert isinstance(first, Derived)
     assert (first.reports, first.reports_written) == (3, 3)
     assert (second.reports, second.reports_written) == (3, 1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from graph.extraction.aliases import stated_aliases
-from graph.extraction.chinese_aliases import introductions, short_name_aliases
+from graph.extraction.chinese_aliases import name_introductions, short_name_aliases
 from graph.extraction.rule_based import LanguageExtractor, introduction_statements
 from graph.model import ALSO_KNOWN_AS, Mention, Name
-from graph.resolution.resolver import resolve
+from graph.resolution.resolver import resolve_names
 from graph.text.sentences import lay_out
 
 
 def introduced(text: str, *names: str) -> list[tuple[str, str]]:
     """`(full name, second name)` of the introductions of a text."""
-    found = [i for segment in lay_out(text).segments for i in introductions(segment, names)]
+    found = [i for segment in lay_out(text).segments for i in name_introductions(segment, names)]
     return [(i.key, i.second_key) for i in sorted(found, key=lambda i: i.second)]
 
 
@@ -23,7 +23,7 @@ def a_name(key: str, kind: str, documents: str) -> Name:
 
 
 def entities(names: list[Name], *aliases: tuple[str, str]) -> set[tuple[str, ...]]:
-    return {entity.keys for entity in resolve(names, aliases)[0]}
+    return {entity.keys for entity in resolve_names(names, aliases)[0]}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_nothing_is_introduced_where_it_is_not_sure(text: str, names: tuple[str,
 def test_offsets_slice_back_to_the_names() -> None:
     text = "却说林川，字伯海。其弟姓林名涛，字仲海。"
     (segment,) = lay_out(text).segments
-    found = introductions(segment, ("林川",))
+    found = name_introductions(segment, ("林川",))
     assert [(text[slice(*i.person)], text[slice(*i.second)]) for i in found] == [
         ("林川", "伯海"),
         ("涛", "仲海"),

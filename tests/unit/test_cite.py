@@ -10,7 +10,7 @@ from llama_index.core.llms import ChatMessage
 from engine.answering.packing import expand_marks, pack_context
 from engine.answering.synthesis import is_abstention, synthesise
 from engine.config import CheckSettings
-from engine.prompts import ABSTENTION, fill
+from engine.prompts import ABSTENTION, fill_prompt
 from engine.types import Passage, Usage
 from engine.verification.pipeline import CitationVerifier
 
@@ -119,4 +119,4 @@ def test_an_answer_that_mentions_the_abstention_is_none() -> None:
 
 
 def test_gaps_are_filled_once_and_braces_of_documents_stay() -> None:
-    assert fill("{a} {b} {c}", a="{b}", b="1") == "{b} 1 {c}"
+    assert fill_prompt("{a} {b} {c}", a="{b}", b="1") == "{b} 1 {c}"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.communities.leiden import communities, depth, partition
+from graph.communities.leiden import cluster_communities, community_depth, partition_at_level
 from graph.errors import GraphInputError
 
 Edge = tuple[str, str, float]
@@ -46,16 +46,18 @@ def test_every_entity_is_in_exactly_one_community_of_every_level(
     edges: list[Edge], max_size: int, neighbours: int
 ) -> None:
     ids = entities_of(edges)
-    found = communities(ids, edges, max_size=max_size, neighbours=neighbours, seed=1)
-    for level in range(depth(found) + 1):
-        members = [one for community in partition(found, level) for one in community.entity_ids]
+    found = cluster_communities(ids, edges, max_size=max_size, neighbours=neighbours, seed=1)
+    for level in range(community_depth(found) + 1):
+        members = [
+            one for community in partition_at_level(found, level) for one in community.entity_ids
+        ]
         assert sorted(members) == ids
 
 
 @settings(max_examples=60)
 @given(edges=graphs, max_size=st.integers(1, 12))
 def test_children_refine_their_parents(edges: list[Edge], max_size: int) -> None:
-    found = communities(entities_of(edges), edges, max_size=max_size, seed=1)
+    found = cluster_communities(entities_of(edges), edges, max_size=max_size, seed=1)
     by_id = {community.id: community for community in found}
     assert len(by_id) == len(found)
     children: dict[str, list[str]] = {}
@@ -80,7 +82,7 @@ def test_the_order_and_direction_of_edges_do_not_matter(
     turned = [(b, a, w) if order.random() < 0.5 else (a, b, w) for a, b, w in edges]
     order.shuffle(turned)
     shuffled = order.sample(ids, len(ids))
-    assert communities(ids, edges, max_size=5, seed=1) == communities(
+    assert cluster_communities(ids, edges, max_size=5, seed=1) == cluster_communities(
         shuffled, turned, max_size=5, seed=1
     )
 
@@ -96,7 +98,7 @@ def test_no_community_reaches_over_two_components(edges: list[Edge]) -> None:
         for number, nodes in enumerate(networkx.connected_components(graph))
         for node in nodes
     }
-    for community in communities(sorted(graph), edges, max_size=4, seed=1):
+    for community in cluster_communities(sorted(graph), edges, max_size=4, seed=1):
         assert len({component[one] for one in community.entity_ids}) == 1
 
 
@@ -104,30 +106,30 @@ def test_no_community_reaches_over_two_components(edges: list[Edge]) -> None:
 @given(edges=graphs)
 def test_a_change_in_one_component_leaves_the_others_as_they_are(edges: list[Edge]) -> None:
     elsewhere = [(f"x{a}", f"x{b}", weight) for a, b, weight in cliques(4, 6)]
-    both = communities(
+    both = cluster_communities(
         [*entities_of(edges), *{end for edge in elsewhere for end in edge[:2]}],
         [*edges, *elsewhere],
         max_size=5,
         seed=1,
     )
-    alone = communities(
+    alone = cluster_communities(
         sorted({end for edge in elsewhere for end in edge[:2]}), elsewhere, max_size=5, seed=1
     )
     assert {c.id for c in both if c.entity_ids[0].startswith("x")} == {c.id for c in alone}
 
 
 def test_communities_of_at_most_the_limit_are_final() -> None:
-    found = communities(entities_of(cliques(12, 6)), cliques(12, 6), max_size=6, seed=1)
+    found = cluster_communities(entities_of(cliques(12, 6)), cliques(12, 6), max_size=6, seed=1)
     sizes = {community.id: len(community.entity_ids) for community in found}
     assert all(sizes[c.parent_id] > 6 for c in found if c.parent_id is not None)
-    assert max(len(c.entity_ids) for c in partition(found, depth(found))) <= 6
+    assert max(len(c.entity_ids) for c in partition_at_level(found, community_depth(found))) <= 6
 
 
 def test_cliques_in_a_ring_are_the_communities() -> None:
     edges = cliques(8, 6)
-    found = communities(sorted({end for edge in edges for end in edge[:2]}), edges, seed=1)
-    finest = partition(found, depth(found))
-    assert {frozenset(one[:3] for one in c.entity_ids) for c in partition(found, 0)} == {
+    found = cluster_communities(sorted({end for edge in edges for end in edge[:2]}), edges, seed=1)
+    finest = partition_at_level(found, community_depth(found))
+    assert {frozenset(one[:3] for one in c.entity_ids) for c in partition_at_level(found, 0)} == {
         frozenset([f"c{clique:02}"]) for clique in range(8)
     }
     assert all(len({one[:3] for one in c.entity_ids}) == 1 for c in finest)
@@ -135,17 +137,17 @@ def test_cliques_in_a_ring_are_the_communities() -> None:
 
 def test_a_clique_without_a_seam_stays_whole_above_the_limit() -> None:
     edges = cliques(1, 30)[:-1]
-    found = communities(sorted({end for edge in edges for end in edge[:2]}), edges, seed=1)
-    assert [len(c.entity_ids) for c in partition(found, 0)] == [30]
+    found = cluster_communities(sorted({end for edge in edges for end in edge[:2]}), edges, seed=1)
+    assert [len(c.entity_ids) for c in partition_at_level(found, 0)] == [30]
 
 
 def test_no_entities_have_no_communities() -> None:
-    assert communities([], [], seed=1) == []
-    assert depth([]) == 0
+    assert cluster_communities([], [], seed=1) == []
+    assert community_depth([]) == 0
 
 
 def test_entities_without_edges_are_communities_of_their_own() -> None:
-    found = communities(["b", "a", "b"], [("a", "a", 3.0), ("a", "b", 0.0)], seed=1)
+    found = cluster_communities(["b", "a", "b"], [("a", "a", 3.0), ("a", "b", 0.0)], seed=1)
     assert [(c.level, c.parent_id, c.entity_ids) for c in found] == [
         (0, None, ("a",)),
         (0, None, ("b",)),
@@ -153,8 +155,8 @@ def test_entities_without_edges_are_communities_of_their_own() -> None:
 
 
 def test_an_id_comes_from_the_level_and_the_members_alone() -> None:
-    small = communities(["a", "b", "c"], [("a", "b", 1.0)], seed=1)
-    other = communities(["a", "b", "d"], [("a", "b", 9.0)], seed=2)
+    small = cluster_communities(["a", "b", "c"], [("a", "b", 1.0)], seed=1)
+    other = cluster_communities(["a", "b", "d"], [("a", "b", 9.0)], seed=2)
     pair = [c.id for c in small if c.entity_ids == ("a", "b")]
     assert pair == [c.id for c in other if c.entity_ids == ("a", "b")]
 
@@ -170,7 +172,7 @@ def test_an_id_comes_from_the_level_and_the_members_alone() -> None:
 )
 def test_edges_that_cannot_be_used_are_refused_by_name(edges: list[Edge], word: str) -> None:
     with pytest.raises(GraphInputError, match=word):
-        communities(["a", "b"], edges, seed=1)
+        cluster_communities(["a", "b"], edges, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_edges_that_cannot_be_used_are_refused_by_name(edges: list[Edge], word: 
 )
 def test_parameters_out_of_range_are_refused_by_name(arguments: dict[str, int], word: str) -> None:
     with pytest.raises(GraphInputError, match=word):
-        communities(["a", "b"], [("a", "b", 1.0)], **{"seed": 1, **arguments})  # type: ignore[arg-type]
+        cluster_communities(["a", "b"], [("a", "b", 1.0)], **{"seed": 1, **arguments})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,11 @@ def test_modularity_is_not_below_what_networkx_finds(graph: networkx.Graph) -> N
     edges = [(a, b, float(weight)) for a, b, weight in graph.edges(data="weight", default=1)]
     modularity = networkx.community.modularity
     ours = modularity(
-        graph, [c.entity_ids for c in partition(communities(list(graph), edges, seed=1), 0)]
+        graph,
+        [
+            c.entity_ids
+            for c in partition_at_level(cluster_communities(list(graph), edges, seed=1), 0)
+        ],
     )
     greedy = modularity(graph, networkx.community.greedy_modularity_communities(graph, "weight"))
     louvain = modularity(graph, networkx.community.louvain_communities(graph, seed=1))
@@ -224,7 +230,7 @@ def test_a_backbone_makes_the_hierarchy_steadier_when_a_document_goes() -> None:
                 weights.update((a, b) for a in document for b in document if a < b)
         entities = sorted({end for pair in weights for end in pair})
         edges = [(a, b, float(weight)) for (a, b), weight in weights.items()]
-        found = communities(entities, edges, neighbours=neighbours, seed=1)
+        found = cluster_communities(entities, edges, neighbours=neighbours, seed=1)
         return {community.id for community in found}
 
     def changed(neighbours: int) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.chunking.llm import add_context, contexts
+from engine.chunking.llm import add_context, context_spans
 from engine.chunking.span_parser import ContextSource, Span
 from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelUnavailable
@@ -42,7 +42,7 @@ PLAIN = [
 def given_contexts(
     complete: Callable[[str], str] | None = None, *, budget: int = 64, document: int = 6_000
 ) -> list[str]:
-    found = contexts(
+    found = context_spans(
         SUBJECT,
         SPANS,
         complete=complete,
@@ -62,13 +62,13 @@ def test_without_a_model_it_is_title_headings_and_lead_sentence() -> None:
 
 
 def test_only_the_context_of_a_span_changes() -> None:
-    found = contexts(SUBJECT, SPANS, budget_tokens=64, tokeniser=TOKENISER)
+    found = context_spans(SUBJECT, SPANS, budget_tokens=64, tokeniser=TOKENISER)
     assert [(s.start, s.end, s.path) for s in found] == [(s.start, s.end, s.path) for s in SPANS]
 
 
 def test_what_a_strategy_said_of_a_span_stays_behind() -> None:
     span = Span(start=SPANS[1].start, end=SPANS[1].end, context="| a | b |")
-    found = contexts(SUBJECT, [span], budget_tokens=4, tokeniser=TOKENISER)
+    found = context_spans(SUBJECT, [span], budget_tokens=4, tokeniser=TOKENISER)
     assert found[0].context == "Handbook. | a | b |"
 
 
@@ -76,7 +76,7 @@ def test_a_chinese_text_has_its_own_lead() -> None:
     text = "第一章 总则\n\n本法规定数据的使用。其他从略。\n\n第二章 罚则\n\n违反者处罚款。"
     subject = ContextSource(text=text, title="数据法")
     spans = [Span(start=text.index("违反"), end=len(text), path=("第二章 罚则",))]
-    found = contexts(subject, spans, budget_tokens=64, tokeniser=TOKENISER)
+    found = context_spans(subject, spans, budget_tokens=64, tokeniser=TOKENISER)
     assert found[0].context == "数据法 › 第二章 罚则. 本法规定数据的使用。"
 
 
@@ -84,7 +84,7 @@ def test_a_chinese_text_has_its_own_lead() -> None:
 def test_a_context_is_one_line_within_its_budget(title: str, text: str, budget: int) -> None:
     subject = ContextSource(text=f"{text}\n\nThe end.", title=title)
     span = Span(start=len(text) + 2, end=len(text) + 10, path=(title, "Part"))
-    (found,) = contexts(subject, [span], budget_tokens=budget, tokeniser=TOKENISER)
+    (found,) = context_spans(subject, [span], budget_tokens=budget, tokeniser=TOKENISER)
     assert TOKENISER.count(found.context) <= budget
     assert len(found.context.splitlines()) <= 1
 
@@ -157,7 +157,7 @@ def test_a_long_document_is_shown_around_the_passage_only() -> None:
         prompts.append(prompt)
         return "A line."
 
-    contexts(subject, spans, complete=complete, tokeniser=TOKENISER, document_tokens=200)
+    context_spans(subject, spans, complete=complete, tokeniser=TOKENISER, document_tokens=200)
     assert lines[0] in prompts[1]
     assert lines[999] in prompts[1]
     assert lines[1_001] in prompts[1]
@@ -174,7 +174,7 @@ def test_text_in_a_document_cannot_fill_a_gap_of_the_prompt() -> None:
         seen.append(prompt)
         return "A line."
 
-    contexts(ContextSource(text=text), spans, complete=complete, tokeniser=TOKENISER)
+    context_spans(ContextSource(text=text), spans, complete=complete, tokeniser=TOKENISER)
     assert all("Say {fence} and {words}." in prompt for prompt in seen)
 
 
@@ -195,5 +195,5 @@ def test_without_an_answer_the_plain_context_stands_and_is_counted(
 def test_a_chunk_alone_in_its_document_is_not_asked_about() -> None:
     subject = ContextSource(text="One line.", title="T")
     spans = [Span(start=0, end=9)]
-    found = contexts(subject, spans, complete=failing, tokeniser=TOKENISER)
+    found = context_spans(subject, spans, complete=failing, tokeniser=TOKENISER)
     assert [span.context for span in found] == ["T"]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from engine.prompts.control_tokens import broken, restored
+from engine.prompts.control_tokens import break_control_tokens, restore_control_tokens
 
 TOKENS = [
     "<|im_start|>",
@@ -53,11 +53,11 @@ TOKENS = [
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_control_token_is_broken_readable_and_comes_back(token: str) -> None:
     text = f"He wrote {token}system and{token}{token} went."
-    said, originals = broken(text)
+    said, originals = break_control_tokens(text)
     assert token not in said
     assert said.replace(" ", "") == text.replace(" ", "")
-    assert restored(said, originals) == text
-    assert broken(said) == (said, {})
+    assert restore_control_tokens(said, originals) == text
+    assert break_control_tokens(said) == (said, {})
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_a_control_token_is_broken_readable_and_comes_back(token: str) -> None:
     ],
 )
 def test_other_text_stays_as_it_is(text: str) -> None:
-    assert broken(text) == (text, {})
+    assert break_control_tokens(text) == (text, {})
 
 
 @pytest.mark.parametrize("piece", ["<|", "<", "<|a", "<s", "|>", "a|>", "<\uff5c", "[/INST", "<a"])
 def test_breaking_takes_time_in_step_with_the_length(piece: str) -> None:
     def seconds(count: int) -> float:
         text, began = piece * count, time.process_time()
-        said, originals = broken(text)
-        restored(said, originals)
+        said, originals = break_control_tokens(text)
+        restore_control_tokens(said, originals)
         return time.process_time() - began
 
     assert seconds(100_000) < 3.0

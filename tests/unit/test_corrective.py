@@ -10,7 +10,7 @@ from engine.answering.corrective import (
     MAX_WEB_CHARACTERS,
     WebResult,
     merged_passages,
-    refined,
+    trim_passages,
     verdict_of,
     web_passages,
     without_refused,
@@ -63,7 +63,7 @@ def test_what_is_refused_goes_unless_all_is() -> None:
 
 
 def cut(question: str, text: str) -> Passage:
-    (found,) = refined(question, [passage("a", text=text)], idf=lambda _: 1.0)
+    (found,) = trim_passages(question, [passage("a", text=text)], idf=lambda _: 1.0)
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
 from graph.model import Chunk, Entity, Extraction, Mention, Name
-from graph.pipeline import DeriveOptions, derive
+from graph.pipeline import DeriveOptions, derive_graph
 from graph.resolution.resolver import (
     MERGED_BY_HAND,
     Curation,
@@ -20,7 +20,7 @@ from graph.resolution.resolver import (
     delete_curation,
     put_curation,
     read_curations,
-    resolve,
+    resolve_names,
 )
 from graph.resolution.review import (
     find_entities,
@@ -45,7 +45,7 @@ def curation(number: int, action: str, *keys: str, value: str = "") -> Curation:
 
 
 def groups(names: list[Name], *curations: Curation) -> set[tuple[str, ...]]:
-    return {entity.keys for entity in resolve(names, curations=curations)[0]}
+    return {entity.keys for entity in resolve_names(names, curations=curations)[0]}
 
 
 HOLMES = [name("sherlock holmes"), name("mr. holmes"), name("holmes"), name("mycroft vale")]
@@ -54,7 +54,7 @@ HOLMES = [name("sherlock holmes"), name("mr. holmes"), name("holmes"), name("myc
 def test_a_merge_beats_whatever_speaks_against_it() -> None:
     names = [name("henry vii"), name("henry viii"), name("mrs. pell"), name("oslo", "PLACE")]
     by_hand = curation(1, "merge", "henry viii", "henry vii", "mrs. pell", "oslo")
-    entities, merges = resolve(names, curations=[by_hand])
+    entities, merges = resolve_names(names, curations=[by_hand])
     assert len(entities) == 1
     assert entities[0].name == "Henry Viii"
     assert {merge.reason for merge in merges if merge.key != "henry viii"} == {MERGED_BY_HAND}
@@ -63,7 +63,7 @@ def test_a_merge_beats_whatever_speaks_against_it() -> None:
 def test_a_merge_joins_all_names_of_both() -> None:
     found = groups(HOLMES, curation(1, "merge", "mycroft vale", "holmes"))
     assert found == {("holmes", "mr. holmes", "mycroft vale", "sherlock holmes")}
-    entities, _ = resolve(HOLMES, curations=[curation(1, "merge", "mycroft vale", "holmes")])
+    entities, _ = resolve_names(HOLMES, curations=[curation(1, "merge", "mycroft vale", "holmes")])
     assert entities[0].name == "Mycroft Vale"
 
 
@@ -71,7 +71,7 @@ def test_a_split_is_never_undone_by_a_rule() -> None:
     assert groups(HOLMES) == {("holmes", "mr. holmes", "sherlock holmes"), ("mycroft vale",)}
     found = groups(HOLMES, curation(1, "split", "holmes"))
     assert ("holmes",) in found
-    stated = resolve(
+    stated = resolve_names(
         HOLMES, [("sherlock holmes", "holmes")], curations=[curation(1, "split", "holmes")]
     )
     assert ("holmes",) in {entity.keys for entity in stated[0]}
@@ -102,14 +102,14 @@ def test_the_last_name_and_type_count() -> None:
         curation(2, "rename", "brine", value="Captain Brine"),
         curation(3, "retype", "brine", value="ORGANISATION"),
     ]
-    (entity,), _ = resolve(names, curations=decisions)
+    (entity,), _ = resolve_names(names, curations=decisions)
     assert (entity.name, entity.type) == ("Captain Brine", "ORGANISATION")
     assert entity.aliases == ("Ada Brine", "Brine")
 
 
 def test_a_decision_about_names_that_are_gone_changes_nothing() -> None:
     gone = [curation(1, "merge", "x", "y"), curation(2, "rename", "x", value="z")]
-    assert resolve(HOLMES, curations=gone) == resolve(HOLMES)
+    assert resolve_names(HOLMES, curations=gone) == resolve_names(HOLMES)
 
 
 _KEYS = st.sampled_from(["holmes", "mr. holmes", "sherlock holmes", "mycroft holmes", "vale"])
@@ -131,10 +131,10 @@ def test_decisions_act_in_the_order_of_their_numbers(
     names = [name(key) for key in ("holmes", "mr. holmes", "sherlock holmes", "vale")]
     shuffled = list(curations)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert resolve(names, curations=shuffled) == resolve(names, curations=curations)
+    assert resolve_names(names, curations=shuffled) == resolve_names(names, curations=curations)
     apart = apply_overrides(curations).apart
     together = {key: set(group) for group in apply_overrides(curations).groups for key in group}
-    for entity in resolve(names, curations=curations)[0]:
+    for entity in resolve_names(names, curations=curations)[0]:
         for key in apart & set(entity.keys):
             others = {e for group in together.values() if key in group for e in group}
             assert set(entity.keys) <= others | {key} or any(
@@ -182,7 +182,7 @@ def add(database: Database, document: str) -> None:
 
 
 def refresh(database: Database) -> None:
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
 
 
 def decide(database: Database, action: str, *names: str, value: str = "") -> None:
@@ -312,8 +312,8 @@ def test_a_name_that_two_things_have_is_asked_for_by_id() -> None:
 
 
 def test_an_entity_stands_for_the_name_that_it_is_known_by() -> None:
-    (entity,), _ = resolve([name("ada brine"), name("brine")])
+    (entity,), _ = resolve_names([name("ada brine"), name("brine")])
     called = [replace(entity, name="The keeper")]
     assert find_key("the keeper", called) == find_key(entity.id, called) == "ada brine"
-    (entity,), _ = resolve([name("vale"), name("orrin vale")])
+    (entity,), _ = resolve_names([name("vale"), name("orrin vale")])
     assert find_key(entity.id, [entity]) == "orrin vale"

@@ -33,8 +33,8 @@ from engine.ingest.readers.database_connection import (
 from engine.ingest.readers.database_schema import (
     cell_text,
     date_text,
-    encoded,
-    filled,
+    encode_id_part,
+    fill_row_template,
     key_text,
     template_names,
 )
@@ -246,7 +246,7 @@ def test_a_template_names_columns_and_nothing_else(shop: str, template: str) -> 
 def test_a_cell_is_never_read_as_a_template(cell: str, other: str) -> None:
     names = template_names("{a}|{b}")
     assert names == {"a", "b"}
-    assert filled("{a}|{b}", {"a": cell, "b": other}, table="t") == f"{cell}|{other}"
+    assert fill_row_template("{a}|{b}", {"a": cell, "b": other}, table="t") == f"{cell}|{other}"
 
 
 def test_rows_past_the_limit_are_said(shop: str) -> None:
@@ -457,9 +457,9 @@ def test_a_source_is_the_address_without_secrets(url: str, expected: str) -> Non
 
 @given(st.text(min_size=1))
 def test_encoding_a_name_loses_nothing_and_leaves_no_divider(name: str) -> None:
-    assert not set(encoded(name)) & set("/ ,?#\n\t\x00")
+    assert not set(encode_id_part(name)) & set("/ ,?#\n\t\x00")
     if name.isprintable():
-        assert unquote(encoded(name)) == name
+        assert unquote(encode_id_part(name)) == name
 
 
 @given(

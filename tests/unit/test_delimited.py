@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions
-from engine.ingest.readers.markdown_writer import pipe_table, record
+from engine.ingest.readers.markdown_writer import pipe_table, record_block
 from engine.ingest.readers.structured import has_header, read_delimited, separator_of
 
 OPTIONS = ReadOptions()
@@ -117,7 +117,7 @@ def test_names_that_would_multiply_the_text_end_at_the_limit() -> None:
 def test_long_values_stand_below_the_short_ones() -> None:
     long = "A sentence of some words. " * 20
     assert (
-        record([("id", "1"), ("text", long), ("tag", "x")])
+        record_block([("id", "1"), ("text", long), ("tag", "x")])
         == f"id: 1; tag: x\ntext: {long.strip()}"
     )
 

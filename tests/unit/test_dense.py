@@ -20,7 +20,7 @@ from engine.storage import vector_index as vector_merge
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library, WindowVector, unit_length, vector_stamp
 from engine.storage.schema import vectors
-from engine.storage.vector_cache import FILE_NAME, VectorGraph, built
+from engine.storage.vector_cache import FILE_NAME, VectorGraph, build_hnsw
 from engine.storage.vector_index import DenseIndex
 
 DIMENSION = 32
@@ -228,13 +228,13 @@ def test_a_question_does_not_wait_for_a_graph(
     library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go_on = threading.Event()
-    build = vector_merge.built
+    build = vector_merge.build_hnsw
 
     def slow(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
         may_go_on.wait(timeout=30)
         return build(base, is_wanted=is_wanted)
 
-    monkeypatch.setattr(vector_merge, "built", slow)
+    monkeypatch.setattr(vector_merge, "build_hnsw", slow)
     index = DenseIndex(library, model=MODEL)
     query = _matrix(1, seed=4)[0]
     exact = _nearest(_brute(many, query), 10)
@@ -355,7 +355,7 @@ def test_a_kept_graph_is_taken_again_or_mended(
 
 
 def test_a_graph_that_nobody_wants_any_more_is_given_up(library: Library, many) -> None:
-    assert built(np.concatenate(list(many.values())), is_wanted=lambda: False) is None
+    assert build_hnsw(np.concatenate(list(many.values())), is_wanted=lambda: False) is None
 
 
 def test_closing_gives_up_the_graph_that_is_being_made(
@@ -364,9 +364,9 @@ def test_closing_gives_up_the_graph_that_is_being_made(
     def endless(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
         while is_wanted():
             time.sleep(0.01)
-        return built(base, is_wanted=is_wanted)
+        return build_hnsw(base, is_wanted=is_wanted)
 
-    monkeypatch.setattr(vector_merge, "built", endless)
+    monkeypatch.setattr(vector_merge, "build_hnsw", endless)
     index = DenseIndex(library, model=MODEL)
     index.search(_matrix(1)[0], top_k=3)
     index.close()

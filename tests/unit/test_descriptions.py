@@ -12,9 +12,9 @@ from graph.communities.descriptions import (
     MAX_CHARACTERS,
     THINGS_A_CALL,
     Described,
-    combined,
     distinct_sentences,
     is_too_much,
+    join_descriptions,
     read_summaries,
     summarise_descriptions,
     summary_prompt,
@@ -27,12 +27,14 @@ BORN = "She was born in 1871."
 
 
 def test_what_more_descriptions_say_goes_first() -> None:
-    assert combined([f"{BORN} {KEEPER}", BORN]) == f"{BORN} {KEEPER}"
-    assert combined([KEEPER, BORN]) == f"{KEEPER} {BORN}"
+    assert join_descriptions([f"{BORN} {KEEPER}", BORN]) == f"{BORN} {KEEPER}"
+    assert join_descriptions([KEEPER, BORN]) == f"{KEEPER} {BORN}"
 
 
 def test_near_duplicates_are_said_once() -> None:
-    assert combined([KEEPER, "Ada Brine keeps the lamp at the Gull Quay."]).count("lamp") == 1
+    assert (
+        join_descriptions([KEEPER, "Ada Brine keeps the lamp at the Gull Quay."]).count("lamp") == 1
+    )
 
 
 def test_sentences_of_two_languages_stand_together() -> None:
@@ -44,12 +46,12 @@ def test_sentences_of_two_languages_stand_together() -> None:
 
 
 def test_nothing_said_is_nothing() -> None:
-    assert combined([]) == combined(["", "  \n "]) == ""
+    assert join_descriptions([]) == join_descriptions(["", "  \n "]) == ""
 
 
 @pytest.mark.parametrize("word", ["lantern ", "灯"], ids=["words", "characters"])
 def test_a_sentence_that_is_too_long_is_cut(word: str) -> None:
-    text = combined([word * 700])
+    text = join_descriptions([word * 700])
     assert 0 < len(text) <= MAX_CHARACTERS
     assert text.endswith("…")
 
@@ -66,12 +68,12 @@ _TEXTS = st.lists(
 def test_the_order_of_chunks_changes_nothing(texts: list[str], random: object) -> None:
     shuffled = list(texts)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert combined(shuffled) == combined(texts)
+    assert join_descriptions(shuffled) == join_descriptions(texts)
 
 
 @given(st.lists(st.text(max_size=300), max_size=12))
 def test_a_description_is_never_too_long(texts: list[str]) -> None:
-    assert len(combined(texts)) <= MAX_CHARACTERS
+    assert len(join_descriptions(texts)) <= MAX_CHARACTERS
 
 
 # --- with a model -------------------------------------------------------------------------------

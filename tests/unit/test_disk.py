@@ -91,7 +91,7 @@ def test_what_a_killed_writer_left_is_never_passed_over(
     library.close()
     assert disk.size_of(copy / f"{DATABASE_NAME}-wal") > 0
     monkeypatch.setattr(os, "access", lambda _path, mode: not mode & os.W_OK)
-    assert "immutable" not in disk.address(copy / DATABASE_NAME).query
+    assert "immutable" not in disk.library_url(copy / DATABASE_NAME).query
     again = Library(copy, create=False)
     assert not again.holds("note")
     again.close()

@@ -14,7 +14,7 @@ from openai_server import OpenAIServer, Reply, embed
 from pydantic import Field
 
 from engine.config import EmbeddingSettings
-from engine.embeddings.local import TfidfEmbedding, hashed
+from engine.embeddings.local import TfidfEmbedding, hashed_vector
 from engine.embeddings.wrappers import (
     NO_PREFIXES,
     ChosenEmbedding,
@@ -27,9 +27,9 @@ from engine.embeddings.wrappers import (
     is_english_only,
     prefixes_for,
     probe_error,
-    shortened,
     smallest_size,
     tokeniser_coverage,
+    truncate_embedding,
     with_prefixes,
 )
 from engine.errors import ModelOutputError, ModelUnavailable, SettingsError
@@ -197,7 +197,7 @@ def test_a_shortened_vector_is_the_beginning_at_length_one(vector: list[float]) 
 
 def test_the_number_of_dimensions_is_in_the_identity() -> None:
     model = _Fixed(model_name="text-embedding-3-small")
-    names = {identity_of(shortened(model, dimensions=size)) for size in (256, 512)}
+    names = {identity_of(truncate_embedding(model, dimensions=size)) for size in (256, 512)}
     assert len({identity_of(model), *names}) == 3
 
 
@@ -214,25 +214,25 @@ def test_the_number_of_dimensions_is_in_the_identity() -> None:
 def test_a_model_not_known_for_it_is_not_cut_unless_forced(name: str, dimensions: int) -> None:
     model = _Fixed(model_name=name)
     with pytest.raises(SettingsError, match=r"^embedding\.dimensions"):
-        shortened(model, dimensions=dimensions)
-    forced = shortened(model, dimensions=dimensions, force=True)
+        truncate_embedding(model, dimensions=dimensions)
+    forced = truncate_embedding(model, dimensions=dimensions, force=True)
     assert identity_of(forced).endswith(f"@{dimensions}")
 
 
 @pytest.mark.parametrize("dimensions", [0, -1])
 def test_a_vector_of_no_dimension_is_refused_even_when_forced(dimensions: int) -> None:
     with pytest.raises(SettingsError, match="too small; give 1 or more"):
-        shortened(_Fixed(), dimensions=dimensions, force=True)
+        truncate_embedding(_Fixed(), dimensions=dimensions, force=True)
 
 
 def test_a_model_whose_vectors_are_too_short_says_so() -> None:
-    model = shortened(_Fixed(vector=[1.0, 2.0]), dimensions=3, force=True)
+    model = truncate_embedding(_Fixed(vector=[1.0, 2.0]), dimensions=3, force=True)
     with pytest.raises(ModelOutputError, match="2 dimensions, not the 3"):
         model.get_text_embedding("text")
 
 
 def test_nomic_is_centred_before_it_is_cut() -> None:
-    model = shortened(_Fixed(model_name="nomic-embed-text-v1.5"), dimensions=64)
+    model = truncate_embedding(_Fixed(model_name="nomic-embed-text-v1.5"), dimensions=64)
     assert smallest_size("nomic-ai/nomic-embed-text-v1.5") == 64
     vector = [2.0] * 64 + [0.0] * 64
     assert model._vector(vector) == pytest.approx([1 / 8] * 64)
@@ -241,7 +241,7 @@ def test_nomic_is_centred_before_it_is_cut() -> None:
 
 def test_prefixes_and_shortening_go_together(openai_server: OpenAIServer) -> None:
     inner = _endpoint(openai_server.base_url, "nomic-embed-text-v1.5")
-    model = shortened(with_prefixes(inner), dimensions=128)
+    model = truncate_embedding(with_prefixes(inner), dimensions=128)
     assert len(model.get_query_embedding("who?")) == 128
     assert openai_server.requests[0].body["input"] == ["search_query: who?"]
     assert identity_of(model) == "RemoteEmbedding/nomic-embed-text-v1.5+'search_document: '@128"
@@ -284,7 +284,7 @@ def test_rare_words_of_a_question_weigh_more() -> None:
 
 def test_the_order_of_words_means_nothing_to_the_last_bit() -> None:
     words = tokens("the keeper of the lighthouse lit the lamp of 1901")
-    assert hashed(words, size=256).tolist() == hashed(words[::-1], size=256).tolist()
+    assert hashed_vector(words, size=256).tolist() == hashed_vector(words[::-1], size=256).tolist()
 
 
 _PLACES = [88, 310, 468, 478, 569, 798, 879, 910]
@@ -292,7 +292,7 @@ _SIGNS = [1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0]
 
 
 def test_a_word_has_the_same_places_in_every_process_and_version() -> None:
-    vector = hashed(["lamp"], size=1024)
+    vector = hashed_vector(["lamp"], size=1024)
     assert np.flatnonzero(vector).tolist() == _PLACES
     assert np.sign(vector[_PLACES]).tolist() == _SIGNS
 

@@ -12,9 +12,9 @@ from llama_index.core.schema import TextNode
 
 from engine.chunking.dialogue import (
     GlossaryNodeParser,
+    entry_name,
     glossary_entries,
     looks_like_entries,
-    opening,
 )
 
 TOKEN = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]{1,5}|[^\w\s]")
@@ -122,7 +122,7 @@ def test_many_paragraphs_each_about_something_else_are_entries(text: str, expect
     ],
 )
 def test_an_entry_opens_with_the_name_that_it_says_something_of(entry: str, name: str) -> None:
-    assert opening(entry) == name
+    assert entry_name(entry) == name
 
 
 def test_each_entry_is_a_chunk_and_read_with_those_around_it() -> None:

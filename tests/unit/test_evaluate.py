@@ -18,7 +18,7 @@ from engine.evaluation import (
     EvaluationQuery,
     GoldSpan,
     RetrievalReport,
-    compare,
+    compare_evaluations,
     evaluate_retrieval,
     paired_bootstrap,
     read_judgements,
@@ -29,10 +29,10 @@ from engine.evaluation.datasets import (
     check_corpus,
     index_stamp,
     library_for,
-    located,
     read_corpus,
+    resolve_gold_ids,
 )
-from engine.evaluation.retrieval import figures, variations
+from engine.evaluation.retrieval import ablations, retrieval_measures
 from engine.types import TraceStep
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
@@ -58,7 +58,7 @@ def test_figures_are_those_of_another_implementation(ranking: list[str], gold: s
     theirs = measures.calc_aggregate(
         wanted.values(), [measures.Qrel("q", name, 1) for name in gold], scored
     )
-    ours = figures(_judge(ranking, sorted(gold)), len(gold), cutoffs=(2, 5, 10))
+    ours = retrieval_measures(_judge(ranking, sorted(gold)), len(gold), cutoffs=(2, 5, 10))
     assert {name: theirs[m] for name, m in wanted.items()} == pytest.approx(
         {name: ours[name] for name in wanted}, abs=1e-9
     )
@@ -68,14 +68,14 @@ def test_figures_are_those_of_another_implementation(ranking: list[str], gold: s
 def test_all_gold_is_found_exactly_where_recall_is_one(
     ranking: list[str], gold: set[str], at: int
 ) -> None:
-    found = figures(_judge(ranking, sorted(gold)), len(gold), cutoffs=(at,))
+    found = retrieval_measures(_judge(ranking, sorted(gold)), len(gold), cutoffs=(at,))
     assert (found[f"all@{at}"] == 1) == (found[f"R@{at}"] == 1)
     assert all(0 <= value <= 1 for value in found.values())
 
 
 def test_a_passage_that_repeats_a_span_gains_nothing_more() -> None:
-    once = figures([frozenset({0}), frozenset()], 1, cutoffs=(2,))
-    twice = figures([frozenset({0}), frozenset({0})], 1, cutoffs=(2,))
+    once = retrieval_measures([frozenset({0}), frozenset()], 1, cutoffs=(2,))
+    twice = retrieval_measures([frozenset({0}), frozenset({0})], 1, cutoffs=(2,))
     assert once["nDCG@2"] == twice["nDCG@2"] == 1
     assert (once["P@2"], twice["P@2"]) == (0.5, 1.0)
 
@@ -295,7 +295,7 @@ def test_gold_that_the_library_lacks_altogether_is_an_error() -> None:
 def test_gold_files_are_found_by_the_end_of_their_path() -> None:
     held = ["notes/a.md", "notes/old/a.md", "notes/b.md", "c"]
     query = EvaluationQuery(id="q", text="?", gold_ids=("./b.md", "a.md", "c", "old/a.md"))
-    (found,) = located([query], held, length_of=len)
+    (found,) = resolve_gold_ids([query], held, length_of=len)
     assert found.gold_ids == ("a.md", "c", "notes/b.md", "notes/old/a.md")  # a.md: which of two?
 
 
@@ -303,7 +303,7 @@ def test_a_span_that_ends_after_its_document_is_refused() -> None:
     span = GoldSpan(document_id="a", start=0, end=11)
     query = EvaluationQuery(id="q", text="?", gold_spans=(span,))
     with pytest.raises(SourceError, match="0 to 11 of question 'q', but 'a' has 10"):
-        located([query], ["a"], length_of=lambda _: 10)
+        resolve_gold_ids([query], ["a"], length_of=lambda _: 10)
 
 
 def test_another_searcher_is_asked_in_place_of_the_engines_own() -> None:
@@ -343,11 +343,11 @@ def test_values_that_do_not_pair_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be compared"):
         paired_bootstrap([], [])
     with pytest.raises(SourceError, match="different questions"):
-        compare(_report("a", ("q1",)), _report("b", ("q2",)))
+        compare_evaluations(_report("a", ("q1",)), _report("b", ("q2",)))
 
 
 def test_a_comparison_gives_the_gain_in_each_figure() -> None:
-    found = compare(_report("b", ("q1", "q2"), 1.0), _report("a", ("q1", "q2"), 0.25))
+    found = compare_evaluations(_report("b", ("q1", "q2"), 1.0), _report("a", ("q1", "q2"), 0.25))
     assert (found.label, found.against, found.gains["MRR"].mean) == ("b", "a", 0.75)
 
 
@@ -365,12 +365,12 @@ def _report(label: str, ids: tuple[str, ...], value: float = 0.0) -> RetrievalRe
 
 
 def test_an_ablation_switches_off_each_list_that_is_on_and_tries_other_fusions() -> None:
-    labels = [label for label, _ in variations(Settings())]
+    labels = [label for label, _ in ablations(Settings())]
     assert labels[:3] == ["without keyword", "without dense", "without walk"]
     assert "fusion rrf" in labels
     assert "fusion score" not in labels
     keyword_only = Settings(retrieve=RetrieveSettings(dense=False))
-    tried = dict(variations(keyword_only))
+    tried = dict(ablations(keyword_only))
     assert "without keyword" not in tried
     assert "without dense" not in tried
     assert tried["without walk"].retrieve.walk is False

@@ -15,10 +15,10 @@ from html.parser import HTMLParser
 import networkx
 import pytest
 
-from graph.communities.leiden import communities, partition
+from graph.communities.leiden import cluster_communities, partition_at_level
 from graph.errors import GraphInputError
-from graph.export.html import evidence_spans, readable, to_html
-from graph.export.layout import layout, overview, pack
+from graph.export.html import evidence_spans, readable_text, to_html
+from graph.export.layout import heaviest_communities, layout_graph, pack_discs
 from graph.export.subgraph import to_graphml, to_json
 from graph.model import Chunk, Entity, Evidence, Finding, GraphExport, Relation, Report, content_id
 
@@ -65,7 +65,7 @@ def example(count: int = 12, names: tuple[str, ...] = ()) -> GraphExport:
         )
         for number in range(count)
     ]
-    found = communities(
+    found = cluster_communities(
         ids, [(r.source_id, r.target_id, r.weight) for r in relations], max_size=5, seed=1
     )
     reports = [
@@ -254,13 +254,13 @@ def test_sentences_are_kept_first_of_every_relation_then_second_until_the_room_i
 
 def test_the_overview_is_wider_than_high_and_its_bubbles_do_not_touch() -> None:
     export = example(400)
-    found = overview(export, limit=12)
+    found = heaviest_communities(export, limit=12)
     bubbles = found.bubbles
     assert (len(bubbles), found.further > 0) == (12, True)
     assert overlaps([(one.x, one.y) for one in bubbles], [one.radius for one in bubbles]) == 0
     assert [one.weight for one in bubbles] == sorted((b.weight for b in bubbles), reverse=True)
     assert len(bubbles) + found.further == sum(
-        len(one.entity_ids) > 1 for one in partition(export.communities, 0)
+        len(one.entity_ids) > 1 for one in partition_at_level(export.communities, 0)
     )
 
 
@@ -282,7 +282,7 @@ def test_no_two_nodes_overlap_and_groups_stand_apart() -> None:
     radii = [5 + 20 * chance.random() ** 3 for _ in range(240)]
     paths = [(number % 7, number % 21) for number in range(240)]
     pairs = {tuple(sorted(chance.sample(range(240), 2))) for _ in range(500)}
-    placed = layout(radii, paths, edges=dict.fromkeys(sorted(pairs), 1.0))
+    placed = layout_graph(radii, paths, edges=dict.fromkeys(sorted(pairs), 1.0))
     assert overlaps(placed.positions, radii) == 0
     discs = [disc for key, disc in sorted(placed.discs.items()) if len(key) == 1]
     assert overlaps([(x, y) for x, y, _ in discs], [radius for _, _, radius in discs]) == 0
@@ -296,7 +296,7 @@ def test_discs_of_any_number_are_packed_without_overlap(count: int) -> None:
     sizes = [10.0 + number % 9 for number in range(count)]
     names = [(number,) for number in range(count)]
     links = {(names[0], name): 1.0 for name in names[1:]}
-    assert overlaps(pack(sizes, links, names=names), sizes) == 0
+    assert overlaps(pack_discs(sizes, links, names=names), sizes) == 0
 
 
 @pytest.mark.parametrize(
@@ -312,4 +312,4 @@ def test_discs_of_any_number_are_packed_without_overlap(count: int) -> None:
     ],
 )
 def test_sentences_are_shown_without_marks_of_markdown(text: str, expected: str) -> None:
-    assert readable(text) == expected
+    assert readable_text(text) == expected

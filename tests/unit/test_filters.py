@@ -9,7 +9,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from engine.errors import QuestionError
-from engine.storage.schema import condition, document_filter, matches
+from engine.storage.schema import document_filter, matches_filters, parse_condition
 
 METADATA = {
     "title": "Tide tables",
@@ -25,7 +25,7 @@ METADATA = {
 
 def holds(key: str, operator: FilterOperator, value: object) -> bool:
     wanted = MetadataFilter.model_construct(key=key, value=value, operator=operator)
-    return matches(MetadataFilters(filters=[wanted]), METADATA)
+    return matches_filters(MetadataFilters(filters=[wanted]), METADATA)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,11 @@ def test_conditions_nest() -> None:
     either = MetadataFilters(filters=[red, html], condition=FilterCondition.OR)
     both = MetadataFilters(filters=[either, html], condition=FilterCondition.AND)
     neither = MetadataFilters(filters=[html], condition=FilterCondition.NOT)
-    assert [matches(each, METADATA) for each in (either, both, neither)] == [True, False, True]
+    assert [matches_filters(each, METADATA) for each in (either, both, neither)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,20 +93,20 @@ def test_conditions_nest() -> None:
     ],
 )
 def test_a_condition_can_be_written(text: str, expected: bool) -> None:
-    assert matches(MetadataFilters(filters=[condition(text)]), METADATA) is expected
+    assert matches_filters(MetadataFilters(filters=[parse_condition(text)]), METADATA) is expected
 
 
 @pytest.mark.parametrize("text", ["red", "=red", "a b=c", ""])
 def test_what_is_no_condition_says_so(text: str) -> None:
     with pytest.raises(QuestionError, match=r"filter not usable: .*; write key=value"):
-        condition(text)
+        parse_condition(text)
 
 
 @pytest.mark.parametrize("text", ["date>=notadate", "date<05/2024", "date > 1 May 2024", "date<="])
 def test_what_is_no_date_is_not_compared_with_dates(text: str) -> None:
     with pytest.raises(QuestionError, match=r"date not usable: .*; write 2024"):
         document_filter([text])
-    nested = MetadataFilters(filters=[MetadataFilters(filters=[condition(text)])])
+    nested = MetadataFilters(filters=[MetadataFilters(filters=[parse_condition(text)])])
     with pytest.raises(QuestionError, match="date not usable"):
         document_filter(nested)
 

@@ -38,7 +38,7 @@ from engine.llm.response import (
     strip_reasoning,
     usage_from_response,
 )
-from engine.llm.retry import RateLimiter, backoff_seconds, classify_failure, translated
+from engine.llm.retry import RateLimiter, backoff_seconds, classify_failure, translate_errors
 from engine.llm.structured_output import (
     RequestDialect,
     ServerCapabilities,
@@ -429,7 +429,7 @@ def _connection(cause: Exception) -> openai.APIConnectionError:
 
 
 def _as_ours(error: Exception) -> ModelError:
-    with pytest.raises(ModelError) as caught, translated("m"):
+    with pytest.raises(ModelError) as caught, translate_errors("m"):
         raise error
     return caught.value
 
@@ -518,7 +518,7 @@ def test_a_date_says_how_long_to_wait() -> None:
 def _failing(errors: list[Exception]) -> Callable[[], str]:
     def call() -> str:
         if errors:
-            with translated("m"):
+            with translate_errors("m"):
                 raise errors.pop(0)
         return "fine"
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, Table, select
 
 from graph.model import Chunk, Extraction, Mention, Statement
-from graph.pipeline import DeriveOptions, derive
+from graph.pipeline import DeriveOptions, derive_graph
 from graph.search.snapshot import read_view
 from graph.storage.database import (
     Database,
@@ -19,14 +19,14 @@ from graph.storage.database import (
     read_reports,
 )
 from graph.storage.facts import (
-    batches,
     delete_chunks,
     delete_document,
     derived_generation,
     derived_stamp,
     extractions_by_text,
+    facts_generation,
     forget_titles,
-    generation,
+    in_batches,
     put_chunks,
     put_extractions,
     read_extractions,
@@ -89,7 +89,7 @@ def put(connection: Connection, *values: Chunk) -> None:
 
 
 def refresh(database: Database) -> None:
-    derive(database, options=DeriveOptions(max_community_size=2))
+    derive_graph(database, options=DeriveOptions(max_community_size=2))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def clean_entities(connection: Connection) -> set[str]:
 
 def test_a_new_database_has_changed_never_and_derived_nothing(database: Database) -> None:
     with database.read() as connection:
-        assert (generation(connection), derived_generation(connection)) == (0, -1)
+        assert (facts_generation(connection), derived_generation(connection)) == (0, -1)
     assert not is_fresh(database)
     refresh(database)
     assert is_fresh(database)
@@ -149,9 +149,9 @@ def test_whatever_changes_facts_raises_the_generation(
     derived: Database, change: Callable[[Connection], object]
 ) -> None:
     with derived.write() as connection:
-        before = generation(connection), derived_stamp(connection)
+        before = facts_generation(connection), derived_stamp(connection)
         change(connection)
-        assert generation(connection) > before[0]
+        assert facts_generation(connection) > before[0]
         assert derived_stamp(connection) != before[1]
     assert not is_fresh(derived)
     refresh(derived)
@@ -391,7 +391,7 @@ def test_a_title_is_a_name_unless_any_document_may_have_it(title: str, key: str)
 
 def test_batches_hold_every_value_once_in_order() -> None:
     values = [f"{number:04d}" for number in range(1_203)]
-    found = list(batches([*reversed(values), *values]))
+    found = list(in_batches([*reversed(values), *values]))
     assert [len(batch) for batch in found] == [500, 500, 203]
     assert [value for batch in found for value in batch] == values
-    assert list(batches([])) == []
+    assert list(in_batches([])) == []

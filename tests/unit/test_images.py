@@ -15,7 +15,13 @@ from PIL import Image, ImageDraw, ImageFont
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions
 from engine.ingest.readers import media as images
-from engine.ingest.readers.media import MISSING_OCR, TextBox, read_image, recognise, text_in_order
+from engine.ingest.readers.media import (
+    MISSING_OCR,
+    TextBox,
+    read_image,
+    recognise_text,
+    text_in_order,
+)
 
 OPTIONS = ReadOptions()
 FONTS = sorted(Path("/usr/share/fonts").glob("**/*CJK*"))
@@ -119,9 +125,9 @@ def test_english_is_recognised() -> None:
         size=(460, 120),
     )
     expected = "The harbour was opened in 1874.\nCoal and timber came first."
-    assert recognise(_bytes(image)) == expected
-    assert recognise(np.asarray(image)) == expected
-    assert recognise(np.asarray(image.convert("L"))) == expected
+    assert recognise_text(_bytes(image)) == expected
+    assert recognise_text(np.asarray(image)) == expected
+    assert recognise_text(np.asarray(image.convert("L"))) == expected
 
 
 @needs_engine
@@ -132,7 +138,7 @@ def test_chinese_is_recognised_beside_english() -> None:
         (40, 110, "第二行 contains 中文 and English"),
         font=FONTS[0],
     )
-    text = recognise(_bytes(image)).replace(" ", "")
+    text = recognise_text(_bytes(image)).replace(" ", "")
     assert text == "知识图谱把文档连接起来。\n第二行contains中文andEnglish"
 
 
@@ -205,7 +211,7 @@ def test_sixteen_bit_scans_are_read() -> None:
 def test_a_long_screenshot_loses_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "_LONGEST_SIDE", 500)
     lines = [(30, 30 + 180 * n, f"Line number {n}") for n in range(7)]
-    text = recognise(_bytes(_drawn(*lines, size=(320, 1260))))
+    text = recognise_text(_bytes(_drawn(*lines, size=(320, 1260))))
     assert text.split("\n") == [line for _, _, line in lines]
 
 
@@ -213,7 +219,7 @@ def test_a_long_screenshot_loses_no_line(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_picture_without_text_is_refused_with_a_reason() -> None:
     with pytest.raises(SourceError, match="without recognisable text"):
         read_image(_bytes(Image.new("RGB", (300, 200), "white")), OPTIONS)
-    assert recognise(_bytes(Image.new("RGB", (3, 3), "white"))) == ""
+    assert recognise_text(_bytes(Image.new("RGB", (3, 3), "white"))) == ""
 
 
 @pytest.mark.parametrize(
@@ -242,5 +248,5 @@ def test_without_the_engine_the_reason_names_the_extra(monkeypatch: pytest.Monke
     images._engine.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "rapidocr", None)
     with pytest.raises(SourceError, match=r"loregraph\[ocr\]") as caught:
-        recognise(_bytes(_drawn()))
+        recognise_text(_bytes(_drawn()))
     assert str(caught.value) == MISSING_OCR

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
-from graph.model import Claim, Description, Extraction, Mention, Statement, joined, shifted
+from graph.model import (
+    Claim,
+    Description,
+    Extraction,
+    Mention,
+    Statement,
+    merge_extractions,
+    shift_extraction,
+)
 
 ADA = Mention(start=0, end=3, surface="Ada", key="ada", type="PERSON")
 BO = Mention(start=8, end=10, surface="Bo", key="bo", type="PERSON")
@@ -26,23 +34,23 @@ def _with(**changes: str | float | bool) -> Statement:
 def test_what_both_say_stands_once_and_in_order() -> None:
     first = Extraction(mentions=(ADA, BO), statements=(KNOWS,))
     second = Extraction(mentions=(ADA,), claims=(CLAIM,))
-    assert joined([second, first]) == Extraction(
+    assert merge_extractions([second, first]) == Extraction(
         mentions=(ADA, BO), statements=(KNOWS,), claims=(CLAIM,)
     )
-    assert joined([first, second]) == joined([second, first])
+    assert merge_extractions([first, second]) == merge_extractions([second, first])
 
 
 def test_of_two_equal_statements_the_one_that_says_more_stays() -> None:
     told = _with(description="They met in Kiel.", strength=0.4)
     guessed = _with(description="They may have met in Kiel at some time.", inferred=True)
     for order in ([KNOWS, told, guessed], [guessed, told, KNOWS]):
-        found = joined(Extraction(statements=(one,)) for one in order)
+        found = merge_extractions(Extraction(statements=(one,)) for one in order)
         assert found.statements == (told,)
 
 
 def test_the_longer_description_of_a_name_stays() -> None:
     short, long = Description(key="ada", text="a pilot"), Description(key="ada", text="a sea pilot")
-    assert joined(
+    assert merge_extractions(
         [Extraction(descriptions=(long,)), Extraction(descriptions=(short,))]
     ).descriptions == (long,)
 
@@ -55,7 +63,7 @@ def test_the_second_half_of_a_text_keeps_its_places() -> None:
         mentions=(Mention(start=start, end=start + 2, surface="Bo", key="bo", type="PERSON"),),
         statements=(_with(start=0, end=len(text) - cut),),
     )
-    moved = shifted(half, cut)
+    moved = shift_extraction(half, cut)
     mention = moved.mentions[0]
     assert text[mention.start : mention.end] == "Bo"
     statement = moved.statements[0]

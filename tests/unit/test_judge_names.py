@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.model import Chunk, Description, Extraction, Judgement, Mention
-from graph.pipeline import DeriveOptions, derive
+from graph.pipeline import DeriveOptions, derive_graph
 from graph.resolution.llm_judge import (
     PAIRS_A_CALL,
     NamedThing,
@@ -168,7 +168,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
             put_chunks(connection, [chunk])
             found = Extraction(mentions=mentions, descriptions=said)
             put_extractions(connection, {chunk.id: found}, extractor="test")
-    derive(opened, options=DeriveOptions())
+    derive_graph(opened, options=DeriveOptions())
     yield opened
     opened.close()
 
@@ -195,7 +195,7 @@ def kept(database: Database, pairs: list[tuple[str, str]], verdict: str) -> int:
 
 
 def merged(database: Database) -> bool:
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     with database.read() as connection:
         return any(
             entity.keys == ("leo tolstoi", "leo tolstoy") for entity in read_entities(connection)
@@ -229,7 +229,7 @@ def test_a_judgement_goes_when_one_of_its_names_goes(database: Database) -> None
     judged(database, "same")
     with database.write() as connection:
         delete_document(connection, "b")
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     with database.read() as connection:
         assert read_judgements(connection) == []
 
@@ -238,7 +238,7 @@ def test_nothing_is_kept_of_a_name_that_goes_while_the_model_thinks(database: Da
     pairs = [pair.keys for pair in in_doubt(database)]
     with database.write() as connection:
         delete_document(connection, "b")
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     assert kept(database, pairs, "different") == 0
     with database.read() as connection:
         assert read_judgements(connection) == []

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions
-from engine.ingest.readers.latex import definitions, expanded, read_latex, uncommented
+from engine.ingest.readers.latex import (
+    expand_macros,
+    extract_macros,
+    read_latex,
+    strip_latex_comments,
+)
 
 OPTIONS = ReadOptions()
 
@@ -103,10 +108,10 @@ def test_what_is_written_is_readable(source: str, text: str) -> None:
 
 
 def test_commands_of_the_author_are_written_out_with_their_arguments() -> None:
-    text, macros = definitions(
+    text, macros = extract_macros(
         r"\newcommand{\pair}[2][x]{(#1, #2)}\def\v#1{<#1>}\pair{b} \pair[a]{b} \v{c}"
     )
-    assert expanded(text, macros) == "(x, b) (a, b) <c>"
+    assert expand_macros(text, macros) == "(x, b) (a, b) <c>"
 
 
 def test_commands_that_unfold_without_end_stop_at_a_bound() -> None:
@@ -114,12 +119,12 @@ def test_commands_that_unfold_without_end_stop_at_a_bound() -> None:
     bomb = "".join(
         rf"\newcommand{{\z{a}}}" + "{" + rf"\z{b} " * 10 + "}" for a, b in pairwise(names)
     )
-    text, macros = definitions(bomb + r"\newcommand{\x}{\y}\newcommand{\y}{\x} \za \x")
-    assert len(expanded(text, macros)) < 2_000_000
+    text, macros = extract_macros(bomb + r"\newcommand{\x}{\y}\newcommand{\y}{\x} \za \x")
+    assert len(expand_macros(text, macros)) < 2_000_000
 
 
 def test_comments_go_but_not_escaped_percent_signs() -> None:
-    assert uncommented("5\\% a% b\n  c\n% all\nd") == "5\\% ac\nd"
+    assert strip_latex_comments("5\\% a% b\n  c\n% all\nd") == "5\\% ac\nd"
 
 
 def test_a_file_of_definitions_alone_has_no_text() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from engine.chunking.structure import atx_heading, blocks, is_delimiter_row, sentence_starts
 from engine.ingest.readers.pdf.glyphs import SOFT_HYPHEN
-from engine.ingest.readers.pdf.layout import flowing_pages, one_paragraph, word_counts
+from engine.ingest.readers.pdf.layout import flowing_pages, join_lines, word_counts
 from graph.text.sentences import strip_markup
 
 SIZE = 100_000
@@ -25,10 +25,10 @@ minutes of quadratic time at this size."""
         pytest.param(lambda: word_counts(["a" * SIZE]), id="letters without a gap"),
         pytest.param(lambda: flowing_pages(["汉" * SIZE]), id="characters without a gap"),
         pytest.param(
-            lambda: one_paragraph([f"{'a' * 9}{SOFT_HYPHEN}"] * (SIZE // 10), Counter()),
+            lambda: join_lines([f"{'a' * 9}{SOFT_HYPHEN}"] * (SIZE // 10), Counter()),
             id="words split at every line's end",
         ),
-        pytest.param(lambda: one_paragraph(["汉" * 9] * SIZE, Counter()), id="lines"),
+        pytest.param(lambda: join_lines(["汉" * 9] * SIZE, Counter()), id="lines"),
         pytest.param(lambda: atx_heading(f"# a{' ' * SIZE}b"), id="spaces in a heading"),
         pytest.param(lambda: atx_heading(f"#{' ' * SIZE}\x00"), id="spaces before a heading"),
         pytest.param(lambda: atx_heading(f"# a{' #' * SIZE}b"), id="closing marks in a heading"),
@@ -135,4 +135,4 @@ def test_a_dot_ends_a_sentence_only_before_white_space() -> None:
 
 def test_words_split_at_a_lines_end_are_joined_where_the_document_joins_them() -> None:
     text = f"the har{SOFT_HYPHEN}bour and the har-\nbour"
-    assert one_paragraph([text], Counter({"harbour": 2})) == "the harbour and the harbour"
+    assert join_lines([text], Counter({"harbour": 2})) == "the harbour and the harbour"

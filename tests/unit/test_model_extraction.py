@@ -22,7 +22,7 @@ from graph.extraction.llm.prompts import (
     Gleaning,
     Pack,
     RelationType,
-    packs,
+    pack_chunks,
     prompt_of,
 )
 from graph.llm import Prompt
@@ -118,7 +118,7 @@ def test_packs_hold_every_chunk_once_in_order_within_their_limits(
     sizes: list[int], target: int
 ) -> None:
     chunks = [(f"c{place}", "w " * size) for place, size in enumerate(sizes)]
-    made = packs(chunks, count=words, target_tokens=target)
+    made = pack_chunks(chunks, count=words, target_tokens=target)
     assert [pair for p in made for pair in zip(p.keys, p.texts, strict=True)] == chunks
     for pack in made:
         total = sum(map(words, pack.texts))

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.extraction.llm.grounding import FoldedText, anchored
+from graph.extraction.llm.grounding import FoldedText, anchor_records
 from graph.extraction.llm.parsing import (
     RawClaim,
     RawEntity,
     RawExtraction,
     RawRelation,
+    claim_status_of,
     date_of,
     scale_of,
-    status_of,
     strength_of,
 )
 from graph.extraction.llm.prompts import ExtractionSchema
@@ -86,7 +86,7 @@ def test_places_lie_in_the_text_and_a_part_of_it_is_always_found(text: str, name
 
 
 def test_names_that_do_not_stand_in_the_text_are_dropped_and_counted() -> None:
-    found = anchored(said("Ada Brine", "Zed Null", "zed null"), "Ada Brine left.", OPEN)
+    found = anchor_records(said("Ada Brine", "Zed Null", "zed null"), "Ada Brine left.", OPEN)
     assert [mention.surface for mention in found.extraction.mentions] == ["Ada Brine"]
     assert found.dropped == {"name that is not in the text": 1}
     assert (found.named, found.placed) == (2, 1)
@@ -94,7 +94,7 @@ def test_names_that_do_not_stand_in_the_text_are_dropped_and_counted() -> None:
 
 @pytest.mark.parametrize("word", ["she", "1843", "May", "他", "the", "Introduction"])
 def test_words_that_name_nothing_are_dropped(word: str) -> None:
-    found = anchored(said(word), f"Then, {word} , 他 came.", OPEN)
+    found = anchor_records(said(word), f"Then, {word} , 他 came.", OPEN)
     assert found.extraction == Extraction()
     assert found.dropped == {"word that names nothing": 1}
 
@@ -115,7 +115,7 @@ def test_words_that_name_nothing_are_dropped(word: str) -> None:
 def test_types_are_ours_or_those_of_the_schema(
     label: str, listed: tuple[str, ...], expected: str
 ) -> None:
-    found = anchored(said(("Ada", label)), "Ada left.", ExtractionSchema.of(listed))
+    found = anchor_records(said(("Ada", label)), "Ada left.", ExtractionSchema.of(listed))
     assert [mention.type for mention in found.extraction.mentions] == [expected]
 
 
@@ -125,14 +125,18 @@ def test_a_name_given_twice_has_one_type_and_its_longest_description() -> None:
         RawEntity(name="ADA", type="PERSON", description="a longer one"),
         RawEntity(name="Ada's", type="WORK"),
     )
-    found = anchored(RawExtraction(entities=entities), "Ada and ADA and Ada.", OPEN).extraction
+    found = anchor_records(
+        RawExtraction(entities=entities), "Ada and ADA and Ada.", OPEN
+    ).extraction
     assert {mention.type for mention in found.mentions} == {"PERSON"}
     assert found.descriptions == (Description(key="ada", text="a longer one"),)
 
 
 def test_a_name_inside_a_longer_one_is_mentioned_where_it_stands_alone() -> None:
     text = "The University of Oslo is in Oslo. Tromso University is not."
-    found = anchored(said("University of Oslo", "Oslo", "Tromso University", "Tromso"), text, OPEN)
+    found = anchor_records(
+        said("University of Oslo", "Oslo", "Tromso University", "Tromso"), text, OPEN
+    )
     assert [(m.start, m.surface) for m in found.extraction.mentions] == [
         (4, "University of Oslo"),
         (29, "Oslo"),
@@ -143,13 +147,13 @@ def test_a_name_inside_a_longer_one_is_mentioned_where_it_stands_alone() -> None
 
 def test_articles_are_no_part_of_a_name_unless_nothing_else_is() -> None:
     text = "The Kestrel sails. He heard The X."
-    found = anchored(said("The Kestrel", "The X"), text, OPEN).extraction
+    found = anchor_records(said("The Kestrel", "The X"), text, OPEN).extraction
     assert [mention.key for mention in found.mentions] == ["kestrel", "the x"]
 
 
 def test_a_person_completed_from_another_text_is_found_by_the_surname() -> None:
     text = "Brine lit the lamp. The brine froze."
-    found = anchored(said(("Ada Brine", "PERSON"), ("Ann Lamp", "PERSON")), text, OPEN)
+    found = anchor_records(said(("Ada Brine", "PERSON"), ("Ann Lamp", "PERSON")), text, OPEN)
     assert [(m.start, m.surface) for m in found.extraction.mentions] == [(0, "Brine")]
     assert found.dropped == {"name that is not in the text": 1}
 
@@ -164,7 +168,7 @@ def relation(source: str, target: str, predicate: str = "knows", **more: str) ->
 def statements(*relations: RawRelation, schema: ExtractionSchema = OPEN) -> list[Statement]:
     names = said(("Ada Brine", "PERSON"), ("Tom Reed", "PERSON"), ("Kestrel", "PRODUCT"))
     whole = RawExtraction(entities=names.entities, relations=relations)
-    return list(anchored(whole, TEXT, schema).extraction.statements)
+    return list(anchor_records(whole, TEXT, schema).extraction.statements)
 
 
 def test_a_relation_rests_on_the_first_sentence_with_both_ends() -> None:
@@ -217,7 +221,7 @@ def test_relations_without_two_ends_are_dropped_and_counted(
     given_relation: RawRelation, why: str
 ) -> None:
     whole = RawExtraction(entities=said("Ada Brine").entities, relations=(given_relation,))
-    found = anchored(whole, TEXT, OPEN)
+    found = anchor_records(whole, TEXT, OPEN)
     assert found.extraction.statements == ()
     assert found.dropped == {why: 1}
 
@@ -226,7 +230,7 @@ def test_an_end_that_is_no_listed_entity_counts_where_it_stands_as_a_name() -> N
     whole = RawExtraction(
         entities=said("Ada Brine").entities, relations=(relation("Ada Brine", "Tom Reed"),)
     )
-    found = anchored(whole, TEXT, OPEN).extraction
+    found = anchor_records(whole, TEXT, OPEN).extraction
     assert {(mention.key, mention.type) for mention in found.mentions} == {
         ("ada brine", "NAME"),
         ("tom reed", "NAME"),
@@ -254,7 +258,7 @@ def test_a_strict_schema_checks_predicate_domain_and_range(
 
 
 def test_a_strict_schema_keeps_no_other_type() -> None:
-    found = anchored(said(("Ada Brine", "PERSON"), ("Kestrel", "SHIP")), TEXT, STRICT)
+    found = anchor_records(said(("Ada Brine", "PERSON"), ("Kestrel", "SHIP")), TEXT, STRICT)
     assert {mention.key for mention in found.extraction.mentions} == {"ada brine"}
     assert found.dropped == {"type outside the schema": 1}
 
@@ -282,7 +286,7 @@ def test_claims_rest_on_the_sentence_that_they_speak_of() -> None:
         RawClaim(subject="Zed", text="He was there."),
         RawClaim(subject="Ada Brine", object="Zed", status="?", text="Born in 1850."),
     )
-    found = anchored(
+    found = anchor_records(
         RawExtraction(entities=said("Ada Brine", "Kestrel").entities, claims=claims), text, OPEN
     )
     assert found.extraction.claims == (
@@ -318,7 +322,7 @@ def test_claims_rest_on_the_sentence_that_they_speak_of() -> None:
 def test_a_schema_without_claims_keeps_none() -> None:
     claim = RawClaim(subject="Ada Brine", text="x")
     whole = RawExtraction(entities=said("Ada Brine").entities, claims=(claim,))
-    assert anchored(whole, TEXT, ExtractionSchema.of(claims=False)).extraction.claims == ()
+    assert anchor_records(whole, TEXT, ExtractionSchema.of(claims=False)).extraction.claims == ()
 
 
 def test_mixed_text_gives_mentions_in_both_languages() -> None:
@@ -331,7 +335,7 @@ def test_mixed_text_gives_mentions_in_both_languages() -> None:
         ("白帝城", "地点"),
         relations=(relation("刘备", "玄德", "also known as"), relation("刘备", "Cao Cao", "敌人")),
     )
-    found = anchored(whole, text, OPEN)
+    found = anchor_records(whole, text, OPEN)
     assert {(m.surface, m.type) for m in found.extraction.mentions} == {
         ("刘备", "PERSON"),
         ("劉備", "PERSON"),
@@ -403,5 +407,5 @@ def test_dates_are_as_exact_as_they_were_given(given_date: str, expected: str) -
 @given(st.text(max_size=30))
 def test_no_value_of_a_reply_raises(text: str) -> None:
     assert 0 <= strength_of(text, scale=scale_of([text])) <= 1
-    assert status_of(text) in {"TRUE", "FALSE", "SUSPECTED"}
+    assert claim_status_of(text) in {"TRUE", "FALSE", "SUSPECTED"}
     assert len(date_of(text)) in {0, 4, 7, 10}

@@ -15,7 +15,7 @@ from graph.llamaindex.store import (
     document_splitter,
     entity_node,
     node_of_chunk,
-    triplet,
+    relation_triplet,
     triplet_has,
 )
 from graph.model import Chunk, Entity, Evidence, Relation
@@ -116,7 +116,7 @@ def test_a_triplet_names_the_chunk_where_llama_index_looks_for_the_text(
     relation = Relation(
         id="r", source_id="e-A", predicate="met", target_id="e-B", weight=2.0, evidences=evidences
     )
-    made = triplet(_entity("A"), relation, _entity("B"))
+    made = relation_triplet(_entity("A"), relation, _entity("B"))
     assert [part.properties.get(TRIPLET_SOURCE_KEY) for part in made] == [source] * 3
     assert made[1].properties["evidences"] == [[e.chunk_id, e.start, e.end] for e in evidences]
     assert triplet_has(made, "weight", 2.0)

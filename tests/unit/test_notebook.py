@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import SourceError
 from engine.ingest.document import Content, ReadOptions
-from engine.ingest.readers.text import fenced, read_notebook
+from engine.ingest.readers.text import fence_code, read_notebook
 
 
 def read(cells: list[object], **metadata: object) -> Content:
@@ -52,7 +52,7 @@ def test_pictures_inside_prose_lose_their_bytes() -> None:
 
 
 def test_a_fence_is_longer_than_those_inside() -> None:
-    assert fenced("```\nx\n```", language="md") == "````md\n```\nx\n```\n````"
+    assert fence_code("```\nx\n```", language="md") == "````md\n```\nx\n```\n````"
 
 
 def test_the_notebooks_own_title_and_authors_come_first() -> None:

@@ -10,7 +10,12 @@ from engine.errors import SourceError
 from engine.ingest.document import Content, ReadOptions
 from engine.ingest.readers.office.docx import read_docx, read_pptx
 from engine.ingest.readers.office.ooxml import OLE_MAGIC, real_title
-from engine.ingest.readers.office.spreadsheets import read_xls, read_xlsx, sheet_blocks, shown
+from engine.ingest.readers.office.spreadsheets import (
+    format_number,
+    read_xls,
+    read_xlsx,
+    sheet_blocks,
+)
 
 OPTIONS = ReadOptions()
 OOXML = "http://schemas.openxmlformats.org"
@@ -377,7 +382,7 @@ def test_regions_apart_are_tables_of_their_own() -> None:
     ],
 )
 def test_numbers_are_as_shown(value: float, format_: str, text: str) -> None:
-    assert text == shown(value, format_=format_)
+    assert text == format_number(value, format_=format_)
 
 
 def test_a_web_page_or_a_new_workbook_under_an_old_name_is_read() -> None:

@@ -18,9 +18,9 @@ from engine.answering.packing import (
     Span,
     TextAt,
     cite_span,
-    label,
     merge_spans,
     pack_context,
+    source_label,
     to_document_offsets,
     window_budget_tokens,
 )
@@ -111,9 +111,11 @@ def test_a_span_inside_another_of_its_document_is_a_copy() -> None:
 def test_a_label_is_one_line_that_says_where_a_passage_is_from() -> None:
     place = passage("text", 1, title="Field\nnotes", headings=("Field notes", "June"), page=3)
 
-    assert label(place, 2) == "[2] Field notes › June (p. 3)"
-    assert label(place, 2, date="1978-06-\n01") == "[2] Field notes › June (p. 3, 1978-06- 01)"
-    assert label(replace(place, title="", headings=(), page=None), 1) == "[1] d1"
+    assert source_label(place, 2) == "[2] Field notes › June (p. 3)"
+    assert (
+        source_label(place, 2, date="1978-06-\n01") == "[2] Field notes › June (p. 3, 1978-06- 01)"
+    )
+    assert source_label(replace(place, title="", headings=(), page=None), 1) == "[1] d1"
 
 
 # --- a document cut into chunks -----------------------------------------------------------------

@@ -16,7 +16,7 @@ from engine.ingest.readers.pdf.glyphs import Piece
 from engine.ingest.readers.pdf.layout import (
     columns_in_order,
     flowing_pages,
-    one_paragraph,
+    join_lines,
     word_counts,
 )
 from engine.ingest.readers.pdf.markdown import pipe_table, with_aligned_tables
@@ -316,7 +316,7 @@ def test_a_paragraph_flows_and_an_indent_starts_the_next() -> None:
 )
 def test_lines_of_a_paragraph_join(lines: list[str], expected: str) -> None:
     text = "".join(line if line.endswith("\ufffe") else f"{line}\n" for line in lines)
-    assert one_paragraph(lines, word_counts([text])) == expected
+    assert join_lines(lines, word_counts([text])) == expected
 
 
 def test_ligatures_are_written_out() -> None:
@@ -545,7 +545,7 @@ def test_a_scanned_page_is_recognised_and_a_written_one_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "engine.ingest.readers.media.recognise", lambda _pixels: "Seen in the picture"
+        "engine.ingest.readers.media.recognise_text", lambda _pixels: "Seen in the picture"
     )
     data = pdf(Page().text(50, 700, "Written"), scanned(), scanned("Text over it"))
     found = read_pdf(data, ReadOptions())
@@ -556,7 +556,7 @@ def test_without_its_engine_a_scanned_pdf_names_the_extra(monkeypatch: pytest.Mo
     def missing(_pixels: object) -> str:
         raise SourceError("needs loregraph[ocr]")
 
-    monkeypatch.setattr("engine.ingest.readers.media.recognise", missing)
+    monkeypatch.setattr("engine.ingest.readers.media.recognise_text", missing)
     assert "loregraph[ocr]" in reason(pdf(scanned()), ReadOptions())
     found = read_pdf(pdf(scanned(), Page().text(50, 700, "Written")), ReadOptions())
     assert found.metadata["scanned_pages"] == "1"
@@ -573,7 +573,7 @@ def test_a_scanned_page_is_rendered_within_its_limit(monkeypatch: pytest.MonkeyP
         sizes.append(pixels.size)  # type: ignore[attr-defined]
         return "x y"
 
-    monkeypatch.setattr("engine.ingest.readers.media.recognise", seen)
+    monkeypatch.setattr("engine.ingest.readers.media.recognise_text", seen)
     page = scanned()
     page.box = "0 0 4000 4000"
     page.shown = [b"q 4000 0 0 4000 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"]

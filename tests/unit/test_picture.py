@@ -11,7 +11,15 @@ import pytest
 from generated_graph import generated
 from PIL import Image
 
-from graph.export.image import Picture, picture, shortened, to_png, to_svg, width_of, wrapped
+from graph.export.image import (
+    Picture,
+    draw_picture,
+    to_png,
+    to_svg,
+    truncate_label,
+    width_of,
+    wrap_label,
+)
 from graph.export.subgraph import Subgraph, neighbourhood_subgraph
 from graph.model import GraphExport
 
@@ -60,14 +68,17 @@ def shuffled(export: GraphExport) -> GraphExport:
     "export", [generated(400), small(), GraphExport()], ids=["many", "few", "none"]
 )
 def test_equal_graphs_give_equal_bytes(export: GraphExport) -> None:
-    drawn, again = picture(Subgraph(export=export)), picture(Subgraph(export=shuffled(export)))
+    drawn, again = (
+        draw_picture(Subgraph(export=export)),
+        draw_picture(Subgraph(export=shuffled(export))),
+    )
     assert to_svg(again) == to_svg(drawn)
     assert to_png(again).content == to_png(drawn).content
 
 
 @pytest.mark.parametrize("export", [generated(400), small()], ids=["many", "few"])
 def test_no_label_stands_over_another_and_everything_is_on_the_sheet(export: GraphExport) -> None:
-    drawn = picture(Subgraph(export=export))
+    drawn = draw_picture(Subgraph(export=export))
     boxes = []
     for words in drawn.words[1:]:
         half = width_of(words.text) * words.size / 2
@@ -91,7 +102,7 @@ def test_no_label_stands_over_another_and_everything_is_on_the_sheet(export: Gra
 def test_few_entities_are_all_drawn_and_the_centre_is_ringed() -> None:
     whole = generated(400)
     part = neighbourhood_subgraph(whole, whole.entities[3].id, hops=2, limit=60)
-    drawn = picture(part)
+    drawn = draw_picture(part)
     assert len(drawn.discs) == len(part.export.entities)
     assert sum(one.width > 2 for one in drawn.discs) == 1
     assert drawn.title == f"Knowledge graph – Within 2 steps of {whole.entities[3].name}"
@@ -99,7 +110,7 @@ def test_few_entities_are_all_drawn_and_the_centre_is_ringed() -> None:
 
 @pytest.mark.parametrize("export", [generated(400), small()], ids=["many", "few"])
 def test_hostile_names_stay_text_in_an_svg_that_points_nowhere(export: GraphExport) -> None:
-    text = to_svg(picture(Subgraph(export=hostile(export), about=HOSTILE[1])))
+    text = to_svg(draw_picture(Subgraph(export=hostile(export), about=HOSTILE[1])))
     root = ElementTree.fromstring(text)  # noqa: S314
     assert {one.tag.removeprefix(SVG) for one in root.iter()} <= {
         *("svg", "title", "rect", "g", "line", "circle", "text"),
@@ -111,12 +122,12 @@ def test_hostile_names_stay_text_in_an_svg_that_points_nowhere(export: GraphExpo
 
 
 def test_hostile_names_can_be_drawn_as_pixels() -> None:
-    image = Image.open(io.BytesIO(to_png(picture(Subgraph(export=hostile(small())))).content))
+    image = Image.open(io.BytesIO(to_png(draw_picture(Subgraph(export=hostile(small())))).content))
     assert image.size[0] > 500
 
 
 def test_a_png_is_twice_as_large_as_the_picture_and_shows_it() -> None:
-    drawn = picture(Subgraph(export=generated(400)))
+    drawn = draw_picture(Subgraph(export=generated(400)))
     image = Image.open(io.BytesIO(to_png(drawn).content)).convert("RGB")
     assert abs(image.size[0] - 2 * drawn.width) <= 2
     disc = drawn.discs[0]
@@ -136,7 +147,7 @@ def test_an_immense_picture_is_made_smaller_instead_of_filling_the_memory() -> N
 
 def test_chinese_without_a_font_for_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graph.export.image._found", lambda names: None)
-    assert "fonts-noto-cjk" in to_png(picture(Subgraph(export=hostile(small())))).note
+    assert "fonts-noto-cjk" in to_png(draw_picture(Subgraph(export=hostile(small())))).note
 
 
 @pytest.mark.parametrize(
@@ -149,5 +160,5 @@ def test_chinese_without_a_font_for_it_is_said(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_titles_are_broken_into_lines_and_cut(text: str, expected: list[str]) -> None:
-    assert wrapped(text, 5.5, most=2) == expected
-    assert width_of(shortened("m" * 100, 9)) <= 9
+    assert wrap_label(text, 5.5, most=2) == expected
+    assert width_of(truncate_label("m" * 100, 9)) <= 9

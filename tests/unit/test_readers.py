@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 
 from engine.errors import SourceError
-from engine.ingest.document import ReadOptions, clean, sanitise_text, title_from_filename
-from engine.ingest.load import document_of, read_llama_document, read_parts, read_text
-from engine.ingest.readers.text import decode, front_matter, markdown_title, plain_title
+from engine.ingest.document import ReadOptions, normalise_text, sanitise_text, title_from_filename
+from engine.ingest.load import document_from_part, read_llama_document, read_parts, read_text
+from engine.ingest.readers.text import decode_bytes, front_matter, markdown_title, plain_title
 from engine.types import SourceText
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
@@ -31,7 +31,7 @@ def read_bytes(folder: Path, name: str, data: bytes, *, max_characters: int = 10
     if part.content is None:
         raise SourceError(part.failure)
     path = folder / name
-    return document_of(
+    return document_from_part(
         part, part.content, document_id=name, source=name, path=path, file_name=path.name
     )
 
@@ -80,18 +80,18 @@ def reason(folder: Path, name: str, data: bytes, **limits: int) -> str:
     ],
 )
 def test_text_is_decoded_exactly(text: str, codec: str, mark: bytes) -> None:
-    assert decode(mark + text.encode(codec)) == text
+    assert decode_bytes(mark + text.encode(codec)) == text
 
 
 @pytest.mark.parametrize("codec", ["gbk", "big5"])
 def test_a_character_cut_where_the_sample_ends_does_not_mislead(codec: str) -> None:
     text = "a" + ("中大小人" * 20_000)
-    assert decode(text.encode(codec)) == text
+    assert decode_bytes(text.encode(codec)) == text
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc"])))
 def test_utf8_comes_back_as_it_was(text: str) -> None:
-    assert decode(text.encode("utf-8")) == text.removeprefix("\ufeff")
+    assert decode_bytes(text.encode("utf-8")) == text.removeprefix("\ufeff")
 
 
 def test_newlines_stay_as_they_are(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_newlines_stay_as_they_are(tmp_path: Path) -> None:
 def test_a_few_broken_bytes_do_not_change_the_encoding() -> None:
     text = CHINESE * 50
     broken = text.encode("utf-8")[:-1]
-    assert decode(broken) == text[:-1] + "\ufffd"
+    assert decode_bytes(broken) == text[:-1] + "\ufffd"
 
 
 def test_what_is_read_can_be_stored(tmp_path: Path) -> None:
@@ -295,9 +295,9 @@ def test_other_metadata_make_another_hash_of_the_same_text() -> None:
     ],
 )
 def test_cleaning(text: str, expected: str) -> None:
-    assert clean(text) == expected
+    assert normalise_text(text) == expected
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_cleaning_twice_changes_nothing(text: str) -> None:
-    assert clean(clean(text)) == clean(text)
+    assert normalise_text(normalise_text(text)) == normalise_text(text)

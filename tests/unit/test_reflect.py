@@ -10,7 +10,7 @@ from engine.answering.packing import Draft
 from engine.answering.self_rag import (
     answer_score,
     answer_without_retrieval,
-    arithmetic,
+    evaluate_arithmetic,
     read_decision,
     read_query,
 )
@@ -73,7 +73,7 @@ def test_all_else_is_looked_up(question: str) -> None:
     ],
 )
 def test_sums_are_exact_and_bounded(text: str, value: str | None) -> None:
-    assert arithmetic(text) == value
+    assert evaluate_arithmetic(text) == value
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.retrieval.fusion import RelevanceFeatures, coverage, question_tokens, relevance
+from engine.retrieval.fusion import (
+    RelevanceFeatures,
+    question_tokens,
+    relevance_probability,
+    token_coverage,
+)
 from engine.storage.tokenization import tokens
 
 SHARES = st.floats(0, 1)
@@ -24,7 +29,7 @@ FREQUENCIES = {"queen": 3, "lotharingia": 1, "marri": 5}
 
 
 def covered(question: str, *passages: str) -> list[float]:
-    return coverage(
+    return token_coverage(
         question_tokens(question),
         [tokens(passage) for passage in passages],
         document_frequency=lambda token: FREQUENCIES.get(token, 0),
@@ -92,7 +97,7 @@ def test_scattered_letters_do_not_count() -> None:
 
 @given(st.lists(EVIDENCES, max_size=6))
 def test_relevance_is_a_probability_for_each_passage(evidences: list[RelevanceFeatures]) -> None:
-    judged = relevance(evidences)
+    judged = relevance_probability(evidences)
     assert len(judged) == len(evidences)
     assert all(0 <= p <= 1 for p in judged)
 
@@ -101,12 +106,14 @@ def test_relevance_is_a_probability_for_each_passage(evidences: list[RelevanceFe
 def test_more_evidence_never_lowers_relevance(evidence: RelevanceFeatures, field: str) -> None:
     weaker = replace(evidence, **{field: 0.0})
     stronger = replace(evidence, **{field: 1.0})
-    assert relevance([weaker]) <= relevance([stronger])
+    assert relevance_probability([weaker]) <= relevance_probability([stronger])
 
 
 @given(st.lists(EVIDENCES, min_size=2, max_size=6))
 def test_the_order_of_the_list_means_nothing(evidences: list[RelevanceFeatures]) -> None:
-    assert relevance(evidences[::-1])[::-1] == pytest.approx(relevance(evidences))
+    assert relevance_probability(evidences[::-1])[::-1] == pytest.approx(
+        relevance_probability(evidences)
+    )
 
 
 @pytest.mark.parametrize("cosine", [0.75, None])
@@ -117,11 +124,11 @@ def test_a_good_passage_is_above_and_a_chance_hit_below_the_threshold(
     chance = RelevanceFeatures(
         covered=0.15, share=1.0, cosine=None if cosine is None else 0.2, names=0.0
     )
-    assert relevance([good])[0] > 0.6
-    assert relevance([chance])[0] < 0.2
+    assert relevance_probability([good])[0] > 0.6
+    assert relevance_probability([chance])[0] < 0.2
 
 
 def test_chinese_needs_no_cosine() -> None:
     unread = RelevanceFeatures(covered=0.8, share=1.0, cosine=0.9, readable=0.0)
-    assert relevance([unread]) == relevance([replace(unread, cosine=None)])
-    assert relevance([unread])[0] > 0.5
+    assert relevance_probability([unread]) == relevance_probability([replace(unread, cosine=None)])
+    assert relevance_probability([unread])[0] > 0.5

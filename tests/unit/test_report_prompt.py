@@ -10,8 +10,8 @@ from graph.communities.llm_reports import (
     MAX_EVIDENCES,
     ReportBasis,
     ReportMaterial,
-    material,
     read_written,
+    report_material,
     report_prompt,
 )
 from graph.model import Community, Entity, Evidence, Finding, Relation, Report
@@ -72,7 +72,7 @@ def _shown(*bases: ReportBasis) -> list[ReportMaterial]:
     shown: list[ReportMaterial] = []
     for basis in bases:
         first = 1 + sum(len(one.places) for one in shown)
-        shown.append(material(basis, budget_tokens=500, count=_words, first=first))
+        shown.append(report_material(basis, budget_tokens=500, count=_words, first=first))
     return shown
 
 
@@ -109,7 +109,7 @@ def test_a_large_community_is_shown_by_the_reports_of_its_parts() -> None:
 
 
 def test_the_budget_is_kept() -> None:
-    shown = material(_basis(), budget_tokens=9, count=_words)
+    shown = report_material(_basis(), budget_tokens=9, count=_words)
     assert shown.tokens <= 9
     assert shown.text == "[1] Name 1 lit the lamp."
 

@@ -10,19 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.communities.leiden import communities
+from graph.communities.leiden import cluster_communities
 from graph.communities.reports import (
     LARGE,
     MAX_FINDINGS,
     EntityMention,
     ReportInput,
     parts_of,
-    rating,
+    report_rating,
     write_reports,
 )
 from graph.model import Chunk, Community, Entity, Evidence, Finding, Relation, Report, content_id
 from graph.text import sentences
-from graph.text.sentences import quality, sentence_spans, sentences_at, sentences_with_entities
+from graph.text.sentences import (
+    sentence_quality,
+    sentence_spans,
+    sentences_at,
+    sentences_with_entities,
+)
 
 STATION = {
     "doc1": (
@@ -90,7 +95,7 @@ def graph_of(texts: dict[str, str], names: tuple[str, ...] = NAMES) -> ReportInp
     }
     edges = [(r.source_id, r.target_id, r.weight) for r in relations]
     return ReportInput(
-        communities=tuple(communities(list(entities), edges, seed=1)),
+        communities=tuple(cluster_communities(list(entities), edges, seed=1)),
         entities=entities,
         relations=relations,
         chunks=chunks,
@@ -266,9 +271,14 @@ def test_an_empty_graph_has_no_reports() -> None:
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 40.0, 1e7])
 def test_ratings_grow_with_weight_and_documents_and_stay_within_ten(weight: float) -> None:
-    assert 0 <= rating(weight, documents=3) <= 10
-    assert rating(weight + 5, documents=3) > rating(weight, documents=3) or weight == 1e7
-    assert rating(weight, documents=9) > rating(weight, documents=3) or weight in (0.0, 1e7)
+    assert 0 <= report_rating(weight, documents=3) <= 10
+    assert (
+        report_rating(weight + 5, documents=3) > report_rating(weight, documents=3) or weight == 1e7
+    )
+    assert report_rating(weight, documents=9) > report_rating(weight, documents=3) or weight in (
+        0.0,
+        1e7,
+    )
 
 
 def test_a_sentence_in_two_overlapping_chunks_is_one() -> None:
@@ -334,7 +344,7 @@ def test_a_sentence_found_by_its_place_is_the_one_found_by_reading_all(
     ],
 )
 def test_sentences_that_read_alone_are_preferred(better: str, worse: str) -> None:
-    assert quality(better) > quality(worse)
+    assert sentence_quality(better) > sentence_quality(worse)
 
 
 # --- large communities ----------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from engine.prompts import filled_prompt as prompt
 from engine.retrieval.rerank import (
     blend_scores,
     in_order_of,
+    rerank_passages,
     rerank_text,
-    reranked,
     with_rerank_score,
 )
 from engine.retrieval.rerank_models import (
@@ -81,20 +81,22 @@ class Scripted:
 
 def test_only_the_first_candidates_are_judged_and_the_rest_stays_behind_in_order() -> None:
     reranker = Scripted(0.1, 0.9, 0.5)
-    found = reranked(passages(5), "q", reranker=reranker, candidates=3, top_k=5)
+    found = rerank_passages(passages(5), "q", reranker=reranker, candidates=3, top_k=5)
     assert ids(found) == ["c1", "c2", "c0", "c3", "c4"]
     assert reranker.seen == [["c0", "c1", "c2"]]
     assert [each.scores.get("rerank") for each in found] == [0.9, 0.5, 0.1, None, None]
 
 
 def test_what_the_lists_gave_and_relevance_are_kept() -> None:
-    found = reranked(passages(2), "q", reranker=Scripted(1, 2), candidates=2, top_k=2)
+    found = rerank_passages(passages(2), "q", reranker=Scripted(1, 2), candidates=2, top_k=2)
     assert found[0].scores == {"keyword": 1.0, "rerank": 2.0}
     assert {each.relevance for each in found} == {0.5}
 
 
 def test_no_more_than_top_k_are_returned() -> None:
-    found = reranked(passages(5), "q", reranker=Scripted(1, 2, 3, 4, 5), candidates=5, top_k=2)
+    found = rerank_passages(
+        passages(5), "q", reranker=Scripted(1, 2, 3, 4, 5), candidates=5, top_k=2
+    )
     assert ids(found) == ["c4", "c3"]
 
 
@@ -111,7 +113,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(
     count: int, candidates: int
 ) -> None:
     reranker, told = Scripted(error=AssertionError("asked")), []
-    found = reranked(
+    found = rerank_passages(
         passages(count),
         "q",
         reranker=reranker,
@@ -125,7 +127,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(
 
 
 def test_fewer_candidates_than_wanted_are_judged_all_the_same() -> None:
-    found = reranked(passages(2), "q", reranker=Scripted(1, 2), candidates=20, top_k=10)
+    found = rerank_passages(passages(2), "q", reranker=Scripted(1, 2), candidates=20, top_k=10)
     assert ids(found) == ["c1", "c0"]
 
 
@@ -141,7 +143,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told_and_logged(
 ) -> None:
     told: list[str] = []
     with caplog.at_level(logging.WARNING, logger="loregraph.rerank"):
-        found = reranked(
+        found = rerank_passages(
             passages(4),
             "q",
             reranker=Scripted(error=error),
@@ -156,7 +158,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_is_told_and_logged(
 
 def test_a_fault_of_a_rerankers_own_code_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
-        reranked(
+        rerank_passages(
             passages(2),
             "q",
             reranker=Scripted(error=ZeroDivisionError()),
@@ -190,7 +192,7 @@ def test_a_reranker_that_breaks_its_contract_changes_nothing(
     change: Callable[[list[Passage]], list[Passage]],
 ) -> None:
     told: list[str] = []
-    found = reranked(
+    found = rerank_passages(
         passages(3), "q", reranker=Lossy(change), candidates=3, top_k=3, on_event=told.append
     )
     assert found == passages(3)
@@ -199,7 +201,7 @@ def test_a_reranker_that_breaks_its_contract_changes_nothing(
 
 def test_what_was_done_is_told_in_a_line() -> None:
     told: list[str] = []
-    reranked(
+    rerank_passages(
         passages(5), "q", reranker=Scripted(2, 1, 3), candidates=3, top_k=5, on_event=told.append
     )
     assert told == ["3 of 5 passages judged, 3 moved"]
@@ -207,7 +209,7 @@ def test_what_was_done_is_told_in_a_line() -> None:
 
 def test_negative_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="-1"):
-        reranked(passages(2), "q", reranker=Scripted(), candidates=-1, top_k=2)
+        rerank_passages(passages(2), "q", reranker=Scripted(), candidates=-1, top_k=2)
 
 
 @given(
@@ -219,18 +221,20 @@ def test_a_reranked_list_is_a_permutation_with_falling_scores(
     scores: list[float | None], more: int, top_k: int
 ) -> None:
     before = passages(len(scores) + more)
-    found = reranked(
+    found = rerank_passages(
         before, "q", reranker=Scripted(*scores), candidates=len(scores), top_k=len(before)
     )
     assert sorted(ids(found)) == sorted(ids(before))
     assert [each.score for each in found] == [each.score for each in before]
-    cut = reranked(before, "q", reranker=Scripted(*scores), candidates=len(scores), top_k=top_k)
+    cut = rerank_passages(
+        before, "q", reranker=Scripted(*scores), candidates=len(scores), top_k=top_k
+    )
     assert cut == found[:top_k]
 
 
 def test_a_weight_of_nothing_keeps_the_order_and_one_of_all_gives_the_judges() -> None:
     for weight, expected in ((0.0, ["c0", "c1", "c2"]), (1.0, ["c2", "c1", "c0"])):
-        found = reranked(
+        found = rerank_passages(
             passages(3), "q", reranker=Scripted(1, 2, 3), candidates=3, top_k=3, weight=weight
         )
         assert ids(found) == expected
@@ -238,7 +242,7 @@ def test_a_weight_of_nothing_keeps_the_order_and_one_of_all_gives_the_judges() -
 
 def test_a_middling_weight_keeps_a_strong_find_and_lifts_a_praised_one() -> None:
     # Found by 1, 1/2, 1/3, 1/4: on a logarithmic scale 1, .5, .21, 0.
-    found = reranked(
+    found = rerank_passages(
         passages(4), "q", reranker=Scripted(5, 0, 10, 0), candidates=4, top_k=4, weight=0.5
     )
     assert ids(found) == ["c0", "c2", "c1", "c3"]
@@ -265,7 +269,9 @@ def test_a_blend_leaves_unjudged_passages_last_and_takes_scores_of_any_sign() ->
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_weight_that_is_none_is_refused(weight: float) -> None:
     with pytest.raises(ValueError, match="weight"):
-        reranked(passages(2), "q", reranker=Scripted(1, 2), candidates=2, top_k=2, weight=weight)
+        rerank_passages(
+            passages(2), "q", reranker=Scripted(1, 2), candidates=2, top_k=2, weight=weight
+        )
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]) | st.none(), max_size=12))
@@ -377,7 +383,7 @@ def test_two_unusable_answers_are_an_error_and_the_order_stays() -> None:
         LanguageReranker(ScriptedModel("no", "never")).rerank("q", passages(3))
     told: list[str] = []
     reranker = LanguageReranker(ScriptedModel("no", "never"))
-    found = reranked(
+    found = rerank_passages(
         passages(3), "q", reranker=reranker, candidates=3, top_k=3, on_event=told.append
     )
     assert found == passages(3)
@@ -591,7 +597,9 @@ def test_what_a_postprocessor_drops_stays_behind_unjudged() -> None:
     assert ids(found) == ["c1", "c0", "c2"]
     assert [each.scores.get("rerank") for each in found] == [4.0, None, None]
     told: list[str] = []
-    again = reranked(THREE, "q", reranker=reranker, candidates=3, top_k=3, on_event=told.append)
+    again = rerank_passages(
+        THREE, "q", reranker=reranker, candidates=3, top_k=3, on_event=told.append
+    )
     assert ids(again) == ["c1", "c0", "c2"]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from graph.model import Entity, Name, content_id
 from graph.resolution.name_parsing import initials_match, parts_of, singular
-from graph.resolution.resolver import OWN_NAME, best_surface, majority_type, resolve
+from graph.resolution.resolver import OWN_NAME, best_surface, majority_type, resolve_names
 
 
 def name(key: str, kind: str = "PERSON", count: int = 3, documents: str = "d") -> Name:
@@ -28,7 +28,7 @@ def name(key: str, kind: str = "PERSON", count: int = 3, documents: str = "d") -
 
 
 def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[tuple[str, ...]]:
-    return {entity.keys for entity in resolve(names, aliases)[0] if len(entity.keys) > 1}
+    return {entity.keys for entity in resolve_names(names, aliases)[0] if len(entity.keys) > 1}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_stands_once_and_among_relatives_is_another_person(
 ) -> None:
     names = [name("orrin brenner"), name(other, count=once), *map(name, beside)]
     neighbours = {other: set(beside), **{one: {other} for one in beside}}
-    _, merges = resolve(names, neighbours=neighbours)
+    _, merges = resolve_names(names, neighbours=neighbours)
     entity_of = {merge.key: merge.entity_id for merge in merges}
     assert (entity_of[other] == entity_of["orrin brenner"]) is expected
 
@@ -289,7 +289,7 @@ def test_an_entity_is_called_by_its_fullest_name() -> None:
         name("holmes", count=90),
         name("mr. holmes", count=9),
     ]
-    entities, merges = resolve(names)
+    entities, merges = resolve_names(names)
     assert entities == [
         Entity(
             id=content_id("e", "sherlock holmes"),
@@ -308,14 +308,14 @@ def test_an_entity_is_called_by_its_fullest_name() -> None:
 
 def test_every_key_has_one_merge_with_a_reason() -> None:
     names = [name("a b"), name("b"), name("c", "PLACE")]
-    entities, merges = resolve(names)
+    entities, merges = resolve_names(names)
     assert [m.key for m in merges] == ["a b", "b", "c"]
     assert {m.entity_id for m in merges} == {e.id for e in entities}
     assert all(m.reason for m in merges)
 
 
 def test_no_names_give_no_entities() -> None:
-    assert resolve([]) == ([], [])
+    assert resolve_names([]) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -402,17 +402,17 @@ _NAMES = st.builds(
 @given(st.lists(_NAMES, max_size=14), st.randoms(use_true_random=False))
 def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], random: object) -> None:
     aliases = list(zip([n.key for n in names[::2]], [n.key for n in names[1::2]], strict=False))
-    expected = resolve(names, aliases)
+    expected = resolve_names(names, aliases)
     shuffled, mixed = list(names), list(aliases)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     random.shuffle(mixed)  # type: ignore[attr-defined]
-    assert resolve(shuffled, mixed) == expected
+    assert resolve_names(shuffled, mixed) == expected
 
 
 @settings(max_examples=150)
 @given(st.lists(_NAMES, max_size=14))
 def test_entities_partition_the_keys(names: list[Name]) -> None:
-    entities, merges = resolve(names)
+    entities, merges = resolve_names(names)
     keys = sorted(key for entity in entities for key in entity.keys)
     assert keys == sorted({n.key for n in names}) == [m.key for m in merges]
     assert sum(e.mention_count for e in entities) == sum(sum(n.surfaces.values()) for n in names)
@@ -423,8 +423,8 @@ def test_entities_partition_the_keys(names: list[Name]) -> None:
 @given(st.lists(_NAMES, max_size=12))
 def test_an_unrelated_name_changes_no_other_entity(names: list[Name]) -> None:
     stranger = name("zanzibar zeppelin works", "ORGANISATION", documents="elsewhere")
-    before = resolve(names)[0]
-    after = [e for e in resolve([*names, stranger])[0] if stranger.key not in e.keys]
+    before = resolve_names(names)[0]
+    after = [e for e in resolve_names([*names, stranger])[0] if stranger.key not in e.keys]
     assert after == before
 
 
@@ -433,6 +433,6 @@ def test_ten_thousand_names_take_a_moment() -> None:
     full = [name(f"gi{s[::-1]} {s}", documents=f"d{i % 500}") for i, s in enumerate(surnames)]
     names = [*full, *(name(s, documents=f"d{i % 500}") for i, s in enumerate(surnames))]
     started = time.process_time()
-    entities, _ = resolve(names)
+    entities, _ = resolve_names(names)
     assert len(entities) == 5_000
     assert time.process_time() - started < 15

@@ -9,7 +9,7 @@ import pytest
 
 from engine.ingest.document import Content, ReadOptions, iso_date
 from engine.ingest.http import file_name_of
-from engine.ingest.readers.office.spreadsheets import shown
+from engine.ingest.readers.office.spreadsheets import format_number
 from engine.ingest.readers.text import front_matter
 from engine.ingest.registry import format_of_name
 
@@ -142,7 +142,7 @@ def test_a_mark_with_a_wrong_number_costs_itself_alone(name: str, data: str) -> 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 1e300, -1e300])
 @pytest.mark.parametrize("format_", ["yyyy-mm-dd", "h:mm", "[h]:mm", "0.00", "#,##0%", "0" * 5_000])
 def test_every_number_of_a_sheet_is_shown_in_every_format(number: float, format_: str) -> None:
-    assert shown(number, format_=format_)
+    assert format_number(number, format_=format_)
 
 
 def test_a_sheet_with_a_number_that_is_none_keeps_the_others() -> None:

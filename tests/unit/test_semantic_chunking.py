@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.chunking.recursive import RecursiveNodeParser
-from engine.chunking.semantic import Embed, SemanticNodeParser, boundaries, distances, term_vectors
+from engine.chunking.semantic import (
+    Embed,
+    SemanticNodeParser,
+    gap_distances,
+    semantic_boundaries,
+    term_vectors,
+)
 from engine.chunking.span_parser import ContextSource, Measure, Span
 from engine.embeddings.tokenizer import SimpleTokeniser
 from engine.errors import ModelOutputError
@@ -147,7 +153,7 @@ def test_an_empty_text_has_no_chunks() -> None:
 def test_boundaries_stand_at_the_widest_gaps(
     tokens: list[int], gaps: list[float], expected: list[int]
 ) -> None:
-    found = boundaries(tokens, gaps, size_tokens=60, smallest_tokens=15, threshold=0.5)
+    found = semantic_boundaries(tokens, gaps, size_tokens=60, smallest_tokens=15, threshold=0.5)
     assert found == expected
 
 
@@ -178,17 +184,19 @@ def test_one_pass_finds_the_boundaries_that_recursion_finds(
 ) -> None:
     tokens = [size for size, _ in atoms]
     gaps = [gap for _, gap in atoms[1:]]
-    found = boundaries(tokens, gaps, size_tokens=60, smallest_tokens=smallest, threshold=0.5)
+    found = semantic_boundaries(
+        tokens, gaps, size_tokens=60, smallest_tokens=smallest, threshold=0.5
+    )
     assert found == divided(tokens, gaps, 0, len(tokens), smallest)
 
 
 def test_distance_is_none_for_the_same_and_whole_for_unrelated_or_unknown() -> None:
     vectors = np.array([[1.0, 0], [2, 0], [0, 1], [0, 0], [0, 0]])
-    assert distances(vectors, window=1) == [0.0, 1.0, 1.0, 1.0]
+    assert gap_distances(vectors, window=1) == [0.0, 1.0, 1.0, 1.0]
 
 
 def test_term_vectors_are_near_for_texts_that_share_terms() -> None:
-    near, far = distances(np.array(by_words([SHIPS, SHIPS + "At sea.", BREAD])), window=1)
+    near, far = gap_distances(np.array(by_words([SHIPS, SHIPS + "At sea.", BREAD])), window=1)
     assert near < 0.2
     assert far > 0.5
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from graph.extraction.rule_based import LanguageExtractor
 from graph.model import OCCURS_WITH, Chunk, Extraction, Mention, Name, Statement
-from graph.pipeline import DeriveOptions, derive
+from graph.pipeline import DeriveOptions, derive_graph
 from graph.resolution.name_parsing import parts_of
-from graph.resolution.resolver import resolve
-from graph.resolution.rules import profile_of
+from graph.resolution.resolver import resolve_names
+from graph.resolution.rules import name_profile
 from graph.resolution.similarity import (
     BLOCK,
     DOUBTFUL,
@@ -23,7 +23,7 @@ from graph.resolution.similarity import (
     Likeness,
     SimilarPair,
     Spelling,
-    compare,
+    compare_spellings,
     far_pairs,
     near_pairs,
     similar_links,
@@ -48,7 +48,7 @@ def name(key: str, kind: str = "PERSON", count: int = 3, titles: str = "") -> Na
 
 
 def pairs(names: Sequence[Name], **more: object) -> list[SimilarPair]:
-    return similar_pairs({each.key: profile_of(each) for each in names}, **more)  # type: ignore[arg-type]
+    return similar_pairs({each.key: name_profile(each) for each in names}, **more)  # type: ignore[arg-type]
 
 
 def together(*keys: str) -> dict[str, frozenset[str]]:
@@ -79,7 +79,7 @@ def together(*keys: str) -> dict[str, frozenset[str]]:
 )
 def test_how_alike_two_spellings_are(one: str, other: str, expected: Likeness) -> None:
     first, second = (spelling_of(key, parts_of(key)) for key in (one, other))
-    assert expected == compare(first, second) == compare(second, first)
+    assert expected == compare_spellings(first, second) == compare_spellings(second, first)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_tells_two_things_apart_is_stronger_than_likeness(one: str, other: 
     ],
 )
 def test_variants_of_a_spelling_are_sure(one: str, other: str) -> None:
-    (link,) = similar_links({key: profile_of(name(key)) for key in (one, other)})
+    (link,) = similar_links({key: name_profile(name(key)) for key in (one, other)})
     assert {one, other} == {link.key, link.other}
     assert link.reason
 
@@ -191,14 +191,14 @@ def test_each_text_is_embedded_alone() -> None:
 )
 def test_common_abbreviations_are_known(surface: str, kind: str, expected: bool) -> None:
     short = Name(key="us", surfaces={surface: 2}, types={kind: 2}, documents=frozenset("d"))
-    entities, _ = resolve([short, name("united states", "PLACE")])
+    entities, _ = resolve_names([short, name("united states", "PLACE")])
     assert expected == (len(entities) == 1)
 
 
 def test_a_short_name_met_once_beside_the_full_one_is_somebody_else() -> None:
     names = [name("lisa quint"), name("quint", count=1)]
-    assert len(resolve(names)[0]) == 1
-    assert len(resolve(names, neighbours={"quint": {"lisa quint"}})[0]) == 2
+    assert len(resolve_names(names)[0]) == 1
+    assert len(resolve_names(names, neighbours={"quint": {"lisa quint"}})[0]) == 2
 
 
 def test_a_courtesy_name_that_a_text_states_is_one_person_in_either_script() -> None:
@@ -214,7 +214,7 @@ def test_a_courtesy_name_that_a_text_states_is_one_person_in_either_script() -> 
         put_chunks(connection, chunks)
         by_chunk = dict(zip((chunk.id for chunk in chunks), found, strict=True))
         put_extractions(connection, by_chunk, extractor="test")
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     with database.read() as connection:
         (person,) = [each for each in read_entities(connection) if "刘备" in each.keys]
     database.close()
@@ -287,8 +287,8 @@ def test_order_changes_nothing(
     shuffled, mixed = list(names), list(beside.items())
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     random.shuffle(mixed)  # type: ignore[attr-defined]
-    expected = resolve(names, neighbours=beside)
-    assert expected == resolve(shuffled, neighbours=dict(mixed))
+    expected = resolve_names(names, neighbours=beside)
+    assert expected == resolve_names(shuffled, neighbours=dict(mixed))
 
 
 _DOCUMENTS = st.lists(st.lists(_KEYS, min_size=1, max_size=3, unique=True), min_size=2, max_size=3)
@@ -300,7 +300,7 @@ def test_removing_a_document_is_never_having_added_it(documents: list[list[str]]
     held, fresh = _library(documents), _library(documents[1:], first=1)
     with held.write() as connection:
         delete_document(connection, "d0")
-    derive(held, options=DeriveOptions())
+    derive_graph(held, options=DeriveOptions())
     assert _derived(held) == _derived(fresh)
     held.close()
     fresh.close()
@@ -326,7 +326,7 @@ def _library(documents: list[list[str]], *, first: int = 0) -> Database:
             found = Extraction(mentions=tuple(mentions), statements=tuple(statements))
             put_chunks(connection, [chunk])
             put_extractions(connection, {chunk.id: found}, extractor="test")
-    derive(database, options=DeriveOptions())
+    derive_graph(database, options=DeriveOptions())
     return database
 
 

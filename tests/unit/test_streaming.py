@@ -11,10 +11,10 @@ import pytest
 from engine.concurrency import (
     CancelScope,
     WorkCancelled,
-    astreamed,
-    awaited,
+    astream_from_thread,
     raise_if_cancelled,
-    streamed,
+    run_in_thread,
+    stream_from_thread,
     wait_cancellable,
 )
 from engine.events import Listener, TokensEvent
@@ -40,7 +40,7 @@ def counting(count: int, ended: list[object]) -> object:
 
 def test_all_that_is_told_comes_out_in_its_order_however_little_room_there_is() -> None:
     ended: list[object] = []
-    events = list(streamed(counting(100, ended), ahead=ROOM))
+    events = list(stream_from_thread(counting(100, ended), ahead=ROOM))
     assert [event.text for event in events] == [str(number) for number in range(100)]
     assert ended == ["done"]
 
@@ -53,7 +53,7 @@ def test_the_work_waits_for_a_reader_when_the_room_is_full() -> None:
             on_event(TokensEvent(text=str(number)))
             told.release()
 
-    stream = streamed(work, ahead=ROOM)
+    stream = stream_from_thread(work, ahead=ROOM)
     next(stream)
     for _ in range(ROOM):
         assert told.acquire(timeout=60)
@@ -68,7 +68,7 @@ def test_what_the_work_raises_comes_after_what_it_told(error: BaseException) -> 
 
     heard = []
     with pytest.raises(type(error)):
-        for event in streamed(work):
+        for event in stream_from_thread(work):
             heard.append(event)  # noqa: PERF402  # what came before counts
     assert [event.text for event in heard] == ["before"]
 
@@ -85,7 +85,7 @@ def test_who_stops_reading_gives_the_work_up(count: int) -> None:
         finally:
             over.set()
 
-    stream = streamed(work, ahead=ROOM)
+    stream = stream_from_thread(work, ahead=ROOM)
     next(stream)
     stream.close()
     assert over.wait(60)
@@ -96,8 +96,8 @@ def test_a_stream_that_is_read_to_its_end_gives_up_nothing_around_it() -> None:
     outer = CancelScope()
 
     def inside() -> str:
-        list(streamed(counting(3, []), ahead=ROOM))
-        stream = streamed(counting(30, []), ahead=ROOM)
+        list(stream_from_thread(counting(3, []), ahead=ROOM))
+        stream = stream_from_thread(counting(30, []), ahead=ROOM)
         next(stream)
         stream.close()
         raise_if_cancelled()
@@ -118,7 +118,7 @@ def test_a_stream_ends_with_the_work_that_it_is_part_of() -> None:
 
     def read() -> None:
         with pytest.raises(WorkCancelled):
-            list(streamed(work))
+            list(stream_from_thread(work))
 
     reader = threading.Thread(target=outer.bound(read))
     reader.start()
@@ -134,7 +134,7 @@ def test_the_work_is_done_in_the_context_of_its_reader() -> None:
         on_event(TokensEvent(text=_own.get()))
 
     _own.set("mine")
-    assert [event.text for event in streamed(work)] == ["mine"]
+    assert [event.text for event in stream_from_thread(work)] == ["mine"]
 
 
 def test_an_event_loop_reads_the_same_and_goes_on_meanwhile() -> None:
@@ -148,7 +148,7 @@ def test_an_event_loop_reads_the_same_and_goes_on_meanwhile() -> None:
                 beats += 1
 
         beating = asyncio.create_task(beat())
-        told = [event.text async for event in astreamed(counting(200, []), ahead=ROOM)]
+        told = [event.text async for event in astream_from_thread(counting(200, []), ahead=ROOM)]
         beating.cancel()
         assert beats
         return told
@@ -169,10 +169,10 @@ def test_what_is_awaited_is_returned_or_raised_and_given_up_when_cancelled() -> 
         raise ValueError("no")
 
     async def main() -> None:
-        assert await awaited(lambda: 7) == 7
+        assert await run_in_thread(lambda: 7) == 7
         with pytest.raises(ValueError, match="no"):
-            await awaited(fail)
-        task = asyncio.create_task(awaited(wait))
+            await run_in_thread(fail)
+        task = asyncio.create_task(run_in_thread(wait))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -195,7 +195,7 @@ def test_a_loop_that_is_gone_gives_the_work_up() -> None:
             over.set()
 
     loop = asyncio.new_event_loop()
-    stream = astreamed(work, ahead=ROOM)
+    stream = astream_from_thread(work, ahead=ROOM)
     task = loop.create_task(anext(stream))  # type: ignore[arg-type]  # it is a coroutine
     loop.run_until_complete(asyncio.sleep(0.01))
     task.cancel()

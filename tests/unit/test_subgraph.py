@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from graph.communities.leiden import communities
+from graph.communities.leiden import cluster_communities
 from graph.errors import GraphInputError
 from graph.export.subgraph import (
     Quote,
-    listed,
+    list_communities,
     neighbourhood_subgraph,
     part_of_answer,
     part_of_community,
-    restricted,
+    restrict_graph,
 )
 from graph.model import Chunk, Entity, Evidence, Finding, GraphExport, Relation, Report, content_id
 from graph.text.names import name_key
@@ -59,7 +59,7 @@ def chain(*more: tuple[str, str, float]) -> GraphExport:
         )
         for name in NAMES
     ]
-    found = communities(
+    found = cluster_communities(
         [one.id for one in entities],
         [(r.source_id, r.target_id, r.weight) for r in relations],
         max_size=3,
@@ -133,20 +133,20 @@ def test_a_distance_out_of_range_is_refused(hops: int) -> None:
 def test_a_part_holds_only_what_it_needs_and_its_order_does_not_matter() -> None:
     export = chain()
     chosen = [entity_id(name) for name in NAMES[:3]]
-    part = restricted(export, chosen)
+    part = restrict_graph(export, chosen)
     assert {one.source_id for one in part.relations} <= set(chosen)
     assert all(set(one.entity_ids) <= set(chosen) for one in part.communities)
     assert {one.community_id for one in part.reports} == {one.id for one in part.communities}
     assert content_id("c", "Old Bess", "Solway Grace") not in part.chunks
     random.Random(1).shuffle(chosen)  # noqa: S311 - a fixed shuffle
-    assert restricted(export, chosen) == part
+    assert restrict_graph(export, chosen) == part
 
 
 def test_a_community_is_found_by_id_number_and_title() -> None:
     export = chain()
-    first = listed(export)[0]
+    first = list_communities(export)[0]
     title = next(one.title for one in export.reports if one.community_id == first.id)
-    expected = restricted(export, first.entity_ids)
+    expected = restrict_graph(export, first.entity_ids)
     for called in (first.id, 1, "1", "#1", title, f" {title.upper()} "):
         assert part_of_community(export, called).export == expected
 

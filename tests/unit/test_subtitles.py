@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import SourceError
-from engine.ingest.readers.transcripts import Cue, read_substation, read_subtitles, transcript
+from engine.ingest.readers.transcripts import (
+    Cue,
+    read_substation,
+    read_subtitles,
+    transcript_paragraphs,
+)
 
 
 def _srt(*cues: tuple[str, str, str]) -> bytes:
@@ -77,12 +82,12 @@ def test_a_caption_that_grows_is_said_once() -> None:
         Cue(start=n, end=n + 1, text=text)
         for n, text in enumerate(("the ship", "the ship left", "the ship left at noon"))
     ]
-    assert transcript(cues) == "[00:00:00] the ship left at noon"
+    assert transcript_paragraphs(cues) == "[00:00:00] the ship left at noon"
 
 
 def test_a_word_said_again_after_a_break_is_kept() -> None:
     assert (
-        transcript([Cue(start=0, end=1, text="No."), Cue(start=2, end=3, text="No.")])
+        transcript_paragraphs([Cue(start=0, end=1, text="No."), Cue(start=2, end=3, text="No.")])
         == "[00:00:00] No. No."
     )
 
@@ -136,7 +141,7 @@ def test_substation_dialogue_keeps_names_and_commas_and_drops_drawings() -> None
 
 def test_a_long_monologue_is_parted_at_sentence_ends() -> None:
     cues = [Cue(start=n, end=n + 1, text=f"Sentence number {n} is here.") for n in range(100)]
-    paragraphs = transcript(cues).split("\n\n")
+    paragraphs = transcript_paragraphs(cues).split("\n\n")
     assert len(paragraphs) > 4
     assert all(part.endswith("is here.") and len(part) < 1000 for part in paragraphs)
 
@@ -150,12 +155,14 @@ def test_what_holds_no_cue_is_refused(read: object) -> None:
 
 @given(st.permutations([Cue(start=n, end=n + 0.5, text=f"word{n}.") for n in range(8)]))
 def test_the_order_of_cues_does_not_matter(cues: list[Cue]) -> None:
-    assert transcript(cues) == transcript(sorted(cues, key=lambda cue: cue.start))
+    assert transcript_paragraphs(cues) == transcript_paragraphs(
+        sorted(cues, key=lambda cue: cue.start)
+    )
 
 
 @given(st.lists(st.text(alphabet="abc 中文，。\n", max_size=12), max_size=8))
 def test_no_word_is_lost_between_pauses(texts: list[str]) -> None:
     cues = [Cue(start=n * 10, end=n * 10 + 1, text=text) for n, text in enumerate(texts)]
-    said = transcript(cues).replace(" ", "").replace("\n", "")
+    said = transcript_paragraphs(cues).replace(" ", "").replace("\n", "")
     for text in texts:
         assert "".join(text.split()) in said

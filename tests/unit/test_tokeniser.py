@@ -14,7 +14,7 @@ from engine.embeddings.tokenizer import (
     find_model_files,
     load_tokeniser,
     read_tokeniser,
-    windows,
+    split_windows,
     windows_and_sentences,
 )
 from engine.errors import ModelUnavailable
@@ -70,7 +70,7 @@ def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) ->
 @settings(max_examples=150)
 def test_windows_join_to_the_text_and_keep_the_limit(text: str, prefix: str, limit: int) -> None:
     for tokeniser in _both():
-        pieces = windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
+        pieces = split_windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
         whole = tokeniser.count(prefix) * 2 <= limit
         if whole:
             assert all(piece.startswith(prefix) for piece in pieces)
@@ -140,7 +140,7 @@ def test_both_tokenisers_agree_on_what_can_be_read() -> None:
 
 def test_windows_end_with_sentences_and_are_of_like_size(tokeniser: Tokeniser) -> None:
     text = (ENGLISH * 12).strip()
-    pieces = windows(text, limit=100, tokeniser=tokeniser)
+    pieces = split_windows(text, limit=100, tokeniser=tokeniser)
     sizes = [tokeniser.count(piece) for piece in pieces]
     assert len(pieces) > 3
     assert all(piece.rstrip().endswith(".") for piece in pieces)
@@ -148,32 +148,34 @@ def test_windows_end_with_sentences_and_are_of_like_size(tokeniser: Tokeniser) -
 
 
 def test_windows_end_with_chinese_sentences(tokeniser: Tokeniser) -> None:
-    pieces = windows(CHINESE * 10, limit=120, tokeniser=tokeniser)
+    pieces = split_windows(CHINESE * 10, limit=120, tokeniser=tokeniser)
     assert len(pieces) > 2
     assert all(piece.endswith("。") for piece in pieces)
 
 
 def test_every_window_carries_the_prefix(tokeniser: Tokeniser) -> None:
-    pieces = windows(ENGLISH * 10, prefix="Station > History\n", limit=64, tokeniser=tokeniser)
+    pieces = split_windows(
+        ENGLISH * 10, prefix="Station > History\n", limit=64, tokeniser=tokeniser
+    )
     assert len(pieces) > 2
     assert all(piece.startswith("Station > History\n") for piece in pieces)
 
 
 def test_an_overlong_prefix_leaves_half_the_window_to_the_text(tokeniser: Tokeniser) -> None:
-    pieces = windows(ENGLISH * 4, prefix="heading " * 100, limit=40, tokeniser=tokeniser)
+    pieces = split_windows(ENGLISH * 4, prefix="heading " * 100, limit=40, tokeniser=tokeniser)
     assert all(piece.startswith("heading heading") for piece in pieces)
     assert all(tokeniser.count(piece) <= 40 for piece in pieces)
     assert len(pieces) <= tokeniser.count(ENGLISH * 4) / 10
 
 
 def test_what_fits_is_one_window(tokeniser: Tokeniser) -> None:
-    assert windows("", prefix="p ", limit=10, tokeniser=tokeniser) == ["p "]
-    assert windows("tide", prefix="p ", limit=10, tokeniser=tokeniser) == ["p tide"]
+    assert split_windows("", prefix="p ", limit=10, tokeniser=tokeniser) == ["p "]
+    assert split_windows("tide", prefix="p ", limit=10, tokeniser=tokeniser) == ["p tide"]
 
 
 def test_a_limit_of_nothing_is_refused(tokeniser: Tokeniser) -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        windows("tide", limit=0, tokeniser=tokeniser)
+        split_windows("tide", limit=0, tokeniser=tokeniser)
 
 
 def test_cost_grows_with_length_and_not_faster(tokeniser: Tokeniser) -> None:

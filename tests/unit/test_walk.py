@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
-from graph.search.walk import WalkGraph, explain, rank
+from graph.search.walk import WalkGraph, explain_path, rank_by_walk
 
 TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
 LINKS = [["lothair ii", "lotharingia"], ["ermengarde", "lotharingia"], ["tours"], [], ["tours"]]
@@ -21,7 +21,7 @@ def graph() -> WalkGraph:
 
 
 def test_a_linked_passage_comes_before_an_unlinked_one_of_equal_score() -> None:
-    result = rank(graph(), np.array([1.0, 0, 0.2, 0.2, 0]))
+    result = rank_by_walk(graph(), np.array([1.0, 0, 0.2, 0.2, 0]))
     order = result.order.tolist()
     assert order[0] == 0
     assert order.index(1) < order.index(3)
@@ -43,16 +43,16 @@ def test_a_rare_name_leads_further_than_one_that_stands_everywhere() -> None:
     built = WalkGraph.build(titles, [[], [], ["france", "hank snow"], *[["france"]] * 19])
     scores = np.zeros(22)
     scores[2] = 1.0
-    assert rank(built, scores).order.tolist()[:3] == [2, 1, 0]
+    assert rank_by_walk(built, scores).order.tolist()[:3] == [2, 1, 0]
 
 
 def test_of_many_homes_the_one_that_answers_gets_most() -> None:
     shared = WalkGraph.build(["a", "b", "b"], [["b"], [], []])
     even = shared.transitions.todense()[0]
     assert even[1] == pytest.approx(even[2])
-    result = rank(shared, np.array([1.0, 0.0, 0.2]), steps=1)
+    result = rank_by_walk(shared, np.array([1.0, 0.0, 0.2]), steps=1)
     assert result.mass[2] == pytest.approx(2 * result.mass[1] + 0.5 * 0.008 / 1.008, rel=1e-4)
-    assert rank(shared, np.array([1.0, 0.2, 0.0]), steps=1).order[1] == 1
+    assert rank_by_walk(shared, np.array([1.0, 0.2, 0.0]), steps=1).order[1] == 1
 
 
 def test_a_passage_gives_nothing_to_the_other_homes_of_its_own_name() -> None:
@@ -64,9 +64,9 @@ def test_a_passage_that_introduces_a_name_is_its_home() -> None:
     links = [["ada"], ["ada", "bea"], ["ada"]]
     untitled = WalkGraph.build(["", "", ""], links, [[], ["ada"], []])
     assert untitled.homes == {"ada": (1,)}
-    assert rank(untitled, np.array([1.0, 0, 0])).order.tolist() == [0, 1, 2]
-    assert rank(untitled, np.array([0.3, 0.1, 0.2]), {"ada"}).named == ("ada",)
-    assert explain(untitled, 1, [0]) == ("seed an untitled passage", "mentions", "'ada'")
+    assert rank_by_walk(untitled, np.array([1.0, 0, 0])).order.tolist() == [0, 1, 2]
+    assert rank_by_walk(untitled, np.array([0.3, 0.1, 0.2]), {"ada"}).named == ("ada",)
+    assert explain_path(untitled, 1, [0]) == ("seed an untitled passage", "mentions", "'ada'")
 
 
 def test_a_name_that_is_a_title_is_at_home_there_alone() -> None:
@@ -79,7 +79,7 @@ def test_a_name_that_nobody_introduces_is_at_home_where_a_fuller_one_is_introduc
     fuller = [["ada byron"], [], []]
     built = WalkGraph.build(["", "", ""], links, [["ada k. byron"], [], []], fuller)
     assert built.homes == {"ada k. byron": (0,), "ada byron": (0,)}
-    assert rank(built, np.array([0.0, 1.0, 0.0])).order.tolist() == [1, 0, 2]
+    assert rank_by_walk(built, np.array([0.0, 1.0, 0.0])).order.tolist() == [1, 0, 2]
     known = WalkGraph.build(["", "", ""], links, [["ada k. byron"], [], ["ada byron"]], fuller)
     assert known.homes["ada byron"] == (2,)
     unsaid = WalkGraph.build(["", ""], [["ada k. byron"], []], [], [["ada byron"], []])
@@ -92,7 +92,7 @@ def test_a_title_of_many_passages_does_not_fill_the_seeds() -> None:
     long_document = WalkGraph.build(["a"] * 30 + ["b"], [[]] * 31)
     scores = np.full(31, 0.1)
     scores[[7, 30]] = 0.5, 0.3
-    result = rank(long_document, scores, {"a"})
+    result = rank_by_walk(long_document, scores, {"a"})
     assert result.seeds[0] == 7
     assert 30 in result.seeds
 
@@ -103,29 +103,29 @@ def test_a_name_of_one_passage_has_no_node() -> None:
 
 def test_without_links_the_order_is_that_of_the_scores() -> None:
     lonely = WalkGraph.build(["", "", ""], [[], [], []])
-    assert rank(lonely, np.array([0.1, 0.9, 0.5])).order.tolist() == [1, 2, 0]
+    assert rank_by_walk(lonely, np.array([0.1, 0.9, 0.5])).order.tolist() == [1, 2, 0]
 
 
 def test_a_title_in_the_question_lifts_its_passage() -> None:
     scores = np.array([0.3, 0, 0, 0.1, 0])
-    assert rank(graph(), scores).order[0] == 0
-    assert rank(graph(), scores, {"paris"}).order[0] == 3
-    assert rank(graph(), scores, {"paris", "tours"}).named == ("paris",)
+    assert rank_by_walk(graph(), scores).order[0] == 0
+    assert rank_by_walk(graph(), scores, {"paris"}).order[0] == 3
+    assert rank_by_walk(graph(), scores, {"paris", "tours"}).named == ("paris",)
 
 
 def test_no_scores_at_all_give_rows_in_order() -> None:
-    result = rank(graph(), np.zeros(5))
+    result = rank_by_walk(graph(), np.zeros(5))
     assert result.order.tolist() == [0, 1, 2, 3, 4]
     assert result.seeds.size == 0
 
 
 def test_an_empty_graph_ranks_nothing() -> None:
-    assert rank(WalkGraph.build([], []), np.zeros(0)).order.size == 0
+    assert rank_by_walk(WalkGraph.build([], []), np.zeros(0)).order.size == 0
 
 
 def test_scores_of_another_length_are_refused() -> None:
     with pytest.raises(GraphInputError, match="passages"):
-        rank(graph(), np.zeros(3))
+        rank_by_walk(graph(), np.zeros(3))
     with pytest.raises(GraphInputError, match="titles"):
         WalkGraph.build(["a"], [])
     with pytest.raises(GraphInputError, match="titles"):
@@ -135,16 +135,16 @@ def test_scores_of_another_length_are_refused() -> None:
 
 
 def test_a_path_tells_how_a_passage_was_reached() -> None:
-    assert explain(graph(), 0, [0]) == ("seed 'teutberga'",)
-    assert explain(graph(), 1, [0]) == ("seed 'teutberga'", "mentions", "'lothair ii'")
-    assert explain(graph(), 0, [1]) == ("seed 'lothair ii'", "is mentioned in", "'teutberga'")
-    assert explain(graph(), 4, [2], display=str.title) == (
+    assert explain_path(graph(), 0, [0]) == ("seed 'teutberga'",)
+    assert explain_path(graph(), 1, [0]) == ("seed 'teutberga'", "mentions", "'lothair ii'")
+    assert explain_path(graph(), 0, [1]) == ("seed 'lothair ii'", "is mentioned in", "'teutberga'")
+    assert explain_path(graph(), 4, [2], display=str.title) == (
         "seed 'Ermengarde'", "names", "'Tours'", "is named in", "an untitled passage",
     )  # fmt: skip
 
 
 def test_an_unreached_passage_has_no_path() -> None:
-    assert explain(graph(), 3, [0]) == ()
+    assert explain_path(graph(), 3, [0]) == ()
 
 
 LABELS = st.lists(st.sampled_from("abcdef"), max_size=4)
@@ -182,6 +182,6 @@ def test_every_reached_passage_has_a_path_from_a_seed(
     built = WalkGraph.build([t for t, _ in passages], [labels for _, labels in passages])
     scores = np.zeros(len(passages))
     scores[seed % len(passages)] = 1.0
-    result = rank(built, scores, steps=4)
+    result = rank_by_walk(built, scores, steps=4)
     for row in range(len(passages)):
-        assert bool(explain(built, row, result.seeds)) == bool(result.mass[row] > 0)
+        assert bool(explain_path(built, row, result.seeds)) == bool(result.mass[row] > 0)

@@ -16,14 +16,14 @@ from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library
 from graph.errors import GraphInputError
 from graph.search.snapshot import WalkSnapshot
-from graph.search.walk import explain, rank
+from graph.search.walk import explain_path, rank_by_walk
 from graph.storage import packed_arrays as walk_file
 from graph.storage.packed_arrays import (
     Rows,
     SortedMapping,
     StringTable,
+    encode_rows,
     load_view,
-    numbered,
     save_view,
     view_stamp,
 )
@@ -100,12 +100,12 @@ def test_a_kept_graph_walks_to_the_same_bits(tmp_path: Path) -> None:
     loaded = load_view(tmp_path)
     scores = random.random(60)
     asked = ["e3", "e7", "unknown"]
-    before, after = (rank(view.walk_graph, scores, asked) for view in (built, loaded))
+    before, after = (rank_by_walk(view.walk_graph, scores, asked) for view in (built, loaded))
     assert before.mass.tobytes() == after.mass.tobytes()
     assert before.order.tolist() == after.order.tolist()
     assert before.named == after.named
     for row in before.order[:20].tolist():
-        ways = [explain(view.walk_graph, row, before.seeds) for view in (built, loaded)]
+        ways = [explain_path(view.walk_graph, row, before.seeds) for view in (built, loaded)]
         assert ways[0] == ways[1]
     assert loaded.only([3, 5]).labels == built.only([3, 5]).labels
 
@@ -120,7 +120,7 @@ def test_strings_of_any_script_come_out_as_they_went_in() -> None:
 
 
 def test_rows_keep_the_order_of_sequences_and_sort_sets() -> None:
-    starts, numbers, table = numbered([("b", "a", "b"), frozenset({"c", "a"}), ()])
+    starts, numbers, table = encode_rows([("b", "a", "b"), frozenset({"c", "a"}), ()])
     held = Rows(starts, numbers, table=table, shape=tuple)
     assert list(held) == [("b", "a", "b"), ("a", "c"), ()]
     assert [held[row] for row in range(3)] == list(held)

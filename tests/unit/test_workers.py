@@ -28,7 +28,7 @@ from engine.ingest.worker import (
     BrokenFrame,
     options_as_json,
     options_from_json,
-    packed,
+    pack_frame,
     part_as_json,
     part_from_json,
     read_frame,
@@ -343,7 +343,7 @@ def test_text_past_the_frame_limit_is_a_failure(hostile: None) -> None:
         assert "1,000" in reading.parts[0].failure
         limit = 16 * MEBIBYTE + 4 * 1_000
     with pytest.raises(BrokenFrame, match=f"the limit is {limit:,}"):
-        packed({"text": "x" * limit}, limit=limit)
+        pack_frame({"text": "x" * limit}, limit=limit)
 
 
 @POSIX
@@ -468,7 +468,7 @@ def test_a_part_comes_over_as_it_was(
     part = Part(name="a!/b", type="t", sha256="0", content=content)
     path = tmp_path_factory.getbasetemp() / "frame"
     with path.open("wb") as file:
-        write_frame(file, packed(part_as_json(part), limit=MEBIBYTE), data=b"raw")
+        write_frame(file, pack_frame(part_as_json(part), limit=MEBIBYTE), data=b"raw")
     with path.open("rb") as file:
         frame = read_frame(file, limit=MEBIBYTE)
         assert read_frame(file, limit=MEBIBYTE) is None

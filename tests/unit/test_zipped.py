@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions
-from engine.ingest.readers.zip_archive import Container, checked, entries, legacy_codec, safe_path
+from engine.ingest.readers.zip_archive import (
+    Container,
+    check_zip,
+    legacy_codec,
+    safe_path,
+    zip_entries,
+)
 
 OPTIONS = ReadOptions()
 
@@ -33,7 +39,7 @@ def zipped(
 def reason(data: bytes, *, options: ReadOptions = OPTIONS) -> str:
     """Why the container, or else its first entry that fails, is not read."""
     try:
-        members = list(entries(data, options=options))
+        members = list(zip_entries(data, options=options))
     except SourceError as error:
         return str(error)
     return next(member.failure for member in members if member.failure)
@@ -51,23 +57,25 @@ def reason(data: bytes, *, options: ReadOptions = OPTIONS) -> str:
 def test_what_was_packed_comes_out(compression: int, size: int) -> None:
     content = bytes(number * number % 251 for number in range(size))
     data = zipped({"报告/a.txt": content}, compression=compression)
-    assert [("报告/a.txt", content)] == [(m.name, m.data) for m in entries(data, options=OPTIONS)]
+    assert [("报告/a.txt", content)] == [
+        (m.name, m.data) for m in zip_entries(data, options=OPTIONS)
+    ]
 
 
 def test_folders_hidden_files_and_leftovers_are_passed_over() -> None:
     names = ["a/", "__MACOSX/a/._b.txt", ".git/config", "a/.DS_Store", "a/Thumbs.db", "a/b.txt"]
     data = zipped(dict.fromkeys(names, b"x"))
-    assert [member.name for member in entries(data, options=OPTIONS)] == ["a/b.txt"]
+    assert [member.name for member in zip_entries(data, options=OPTIONS)] == ["a/b.txt"]
 
 
 def test_links_are_not_followed_and_not_read() -> None:
     data = zipped({"link": b"/etc/passwd"}, mode=0o120777)
-    assert list(entries(data, options=OPTIONS)) == []
+    assert list(zip_entries(data, options=OPTIONS)) == []
 
 
 def test_a_name_that_comes_twice_gets_a_number() -> None:
     data = zipped({"../a.txt": b"1", "/a.txt": b"2", "a.txt": b"3"})
-    names = [member.name for member in entries(data, options=OPTIONS)]
+    names = [member.name for member in zip_entries(data, options=OPTIONS)]
     assert names == ["a.txt", "a (2).txt", "a (3).txt"]
 
 
@@ -113,7 +121,7 @@ def test_a_legacy_chinese_name_comes_out_of_the_archive() -> None:
     raw = "年度报告.txt".encode("gb18030")
     placeholder = "x" * len(raw)
     data = zipped({placeholder: b"text"}).replace(placeholder.encode(), raw)
-    assert [member.name for member in entries(data, options=OPTIONS)] == ["年度报告.txt"]
+    assert [member.name for member in zip_entries(data, options=OPTIONS)] == ["年度报告.txt"]
 
 
 def test_an_entry_out_of_proportion_is_a_bomb_however_it_is_labelled() -> None:
@@ -123,12 +131,12 @@ def test_an_entry_out_of_proportion_is_a_bomb_however_it_is_labelled() -> None:
     assert small != data
     assert "zip bomb" in reason(small)
     with pytest.raises(SourceError, match="zip bomb"):
-        checked(small, options=OPTIONS)
+        check_zip(small, options=OPTIONS)
 
 
 def test_a_small_entry_may_be_packed_tightly() -> None:
     data = zipped({"blank": bytes(900_000)})
-    checked(data, options=OPTIONS)
+    check_zip(data, options=OPTIONS)
 
 
 def test_entries_together_stay_below_the_limit() -> None:
@@ -139,7 +147,7 @@ def test_entries_together_stay_below_the_limit() -> None:
 
 def test_of_too_many_files_the_first_are_read_and_one_stands_for_the_others() -> None:
     data = zipped({str(number): b"x" for number in range(30)})
-    *read, last = entries(data, options=ReadOptions(max_members=20))
+    *read, last = zip_entries(data, options=ReadOptions(max_members=20))
     assert [member.name for member in read] == [str(number) for number in range(20)]
     assert not any(member.failure for member in read)
     assert (last.name, last.data) == ("20", b"")
@@ -149,7 +157,7 @@ def test_of_too_many_files_the_first_are_read_and_one_stands_for_the_others() ->
 def test_a_bomb_ends_only_itself() -> None:
     data = zipped({"a.txt": b"first", "bomb.txt": bytes(30_000_000), "c.txt": b"last"})
     for labelled in (data, data.replace(struct.pack("<L", 30_000_000), struct.pack("<L", 100))):
-        first, bomb, last = entries(labelled, options=OPTIONS)
+        first, bomb, last = zip_entries(labelled, options=OPTIONS)
         assert (first.data, bomb.data, last.data) == (b"first", b"", b"last")
         assert "zip bomb" in bomb.failure
 
@@ -157,7 +165,7 @@ def test_a_bomb_ends_only_itself() -> None:
 def test_what_is_too_large_for_what_is_left_does_not_keep_out_what_is_not() -> None:
     files = {"a": bytes(600), "b": bytes(600), "c": bytes(300)}
     data = zipped(files, compression=zipfile.ZIP_STORED)
-    members = list(entries(data, options=ReadOptions(max_unpacked_bytes=1_000)))
+    members = list(zip_entries(data, options=ReadOptions(max_unpacked_bytes=1_000)))
     assert [bool(member.failure) for member in members] == [False, True, False]
 
 
@@ -172,7 +180,9 @@ def test_an_entry_that_cannot_be_taken_out_does_not_lose_the_others(
     spoil: Callable[[bytes], bytes],
 ) -> None:
     files = {"a.txt": b"first", "b.txt": b"a secret", "c.txt": b"last"}
-    members = list(entries(spoil(zipped(files, compression=zipfile.ZIP_STORED)), options=OPTIONS))
+    members = list(
+        zip_entries(spoil(zipped(files, compression=zipfile.ZIP_STORED)), options=OPTIONS)
+    )
     assert [member.data for member in members] == [b"first", b"", b"last"]
     assert [bool(member.failure) for member in members] == [False, True, False]
 
@@ -211,7 +221,7 @@ def test_a_changed_byte_never_gives_other_text_or_another_error(position: int, v
     data = bytearray(zipped(original))
     data[position % len(data)] = value
     try:
-        members = list(entries(bytes(data), options=OPTIONS))
+        members = list(zip_entries(bytes(data), options=OPTIONS))
         found = [member.data for member in members if not member.failure]
     except SourceError:
         return

@@ -29,7 +29,7 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
 from .answer_spans import Candidate, rank_spans, softmax, span_features, span_tokens
-from .comparison import TwoSidedComparison, compare
+from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
     RELATIVE,
@@ -257,11 +257,11 @@ def evidence_features(
         "bound": bound.share if bound else 1.0,
         "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
     }
-    return {**found, "evidence": probability(found)}
+    return {**found, "evidence": logistic_probability(found)}
 
 
-def probability(found: Mapping[str, float]) -> float:
-    """Return the logistic probability of features by coefficients."""
+def logistic_probability(found: Mapping[str, float]) -> float:
+    """Return the logistic probability of answer features by fitted coefficients."""
     odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
 
@@ -390,7 +390,7 @@ def _read(
     sure: float,
 ) -> _Read:
     """Select sentences and the short answer."""
-    compared = compare(
+    compared = compare_sides(
         question,
         [each.sentence for each in weighed],
         passages,

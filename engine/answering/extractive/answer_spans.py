@@ -128,7 +128,7 @@ class Span:
 
 @lru_cache(maxsize=50_000)
 def span_tokens(text: str) -> list[str]:
-    """Tokenise a word or span, memoised."""
+    """Tokenise a candidate span of a short answer, memoised."""
     return tokens(text)
 
 

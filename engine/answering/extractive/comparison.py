@@ -120,7 +120,7 @@ class TwoSidedComparison:
         return 0.95 if self.computed else 0.8
 
 
-def compare(
+def compare_sides(
     question: str,
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
@@ -128,7 +128,7 @@ def compare(
     wanted: Mapping[str, float],
     scores: Sequence[float],
 ) -> TwoSidedComparison | None:
-    """Compare two sides; None if the question asks for no comparison.
+    """Answer a comparison question from its two sides; None if it asks for none.
 
     `scores` are the sentences' own, for choosing what to show of a side that says nothing.
     """

@@ -141,7 +141,7 @@ class QuestionType:
 
 
 def classify_question(question: str) -> QuestionType:
-    """Classify a question."""
+    """Classify what a question asks for: person, date, number, place, definition and others."""
     language = language_of(question)
     kind: Kind = next(
         (kind for kind, pattern in _TABLES[language] if pattern.search(question)), "thing"
@@ -339,7 +339,7 @@ _MADE = re.compile(
 
 
 def dates_in(text: str) -> list[tuple[int, int, Date]]:
-    """(start, end, date) in order."""
+    """Return the dates in a question or sentence as `(start, end, date)`, in order."""
     found = []
     for match in _DATE.finditer(text):
         parts = {key[0]: value for key, value in match.groupdict().items() if value}

@@ -85,7 +85,7 @@ _RELATIVES = {
 
 @cache
 def lexical_variants(term: str) -> tuple[str, ...]:
-    """Return a token and its English variants."""
+    """Return a question's token and its English inflections, for matching sentences."""
     base = _DOER.sub("", term) if term.isascii() else term
     others = {*_RELATIVES.get(term, ()), *_RELATIVES.get(base, ()), *FORMS.get(term, ())}
     if base != term and len(base) > 3:

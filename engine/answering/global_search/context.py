@@ -492,7 +492,7 @@ INSTRUCTION_TOKENS = 800
 def visible_reports(
     connection: Connection, library: Library, shelf: ReportCache, within: DocumentFilter | None
 ) -> Sequence[Report]:
-    """Return the reports as visible to the asker."""
+    """Return the community reports that a global answer may use under the caller's filters."""
     if within is None:
         return shelf.reports
     rows = connection.execute(select(chunk_table.c.id, chunk_table.c.document_id)).all()

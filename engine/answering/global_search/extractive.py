@@ -135,8 +135,8 @@ def best_of(points: Sequence[Point], *, count: int = 3) -> str:
     return "; ".join(f"{' '.join(point.text.split())[:90]} {point.score:.3g}" for point in best)
 
 
-def document_of(chunks: Mapping[str, Chunk]) -> dict[str, str]:
-    """Chunk id → document id."""
+def chunk_documents(chunks: Mapping[str, Chunk]) -> dict[str, str]:
+    """Return the document id of each chunk id that community evidence names."""
     return {key: chunk.document_id for key, chunk in chunks.items()}
 
 

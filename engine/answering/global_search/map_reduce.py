@@ -307,7 +307,7 @@ def _together(first: Mapped, second: Mapped) -> Mapped:
 
 
 def map_prompt(question: str, batch: MapBatch, *, questions: int = 0) -> Prompt:
-    """Build the map prompt of a batch."""
+    """Build the map prompt of a batch of community reports."""
     return stage_prompt(
         "explore" if questions else "map",
         language=language_of(question),

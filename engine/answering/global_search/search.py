@@ -18,7 +18,7 @@ from ...conversation import format_history
 from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError
 from ...events import Listener, PassagesEvent, null_listener
-from ...observability import synthesis
+from ...observability import synthesis_span
 from ...prompts import language_of
 from ...providers.llm_clients import Models
 from ...retrieval.passages import Tracer
@@ -58,7 +58,7 @@ from .extractive import (
     CandidatePoints,
     LocalPoints,
     best_of,
-    document_of,
+    chunk_documents,
     found_sentences,
     points_from_local_search,
     render_overview,
@@ -73,7 +73,13 @@ from .map_reduce import (
     read_questions,
     reduce_with_model,
 )
-from .selection import best_reports, fitting, from_one_level, from_rated_reports, from_tested_chunks
+from .selection import (
+    best_reports,
+    fit_reports,
+    from_one_level,
+    from_rated_reports,
+    from_tested_chunks,
+)
 
 _FREE_PRIMER = 4
 """Multiplier of primer reports without a model, where reading is free."""
@@ -142,7 +148,7 @@ def _mapped(
         read,
         match=scene.match(read, chunks),
         tokens=tokens,
-        document_of=document_of(chunks),
+        document_of=chunk_documents(chunks),
     )
 
 
@@ -205,7 +211,7 @@ class _Drift:
     def primer(self, reports: Sequence[Report], watch: Tracer) -> None:
         """Collect the first points and questions from reports."""
         scene = self.scene
-        written = fitting(
+        written = fit_reports(
             scene.written(reports), budget_tokens=scene.plan.primer_tokens, count=scene.count
         )
         self.chunks.update(scene.chunks_of(written))
@@ -369,7 +375,7 @@ class GlobalAnswerer:
             watch.record("fall back", "no usable reply of the model: answered without it")
             scene = replace(scene, ask_many=None)
             gathered = _WAYS[self._selection](scene, watch)
-        with synthesis(question) as said:
+        with synthesis_span(question) as said:
             draft = (
                 _told(scene, gathered, on_event)
                 if scene.ask_many is None
@@ -424,7 +430,7 @@ def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -
         budget_tokens=settings.budget_tokens,
         count=scene.count,
         similarity=token_similarity(tokens),
-        document_of=document_of(gathered.chunks),
+        document_of=chunk_documents(gathered.chunks),
         concepts=tokens,
         given=gathered.given,
     )

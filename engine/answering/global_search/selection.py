@@ -38,7 +38,7 @@ from ...storage.graph_api import (
 from ...storage.tokenization import tokens
 from ...types import Usage
 from .context import BatchLLM, GlobalContext, call_batch
-from .extractive import CandidatePoints, best_of, document_of, points_from_local_search
+from .extractive import CandidatePoints, best_of, chunk_documents, points_from_local_search
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
     RATINGS_SCHEMA,
@@ -137,13 +137,13 @@ def points_of(
             reports,
             match=scene.match(reports, chunks),
             tokens=tokens,
-            document_of=document_of(held),
+            document_of=chunk_documents(held),
         )
         watch.record("map", f"{len(points)} relevant finding(s)", best_of(points),
                   f"{len(reports)} report(s)", points=len(points))  # fmt: skip
         return CandidatePoints(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
-    shown = fitting(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
+    shown = fit_reports(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
     by_model = sum(1 for report in shown if report.written_by)
     watch.record("read", f"{len(shown)} report(s), {by_model} by a model",
               "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
@@ -159,8 +159,10 @@ def points_of(
     )
 
 
-def fitting(reports: Sequence[Report], *, budget_tokens: int, count: TokenCount) -> list[Report]:
-    """Return leading reports within the budget, at least one."""
+def fit_reports(
+    reports: Sequence[Report], *, budget_tokens: int, count: TokenCount
+) -> list[Report]:
+    """Return the leading community reports that fit the token budget, at least one."""
     kept: list[Report] = []
     left = budget_tokens
     for report in reports:
@@ -397,7 +399,7 @@ def _lazy_by_match(
         read,
         match=scene.match(read, chunks),
         tokens=tokens,
-        document_of=document_of(held),
+        document_of=chunk_documents(held),
     )
     watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
               points=len(points))  # fmt: skip

@@ -23,7 +23,7 @@ from ..errors import Problem, as_openai_error
 from ..jobs import Caller, ServiceHere
 from ..schemas import Filters, Question
 from .query import (
-    check,
+    check_question,
     event_stream,
     events,
     final_answer,
@@ -126,7 +126,7 @@ async def list_models() -> Models:
 
 @router.get("/models/{id}", summary="One model")
 async def get_model(id: str) -> Model:  # noqa: A002  # the parameter's public name
-    """One of them."""
+    """Return one answer mode as a model of the chat protocol."""
     _mode_of(id)
     return Model(id=id)
 
@@ -135,14 +135,14 @@ async def get_model(id: str) -> Model:  # noqa: A002  # the parameter's public n
 async def complete(
     request: Request, service: ServiceHere, caller: Caller, wanted: ChatRequest
 ) -> dict[str, Any] | Response:
-    """Answer the last message of the user from the documents."""
+    """Answer the user's last message of the chat protocol from the documents."""
     mode = _mode_of(wanted.model)
     if wanted.n not in (None, 1):
         raise Problem(400, "unsupported", "n: only one answer is supported; send 1")
     question = Question.model_construct(
         question=question_in(wanted.messages), namespace=wanted.namespace, filters=wanted.filters
     )
-    check(question)
+    check_question(question)
     within = caller.within(wanted.namespace)
     service.asking.check()
     history = turns_in(wanted.messages)
@@ -190,7 +190,7 @@ def question_in(messages: Sequence[Message]) -> str:
 
 
 def turns_in(messages: Sequence[Message]) -> list[Turn]:
-    """Return earlier questions with their answers, oldest first.
+    """Return earlier questions of a chat request with their answers, oldest first.
 
     An answer that was sent again after it was checked counts as it was then.
     """
@@ -226,8 +226,8 @@ def usage_of(usage: Usage) -> dict[str, object]:
     }
 
 
-def ending(said: str, passages: Sequence[Passage], event: CitationsEvent) -> str:
-    """Return what follows a streamed text: its sources, or the verified text.
+def stream_ending(said: str, passages: Sequence[Passage], event: CitationsEvent) -> str:
+    """Return what follows a streamed chat completion: its sources, or the verified text.
 
     Marks in `said` are numbers of passages. A text that came out otherwise when it was checked is
     sent again as it stands: nothing that was sent can be taken back.
@@ -262,7 +262,7 @@ async def _chunks(
                 said += event.text
                 yield _chunk(envelope, {"content": event.text})
             case CitationsEvent():
-                rest = ending(said, passages, event) if said else _whole(event)
+                rest = stream_ending(said, passages, event) if said else _whole(event)
                 if rest:
                     yield _chunk(envelope, {"content": rest})
             case AnswerEvent():

@@ -19,7 +19,7 @@ from ...types import SEPARATOR, IngestReport, MetaValue, check_namespace, source
 from .. import schemas
 from ..auth import Principal
 from ..errors import Problem
-from ..jobs import Caller, Job, Kind, Service, ServiceHere, Upload, no_room, save_upload
+from ..jobs import Caller, Job, Kind, Service, ServiceHere, Upload, disk_full_problem, save_upload
 from ..schemas import (
     Accepted,
     Cursor,
@@ -88,7 +88,7 @@ async def list_documents(
             limit=limit,
         )
     )
-    following = schemas.written(_KIND, page.items[-1].id) if page.has_more else None
+    following = schemas.encode_cursor(_KIND, page.items[-1].id) if page.has_more else None
     return Page(items=page.items, total=page.total, next=following)
 
 
@@ -275,7 +275,7 @@ def _one(file: UploadFile, folder: Path) -> Upload:
         )
         raise Problem(422, "file-name", detail) from error
     except OSError as error:
-        raise no_room(error) from error
+        raise disk_full_problem(error) from error
 
 
 def _is_held(service: Service, name: str, upload: Upload, given: Metadata) -> bool:

@@ -160,7 +160,7 @@ async def get_community(
     response_class=Response,
     responses={200: {"content": {"text/html": {}}}},
 )
-async def page(
+async def graph_page(
     service: ServiceHere,
     view: ViewHere,
     focus: Annotated[str, Query(max_length=1_000, description="An entity to begin at.")] = "",
@@ -170,7 +170,7 @@ async def page(
         str, Query(max_length=4_000, description="Refused here: answering may cost, so POST it.")
     ] = "",
 ) -> Response:
-    """Return one offline page that holds the graph, or a part of it.
+    """Return one offline HTML page that holds the graph, or a part of it.
 
     It holds what the token may see, and nothing of other documents.
     """
@@ -232,4 +232,4 @@ def _page(
 
 def _following(kind: str, found: EntityList | CommunityList) -> str | None:
     end = found.begin + len(found.items)
-    return schemas.written(kind, (found.items[-1].id, end)) if end < found.total else None
+    return schemas.encode_cursor(kind, (found.items[-1].id, end)) if end < found.total else None

@@ -64,11 +64,11 @@ async def events(
                 async for event in found:
                     yield event
     except TimeoutError as error:
-        raise took_too_long(seconds) from error
+        raise timeout_problem(seconds) from error
 
 
-def took_too_long(seconds: float) -> Problem:
-    """Return the problem of a timed-out request."""
+def timeout_problem(seconds: float) -> Problem:
+    """Return the HTTP problem of a request that took too long."""
     detail = f"time limit exceeded: {seconds:g} s; ask for less, or raise the limit of the server"
     return Problem(504, "timeout", detail)
 
@@ -168,7 +168,7 @@ async def ask(
     With `stream`, or `Accept: text/event-stream`, as server-sent events while it is being answered.
     """
     within = caller.within(wanted.namespace)
-    check(wanted)
+    check_question(wanted)
     service.asking.check()
     history = [Turn(each.question, each.answer) for each in wanted.history]
     told = events(
@@ -200,11 +200,11 @@ async def retrieve(
         async with asyncio.timeout(seconds):
             return Passages(items=await until_disconnect(request, work))
     except TimeoutError as error:
-        raise took_too_long(seconds) from error
+        raise timeout_problem(seconds) from error
 
 
-def check(wanted: Question) -> None:
-    """Validate a question before its stream begins; raises `QuestionError`."""
+def check_question(wanted: Question) -> None:
+    """Validate a REST question before its stream begins; raises `QuestionError`."""
     if sanitise_text(wanted.question) != wanted.question:
         raise QuestionError("question: contains invalid characters; remove them")
     validate_question(wanted.question)

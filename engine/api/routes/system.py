@@ -121,7 +121,7 @@ async def list_jobs(
     begin = next((at + 1 for at, job in enumerate(jobs) if job.id == after), 0)
     some = jobs[begin : begin + limit]
     has_more = begin + limit < len(jobs)
-    following = schemas.written("jobs", some[-1].id) if has_more else None
+    following = schemas.encode_cursor("jobs", some[-1].id) if has_more else None
     return Page(items=[JobStatus.of(job, caller) for job in some], total=len(jobs), next=following)
 
 

@@ -18,14 +18,14 @@ from .markdown_writer import (
     Block,
     block_table,
     check_length,
-    code,
-    heading,
-    inline,
+    code_line,
+    inline_blocks,
     join_blocks,
-    paragraph,
+    markdown_heading,
+    markdown_paragraph,
 )
-from .markdown_writer import item as list_item
-from .text import described, markdown_title, plain_title
+from .markdown_writer import list_item as list_item
+from .text import front_matter_values, markdown_title, plain_title
 
 if TYPE_CHECKING:
     import anydoc
@@ -102,7 +102,7 @@ class BlockWriter:
     def notes(self) -> Iterator[Block]:
         """Return the foot- and endnotes in order."""
         for note in self._document.notes:
-            yield Block(f"[^{self._marks[note.id]}]: {inline(self.blocks(note.blocks))}")
+            yield Block(f"[^{self._marks[note.id]}]: {inline_blocks(self.blocks(note.blocks))}")
 
     def blocks(self, blocks: Sequence[anydoc.Block], *, level: int = -1) -> Iterator[Block]:
         """Return the Markdown of blocks; `level` is the enclosing list's."""
@@ -115,7 +115,7 @@ class BlockWriter:
 
     def _block(self, block: anydoc.Block, *, level: int) -> Iterator[Block]:
         if block.kind == "heading":
-            yield heading(self.text(block.content), level=block.level or 1)
+            yield markdown_heading(self.text(block.content), level=block.level or 1)
         elif block.kind == "paragraph":
             yield _paragraph(self.text(block.content))
         elif block.kind == "list" and block.list:
@@ -126,7 +126,7 @@ class BlockWriter:
             quoted = join_blocks(self.blocks(block.blocks or []))
             yield Block("\n".join(f"> {line}".rstrip() for line in quoted.split("\n") if quoted))
         elif block.kind == "code_block":
-            yield from map(code, (block.text or "").rstrip("\n").split("\n"))
+            yield from map(code_line, (block.text or "").rstrip("\n").split("\n"))
         elif block.kind == "math":
             yield Block(f"$${block.text}$$" if block.text else "")
 
@@ -145,7 +145,7 @@ class BlockWriter:
     def _table(self, table: anydoc.Table) -> Iterator[Block]:
         """Return a pipe table; a frame of one column is no table."""
         cells = {
-            (row, column): inline(self.blocks(slot.cell.blocks))
+            (row, column): inline_blocks(self.blocks(slot.cell.blocks))
             for row, slots in enumerate(table.grid)
             for column, slot in enumerate(slots)
             if slot.cell
@@ -155,7 +155,7 @@ class BlockWriter:
             for row, slots in enumerate(table.grid)
         ]
         if max(map(len, rows), default=0) < 2:
-            yield from (paragraph(row[0]) for row in rows if row)
+            yield from (markdown_paragraph(row[0]) for row in rows if row)
         else:
             yield block_table(rows)
 
@@ -199,7 +199,7 @@ def _paragraph(text: str) -> Block:
     if numbered:
         return list_item(stripped[numbered.end() :], mark=numbered.group(1))
     bullet = _BULLET.match(stripped)
-    return list_item(stripped[bullet.end() :]) if bullet else paragraph(stripped)
+    return list_item(stripped[bullet.end() :]) if bullet else markdown_paragraph(stripped)
 
 
 def read_rtf(data: bytes, options: ReadOptions) -> Content:
@@ -217,7 +217,7 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
     check_length(len(text), max_characters=options.max_characters)
     about = _about(data)
     title = str(about.pop("title", "")) or plain_title(text) or markdown_title(text)
-    return Content(text=text, title=title, shape="markdown", metadata=described(about))
+    return Content(text=text, title=title, shape="markdown", metadata=front_matter_values(about))
 
 
 def _in_unicode(data: bytes) -> bytes:

@@ -19,11 +19,11 @@ from typing import BinaryIO, cast
 
 from ...errors import SourceError
 from ..document import Content, Member, ReadOptions, one_line
-from .zip_archive import entries, is_os_junk, legacy_codec, safe_path, skip_entries
+from .zip_archive import is_os_junk, legacy_codec, safe_path, skip_entries, zip_entries
 
 
-def distinct(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Return the members in order under distinct safe relative paths.
+def distinct_names(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Return an archive's members in order under distinct safe relative paths.
 
     Repeats get a number before the suffix.
     """
@@ -67,7 +67,7 @@ def read_zip(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: damaged, encrypted or out of proportion as a whole, or nothing in it.
     """
-    return _content(tuple(entries(data, options=options)))
+    return _content(tuple(zip_entries(data, options=options)))
 
 
 def read_tar(data: bytes, options: ReadOptions) -> Content:
@@ -84,10 +84,10 @@ def read_tar(data: bytes, options: ReadOptions) -> Content:
         head = source.read(_TAR_BLOCK)
         rest = _Joined(head, source)
         if head[_TAR_MARK_AT : _TAR_MARK_AT + len(_TAR_MARK)] == _TAR_MARK or _is_old_tar(head):
-            return _content(distinct(_tar_members(rest, options=options)))
+            return _content(distinct_names(_tar_members(rest, options=options)))
         if isinstance(source, io.BytesIO):
             raise SourceError("is damaged: not a tar archive; get it again")
-        return _content(distinct([_single(data, rest.read())]))
+        return _content(distinct_names([_single(data, rest.read())]))
     except _DAMAGED as error:
         raise SourceError(_damaged(error)) from error
 

@@ -28,8 +28,8 @@ from .database_schema import (
     cell_text,
     date_column,
     date_text,
-    encoded,
-    filled,
+    encode_id_part,
+    fill_row_template,
     key_text,
     row_hash,
     row_text,
@@ -62,7 +62,7 @@ class Query(NamedTuple):
 
 
 def count_query(table: Table, backend: str) -> Select[Any]:
-    """Build the query for the number of rows."""
+    """Build the SQL query for a table's number of rows."""
     from sqlalchemy import func, select
 
     return select(func.count()).select_from(_clause(table, backend))
@@ -239,7 +239,7 @@ def _tables(
             tables.append(table.counted(_count(database, table)))
         except SourceError as error:
             shown = f"{schema}.{name}" if schema else name
-            source = f"{database.source}/{encoded(shown)}"
+            source = f"{database.source}/{encode_id_part(shown)}"
             failures.append(SourceFailure(source=source, reason=str(error)))
     return tables, failures
 
@@ -294,7 +294,7 @@ class _Reading:
 
     @property
     def place(self) -> str:
-        return f"{self.database.source}/{encoded(self.table.name)}"
+        return f"{self.database.source}/{encode_id_part(self.table.name)}"
 
     def items(self, catalogue: Catalogue) -> Iterator[DatabaseItem]:
         """Yield the rows, then the notes."""
@@ -374,7 +374,7 @@ class _Reading:
 
     def _text(self, title: str, cells: dict[str, str], *, labels: dict[str, str]) -> str:
         if self.template:
-            return filled(self.template, cells, table=self.table.name)
+            return fill_row_template(self.template, cells, table=self.table.name)
         return row_text(title, cells, labels=labels)
 
     def _source(self, id_: str, title: str, *, text: str, date: str) -> SourceText:

@@ -79,11 +79,11 @@ def database_source(url: str) -> str:
     Raises:
         SourceError: it is no address of a database.
     """
-    return _source(parsed(url))
+    return _source(parse_database_url(url))
 
 
-def parsed(url: str) -> URL:
-    """Parse the URL and choose an installed driver if none is named.
+def parse_database_url(url: str) -> URL:
+    """Parse a database URL and choose an installed driver if none is named.
 
     Raises:
         SourceError: it cannot be read, or names no database.
@@ -225,7 +225,7 @@ def open_database(url: str, *, timeout_seconds: float) -> ReadOnlyDatabase:
     Raises:
         SourceError: no such address, file or driver.
     """
-    made = parsed(url)
+    made = parse_database_url(url)
     source = _source(made)
     deadline = _Deadline(timeout_seconds)
     return ReadOnlyDatabase(

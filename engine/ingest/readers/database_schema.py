@@ -193,7 +193,7 @@ def _written(value: object) -> str:
 
 
 def binary_text(size: int | str) -> str:
-    """Return a placeholder for binary values."""
+    """Return a placeholder for a binary value of a database row."""
     return f"(binary, {size} bytes)"
 
 
@@ -217,17 +217,17 @@ def key_text(values: Sequence[object]) -> str | None:
         else sanitise_text(_written(value))
         for value in values
     ]
-    joined = ",".join(map(encoded, texts))
+    joined = ",".join(map(encode_id_part, texts))
     return joined if len(joined) <= _KEY_LIMIT else "sha256-" + _hash(joined)
 
 
-def encoded(text: str) -> str:
-    """Encode a name or key as an id component; separators are percent-encoded."""
+def encode_id_part(text: str) -> str:
+    """Encode a table's name or key as a part of a document id, separators percent-encoded."""
     return _DIVIDERS.sub(lambda found: quote(found.group(), safe=""), text)
 
 
 def row_hash(cells: Mapping[str, str]) -> str:
-    """Return the id suffix of a row without key; equal rows share it."""
+    """Return the document id suffix of a database row without key; equal rows share it."""
     return "row-" + _hash(json.dumps(sorted(cells.items()), ensure_ascii=False))[:32]
 
 
@@ -253,7 +253,7 @@ def row_text(title: str, cells: Mapping[str, str], *, labels: Labels) -> str:
 
 
 def template_names(template: str) -> frozenset[str]:
-    """Return the column names in a template.
+    """Return the column names in a database row's template.
 
     Raises:
         SourceError: it asks for more than the value of a column.
@@ -278,8 +278,8 @@ def template_names(template: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def filled(template: str, cells: Mapping[str, str], *, table: str) -> str:
-    """Fill a template's `{column}` and `{table}` placeholders.
+def fill_row_template(template: str, cells: Mapping[str, str], *, table: str) -> str:
+    """Fill a row template's `{column}` and `{table}` placeholders.
 
     `template_names` has passed it; nothing but text is ever looked up in it.
     """

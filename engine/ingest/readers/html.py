@@ -18,7 +18,7 @@ from ...errors import SourceError
 from ...types import MetaValue
 from ..document import Content, iso_date, one_line, sanitise_text
 from .html_markdown import as_markdown
-from .text import decode
+from .text import decode_bytes
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -98,8 +98,8 @@ def _decoded(data: bytes) -> str:
             name = codecs.lookup(declared.group(1).decode("ascii")).name
             return sanitise_text(data.decode(_WIDER.get(name, name)))
         except (LookupError, UnicodeError):
-            return decode(data)  # an unknown or a wrong declaration: the bytes decide
-    return decode(data)
+            return decode_bytes(data)  # an unknown or a wrong declaration: the bytes decide
+    return decode_bytes(data)
 
 
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
@@ -153,7 +153,7 @@ def _letters(text: str | None) -> int:
 
 
 def hidden_elements(tree: HtmlElement) -> set[HtmlElement]:
-    """Elements that no reader of the page sees."""
+    """Return the HTML elements that no reader of the page sees."""
     return {
         element
         for element in tree.iter()
@@ -505,7 +505,7 @@ _LETTER = re.compile(r"[^\W_]")
 
 
 def read_web_page(data: bytes) -> Content:
-    """Read the main text.
+    """Read the main text of a web page as Markdown.
 
     Titled by the first `h1` if the `title` repeats it, else the `title`. Metadata: `date`,
     `author`, `language`, `tags`.
@@ -570,9 +570,9 @@ def read_web_archive(data: bytes) -> Content:
     Raises:
         SourceError: there is no page of HTML in it, or no text in that.
     """
-    from .mail import parsed
+    from .mail import parse_message
 
-    for part in parsed(data).walk():
+    for part in parse_message(data).walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
             payload = part.get_payload(decode=True)
             if isinstance(payload, bytes) and payload.strip():

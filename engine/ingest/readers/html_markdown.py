@@ -20,8 +20,8 @@ _MOST_ROWS_SPANNED = 500
 _LAYOUT_CELL = 2_000
 
 
-def is_data(table: HtmlElement) -> bool:
-    """Check for a data table.
+def is_data_table(table: HtmlElement) -> bool:
+    """Check whether an HTML table holds data, not layout.
 
     No nested table or heading, several cells in a row, no page-long cell.
     """
@@ -187,7 +187,7 @@ class _Writer:
         elif tag == "pre":
             code = element.text_content().strip("\n").rstrip()
             self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
-        elif tag == "table" and is_data(element):
+        elif tag == "table" and is_data_table(element):
             self.block(pipe_table(element))
         else:
             return False

@@ -26,8 +26,8 @@ from .latex_commands import (
     SYMBOLS,
     TABLES,
 )
-from .markdown_writer import joined, table_or_records
-from .text import decode, described, fenced
+from .markdown_writer import join_paragraphs, table_or_records
+from .text import decode_bytes, fence_code, front_matter_values
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(\n[ \t]*)?")
 _VERBATIM = re.compile(r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}")
@@ -53,8 +53,8 @@ class Macro:
     default: str | None = None
 
 
-def uncommented(text: str) -> str:
-    """Return the text without comments, except in listings."""
+def strip_latex_comments(text: str) -> str:
+    """Return LaTeX without its comments, except in listings."""
     pieces: list[str] = []
     at = 0
     for start, end in _spans(text, _VERBATIM, _end_of_listing):
@@ -104,10 +104,10 @@ def _uncommented_line(found: re.Match[str]) -> str:
     return found.group(1)
 
 
-def definitions(text: str) -> tuple[str, dict[str, Macro]]:
-    """Remove macro definitions; return them by name."""
+def extract_macros(text: str) -> tuple[str, dict[str, Macro]]:
+    """Remove LaTeX macro definitions from a text; return them by name."""
     macros: dict[str, Macro] = {}
-    closing = partners(text)
+    closing = match_braces(text)
     pieces: list[str] = []
     at = 0
     for found in _DEFINITION.finditer(text):
@@ -122,8 +122,8 @@ def definitions(text: str) -> tuple[str, dict[str, Macro]]:
     return "".join([*pieces, text[at:]]), macros
 
 
-def expanded(text: str, macros: dict[str, Macro]) -> str:
-    """Expand user macros in rounds, bounded."""
+def expand_macros(text: str, macros: dict[str, Macro]) -> str:
+    """Expand a LaTeX author's macros in rounds, bounded."""
     usable = {name: macro for name, macro in macros.items() if _is_short(name, macro)}
     limit = _GROWTH * len(text) + 1_000_000
     for _ in range(_ROUNDS if usable else 0):
@@ -142,7 +142,7 @@ def _is_short(name: str, macro: Macro) -> bool:
 
 
 def _expanded_once(text: str, macros: dict[str, Macro], limit: int) -> str | None:
-    closing = partners(text)
+    closing = match_braces(text)
     pieces: list[str] = []
     at = size = 0
     for found in _COMMAND.finditer(text):
@@ -181,8 +181,8 @@ def _arguments(
 _BRACE = re.compile(r"\\.|[{}]", re.S)
 
 
-def partners(text: str) -> dict[int, int]:
-    """Map each opening brace to its end; unclosed ones are absent."""
+def match_braces(text: str) -> dict[int, int]:
+    """Map each opening brace of LaTeX to its end; unclosed ones are absent."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for brace in _BRACE.finditer(text):
@@ -261,7 +261,7 @@ class LatexWriter:
 
     def run(self) -> str:
         """Return the text as Markdown; call once."""
-        self.closing = partners(self.text)
+        self.closing = match_braces(self.text)
         while self.at < len(self.text):
             token = _TOKEN.match(self.text, self.at)
             if token is None:  # every character is some token
@@ -498,7 +498,7 @@ class LatexWriter:
         language = self._argument() if name.startswith("minted") else ""
         content = self._until(f"\\end{{{name}}}")
         if content and content.strip() and name.rstrip("*") in LISTINGS:
-            self._block(fenced(content.strip("\n"), language=language.strip()))
+            self._block(fence_code(content.strip("\n"), language=language.strip()))
 
     def _begin(self, name: str) -> None:
         note = self._option()
@@ -566,17 +566,17 @@ def read_latex(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: not text, or too large.
     """
-    text = decode(data)
+    text = decode_bytes(data)
     if len(text) > 2 * options.max_characters:
         raise SourceError(
             f"is too large: {len(text):,} characters of LaTeX; split it, "
             "or raise ingest.max_document_characters"
         )
     text = MARKS.sub(" ", text).replace("\r\n", "\n").replace("\r", "\n")
-    text = uncommented(text)
+    text = strip_latex_comments(text)
     statements = {**STATEMENTS, **dict(_THEOREM.findall(text))}
-    text, macros = definitions(text)
-    text, about = _about(expanded(text, macros), statements)
+    text, macros = extract_macros(text)
+    text, about = _about(expand_macros(text, macros), statements)
     written = LatexWriter(
         text=_body(text), statements=statements, chapters=r"\chapter" in text
     ).run()
@@ -584,7 +584,7 @@ def read_latex(data: bytes, options: ReadOptions) -> Content:
         written = ""  # nothing but definitions
     title = about.get("title")
     head = [f"# {title}" if title else "", about.get("authors", "")]
-    metadata = described(
+    metadata = front_matter_values(
         {
             "author": about.get("author"),
             "date": iso_date(about.get("date")),
@@ -592,7 +592,7 @@ def read_latex(data: bytes, options: ReadOptions) -> Content:
         }
     )
     return Content(
-        text=joined(filter(None, [*head, written]), limit=options.max_characters),
+        text=join_paragraphs(filter(None, [*head, written]), limit=options.max_characters),
         title=title,
         shape="markdown",
         metadata=metadata,
@@ -612,7 +612,7 @@ def _about(text: str, statements: dict[str, str]) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
     pieces: list[str] = []
     at = 0
-    closing = partners(text)
+    closing = match_braces(text)
     for match in _ABOUT.finditer(text):
         if match.start() < at:
             continue

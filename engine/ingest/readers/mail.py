@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import Content, Member, iso_date, one_line, sanitise_text
-from .archives import distinct
+from .archives import distinct_names
 from .html_markdown import as_markdown
-from .text import decode
+from .text import decode_bytes
 
 if TYPE_CHECKING:
     from olefile import OleFileIO  # type: ignore[import-untyped, import-not-found, unused-ignore]
@@ -50,13 +50,13 @@ def charset_text(data: bytes, charset: str | None) -> str:
     except (LookupError, ValueError):
         pass  # an unknown or a wrong claim: the bytes decide
     try:
-        return decode(data)
+        return decode_bytes(data)
     except SourceError:
         return data.decode("latin-1")
 
 
 def body_text(data: bytes, part: Message) -> str:
-    """Return a plain part with Unix line ends; flowed lines are joined (RFC 3676)."""
+    """Return a mail's plain part with Unix line ends; flowed lines are joined (RFC 3676)."""
     text = charset_text(data, part.get_content_charset()).replace("\r\n", "\n").strip("\n")
     flowed = str(part.get_param("format") or "").lower() == "flowed"
     return _unfolded(text, joins="" if _is_delsp(part) else " ") if flowed else text
@@ -76,8 +76,8 @@ def html_text(data: bytes, *, charset: str | None) -> str:
     return as_markdown(tree)
 
 
-def richer(plain: str, markdown: str) -> tuple[str, bool]:
-    """Choose the plain version unless it lacks much of the HTML one.
+def choose_body(plain: str, markdown: str) -> tuple[str, bool]:
+    """Choose a message's plain version unless it lacks much of the HTML one.
 
     Return whether it is Markdown.
     """
@@ -146,7 +146,7 @@ def read_message(data: bytes) -> Content:
     Raises:
         SourceError: no message, or an encrypted one.
     """
-    message = parsed(data.lstrip(b"\r\n\t "))
+    message = parse_message(data.lstrip(b"\r\n\t "))
     if not message.keys():
         raise SourceError("is not an e-mail: it has no header such as From or Subject")
     if message.get_content_type() in _ENCRYPTED and message.get_param("smime-type") != _SIGNED_TYPE:
@@ -155,14 +155,14 @@ def read_message(data: bytes) -> Content:
     plain, rich = _bodies(message)
     return message_content(
         headers,
-        body=richer("\n\n".join(filter(None, plain)), "\n\n".join(filter(None, rich))),
+        body=choose_body("\n\n".join(filter(None, plain)), "\n\n".join(filter(None, rich))),
         date=_utc(headers["Date"]),
         attached=list(_attached(message)),
     )
 
 
-def parsed(data: bytes) -> Message:
-    """Parse a message unless it has an implausible number of parts.
+def parse_message(data: bytes) -> Message:
+    """Parse a mail message unless it has an implausible number of parts.
 
     Raises:
         SourceError: it is.
@@ -193,7 +193,7 @@ def read_mailbox(data: bytes) -> Content:
         raise SourceError("is not an mbox file: its first line does not begin with 'From '")
     ends = [start.start() for start in starts[1:]] + [len(data)]
     messages = (data[start.end() : end] for start, end in zip(starts, ends, strict=True))
-    return Content(text="", members=distinct(_mailbox_members(messages)))
+    return Content(text="", members=distinct_names(_mailbox_members(messages)))
 
 
 def message_content(
@@ -215,12 +215,12 @@ def message_content(
         title=one_line(headers.get("Subject", "")) or None,
         shape="markdown" if is_markdown else "text",
         metadata=metadata,
-        members=distinct(attached),
+        members=distinct_names(attached),
     )
 
 
 def header_text(message: Message, name: str) -> str:
-    """Decode a header to one line.
+    """Decode a mail header to one line.
 
     "" if absent. Invalid raw bytes (common in East Asian mail) are decoded like text.
     """
@@ -501,7 +501,7 @@ def _body(folder: _Folder) -> tuple[str, bool]:
         markdown = html_text(folder.text(_HTML).encode("utf-8", "replace"), charset="utf-8")
     if not plain and not markdown and folder.binary(_RTF):
         raise SourceError("has its text in an unsupported form: save it as eml or HTML")
-    return richer(plain, markdown)
+    return choose_body(plain, markdown)
 
 
 def _outlook_attached(attachment: _Folder, *, depth: int) -> list[Member]:

@@ -48,25 +48,25 @@ def join_blocks(blocks: Iterable[Block]) -> str:
     return "".join(parts)
 
 
-def heading(text: str, *, level: int) -> Block:
-    """Return a heading on one line; at most level six."""
+def markdown_heading(text: str, *, level: int) -> Block:
+    """Return a Markdown heading on one line; at most level six."""
     line = " ".join(text.split())
     return Block(f"{'#' * min(max(level, 1), 6)} {line}" if line else "")
 
 
-def paragraph(text: str) -> Block:
-    """Return a paragraph, escaping accidental heading marks."""
+def markdown_paragraph(text: str) -> Block:
+    """Return a Markdown paragraph, escaping accidental heading marks."""
     return Block(_LOOKS_LIKE_HEADING.sub("\\\\", text.strip()))
 
 
-def item(text: str, *, level: int = 0, mark: str = "-") -> Block:
-    """Return a list item; `level` 0 is outermost."""
+def list_item(text: str, *, level: int = 0, mark: str = "-") -> Block:
+    """Return a Markdown list item; `level` 0 is outermost."""
     line = _LINE_BREAKS.sub(" ", text.strip())
     return Block(f"{_ITEM_INDENT * min(level, 8)}{mark} {line}" if line else "", "item")
 
 
-def code(line: str) -> Block:
-    """Return a code line; adjacent ones form a fenced block."""
+def code_line(line: str) -> Block:
+    """Return a Markdown code line; adjacent ones form a fenced block."""
     return Block(line.replace("```", "'''"), "code")
 
 
@@ -85,8 +85,8 @@ def block_table(rows: Sequence[Sequence[str]]) -> Block:
     return Block("\n".join([lines[0], "|" + " --- |" * len(columns), *lines[1:]]), "table")
 
 
-def inline(blocks: Iterable[Block]) -> str:
-    """Return blocks on one line for a table cell; nested tables as bare cells."""
+def inline_blocks(blocks: Iterable[Block]) -> str:
+    """Return Markdown blocks on one line for a table cell; nested tables as bare cells."""
     return " ".join(_bare(text) if kind == "table" else text for text, kind in blocks if text)
 
 
@@ -140,7 +140,9 @@ def table_or_records(header: Sequence[str], rows: Iterable[Sequence[str]]) -> It
         yield from (pipe_row(row) for row in everything if any(map(str.strip, row)))
         return
     for row in everything:
-        block = record(list(zip_longest(labels, row[: max(len(labels), len(row))], fillvalue="")))
+        block = record_block(
+            list(zip_longest(labels, row[: max(len(labels), len(row))], fillvalue=""))
+        )
         if block:
             yield block
 
@@ -174,8 +176,8 @@ def pipe_row(row: Sequence[str], *, width: int = 0) -> str:
     return "| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |"
 
 
-def record(fields: Pairs) -> str:
-    """One record: its short fields on one line, each long one below under its name.
+def record_block(fields: Pairs) -> str:
+    """Return one record as Markdown: short fields on one line, each long one below its name.
 
     Empty values are left out; a record without any is an empty text.
     """
@@ -195,12 +197,12 @@ def _pair(name: str, value: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Return a longer text with its lines, blank ones single."""
+    """Return a longer text as Markdown with its lines, blank ones single."""
     return _BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n").strip())
 
 
-def joined(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str:
-    """Join blocks; fails once the text exceeds the document limit.
+def join_paragraphs(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str:
+    """Join Markdown texts; fails once the text exceeds the document limit.
 
     Raises:
         SourceError: more than `limit` characters; names repeated with every value can make a text
@@ -219,6 +221,6 @@ def joined(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str
     return separator.join(found)
 
 
-def sample(rows: Iterable[Sequence[str]], count: int) -> list[Sequence[str]]:
-    """Return the first `count` rows."""
+def sample_rows(rows: Iterable[Sequence[str]], count: int) -> list[Sequence[str]]:
+    """Return the first `count` rows of a table, to detect its header."""
     return list(islice(rows, count))

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..document import Content, ReadOptions, one_line, sanitise_text
-from .markdown_writer import joined, table_or_records
-from .text import decode, described, fenced, markdown_title
+from .markdown_writer import join_paragraphs, table_or_records
+from .text import decode_bytes, fence_code, front_matter_values, markdown_title
 
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}$")
 _DIRECTIVE = re.compile(r"([ \t]*)\.\.[ \t]+(?:\|[^|]+\|[ \t]+)?([\w:.+-]+)::(?:[ \t]+(.*))?$")
@@ -73,7 +73,7 @@ def restructured_blocks(lines: Sequence[str], *, depth: int = 0) -> Iterator[str
             yield text.removesuffix("::") + (":" if text.endswith("::") else "")
             if text.endswith("::"):
                 body, at = _indented(lines, at, len(line) - len(line.lstrip()))
-                yield fenced("\n".join(body)) if body else ""
+                yield fence_code("\n".join(body)) if body else ""
 
 
 def _heading(lines: Sequence[str], at: int) -> tuple[str, str, int] | None:
@@ -113,7 +113,7 @@ def _directed(name: str, argument: str, body: list[str], *, depth: int) -> Itera
     if name in _CODE:
         language = "math" if name == "math" else argument.strip()
         listing = "\n".join(content) or argument
-        yield f"$$\n{listing}\n$$" if name == "math" else fenced(listing, language=language)
+        yield f"$$\n{listing}\n$$" if name == "math" else fence_code(listing, language=language)
     elif name in _TABLES:
         yield _inline(argument)
         yield from _list_table(content) if name == "list-table" else _comma_table(body)
@@ -295,7 +295,7 @@ def asciidoc_blocks(lines: Sequence[str]) -> Iterator[str]:
             paragraph = []
         if kind and kind[1][0] in _VERBATIM and kind[1] != "--":
             content, at = _until(lines, at, kind[1])
-            yield fenced("\n".join(content), language=kind[2] or _language(options))
+            yield fence_code("\n".join(content), language=kind[2] or _language(options))
         elif kind and kind[1][0] == "/":
             _, at = _until(lines, at, kind[1])
         elif _TABLE.fullmatch(line):
@@ -458,11 +458,11 @@ def read_restructured(data: bytes, options: ReadOptions) -> Content:
 
 
 def _lines(data: bytes) -> list[str]:
-    return [line.rstrip() for line in decode(data).expandtabs(4).splitlines()]
+    return [line.rstrip() for line in decode_bytes(data).expandtabs(4).splitlines()]
 
 
 def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -> Content:
-    text = sanitise_text(joined(_together(blocks), limit=options.max_characters))
+    text = sanitise_text(join_paragraphs(_together(blocks), limit=options.max_characters))
     head = "\n".join(lines[:_HEAD_LINES])
     found = {
         name: match.group(1)
@@ -471,7 +471,10 @@ def _content(lines: list[str], blocks: Iterator[str], *, options: ReadOptions) -
     }
     title = markdown_title(text)
     return Content(
-        text=text, title=title and one_line(title), shape="markdown", metadata=described(found)
+        text=text,
+        title=title and one_line(title),
+        shape="markdown",
+        metadata=front_matter_values(found),
     )
 
 

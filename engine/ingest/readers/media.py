@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import Content, ReadOptions, iso_date, one_line, sanitise_text
-from .transcripts import Cue, transcript
+from .transcripts import Cue, transcript_paragraphs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -178,8 +178,8 @@ _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 _one_at_a_time = threading.Lock()
 
 
-def recognise(picture: bytes | Pixels) -> str:
-    """Return the text of a picture (file bytes or pixels) in reading order.
+def recognise_text(picture: bytes | Pixels) -> str:
+    """Return the text of a picture (file bytes or pixels) in reading order, by OCR.
 
     "" without any.
 
@@ -406,7 +406,7 @@ def read_audio(data: bytes, options: ReadOptions) -> Content:
     """
     sound, tags = decoded_sound(data)
     segments, language = _spoken(sound, _model(options.transcription_model))
-    text = transcript(cues_of(segments))
+    text = transcript_paragraphs(cues_of(segments))
     if not text:
         raise SourceError("contains no recognisable speech: check the recording")
     metadata: dict[str, MetaValue] = {"language": language, **_audio_metadata(tags)}

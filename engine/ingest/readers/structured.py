@@ -17,9 +17,15 @@ from typing import Literal
 
 from ...errors import SourceError
 from ..document import Content, ReadOptions, one_line, sanitise_text
-from .markdown_writer import joined, paragraphs, record, sample, table_or_records
-from .text import decode, described
-from .transcripts import conversations, question_blocks, questions_of, turn_blocks
+from .markdown_writer import (
+    join_paragraphs,
+    paragraphs,
+    record_block,
+    sample_rows,
+    table_or_records,
+)
+from .text import decode_bytes, front_matter_values
+from .transcripts import find_conversations, question_blocks, questions_of, turn_blocks
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_ROWS = 200
@@ -44,20 +50,20 @@ def read_delimited(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: not text, or larger than a document may be once written out.
     """
-    text = decode(data)
+    text = decode_bytes(data)
     said = _SAID.match(text)
     body = text[said.end() :] if said else text
     separator = said.group(1) if said else separator_of(body[:_SAMPLE_CHARACTERS])
     quoted = _quotes_close(body, separator)
-    first = sample(_rows(body, separator, quoted=quoted), _SAMPLE_ROWS)
+    first = sample_rows(_rows(body, separator, quoted=quoted), _SAMPLE_ROWS)
     notes = _notes(first)
     rows = _rows(body, separator, quoted=quoted)
-    above = [one_line(" ".join(filter(None, row)), limit=500) for row in sample(rows, notes)]
+    above = [one_line(" ".join(filter(None, row)), limit=500) for row in sample_rows(rows, notes)]
     header: Sequence[str] = ()
     if has_header(first[notes:]):
         header = next(rows, [])
     blocks = chain(above, table_or_records(header, rows))
-    written = joined(blocks, limit=options.max_characters)
+    written = join_paragraphs(blocks, limit=options.max_characters)
     return Content(text=written, title=one_line(above[0]) if above else None, shape="markdown")
 
 
@@ -68,7 +74,9 @@ def separator_of(text: str) -> str:
     """
     best, best_score = ",", 0.0
     for separator in _SEPARATORS:
-        widths = [len(row) for row in sample(_rows(text, separator, quoted=True), _SAMPLE_ROWS)]
+        widths = [
+            len(row) for row in sample_rows(_rows(text, separator, quoted=True), _SAMPLE_ROWS)
+        ]
         counted = Counter(width for width in widths if width > 1)
         if not counted:
             continue
@@ -82,7 +90,7 @@ def separator_of(text: str) -> str:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Detect a header row by cell types."""
+    """Detect a delimited table's header row by cell types."""
     if not rows or sum(1 for cell in rows[0] if cell.strip()) * 2 <= len(rows[0]):
         return False
     if any(len(cell) > _LONGEST_NAME for cell in rows[0]):
@@ -197,7 +205,7 @@ def read_json(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: not text, nested too deeply, or too large once written out.
     """
-    text = decode(data)
+    text = decode_bytes(data)
     try:
         value = _loaded(text)
     except ValueError:
@@ -214,7 +222,7 @@ def read_json_lines(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: not text, nested too deeply, or too large once written out.
     """
-    text = decode(data)
+    text = decode_bytes(data)
     lines = list(_lines(text))
     if _broken(lines) > _BROKEN_SHARE * len(lines):
         return Content(text=text)
@@ -251,16 +259,16 @@ def _broken(lines: Sequence[tuple[str, Json, bool]]) -> int:
 
 def _content(value: Json, options: ReadOptions) -> Content:
     limit = options.max_characters
-    metadata = described(_of_the_whole(value))
+    metadata = front_matter_values(_of_the_whole(value))
     title = _title(value)
-    talks = conversations(value)
+    talks = find_conversations(value)
     if talks:
         blocks = chain.from_iterable(turn_blocks(talk) for talk in talks)
-        text = joined(map(sanitise_text, blocks), limit=limit)
+        text = join_paragraphs(map(sanitise_text, blocks), limit=limit)
         return Content(text=text, title=title, shape="transcript", metadata=metadata)
     outline = _outline(value, path=(), level=1)
     head = [f"# {title}"] if title else []
-    text = joined(map(sanitise_text, chain(head, outline)), limit=limit)
+    text = join_paragraphs(map(sanitise_text, chain(head, outline)), limit=limit)
     return Content(text=text, title=title, shape="markdown", metadata=metadata)
 
 
@@ -291,7 +299,9 @@ def _mapping(value: Mapping[str, Json], *, path: tuple[str, ...], level: int) ->
     """Return plain fields as one record, then nested parts under their headings."""
     _check_depth(path)
     plain = [(key, _plain(each)) for key, each in value.items()]
-    fields = record([(one_line(key, limit=80), text) for key, text in plain if text is not None])
+    fields = record_block(
+        [(one_line(key, limit=80), text) for key, text in plain if text is not None]
+    )
     if fields:
         yield fields
     for (key, text), part in zip(plain, value.values(), strict=True):

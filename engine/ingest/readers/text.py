@@ -20,7 +20,7 @@ import yaml
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import REPLACEMENT, Content, ReadOptions, iso_date, one_line, sanitise_text
-from .markdown_writer import joined
+from .markdown_writer import join_paragraphs
 
 SAMPLE_BYTES = 1 << 16
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -59,8 +59,8 @@ Unrestricted, the detector finds Macintosh and mainframe ones.
 """
 
 
-def guess(data: bytes) -> str | None:
-    """Detect the codec of unmarked non-UTF-8 bytes; None if not text."""
+def detect_encoding(data: bytes) -> str | None:
+    """Detect the encoding of unmarked bytes that are no UTF-8; None if no text."""
     sample = data[:SAMPLE_BYTES]
     if b"\x00" in sample:
         return _wide(sample)
@@ -71,14 +71,14 @@ def _wide(sample: bytes) -> str | None:
     """UTF-16 without a mark: one byte of each pair is nearly always NUL in Latin text."""
     half = max(1, len(sample) // 2)
     for codec, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[0::2])):
-        text = decoded(sample, codec)
+        text = decode_sample(sample, codec)
         if zeros.count(0) > 0.7 * half and text is not None and "\x00" not in text:
             return codec
     return None
 
 
-def decoded(sample: bytes, codec: str) -> str | None:
-    """Decode a sample, ignoring a truncated last character; None if invalid."""
+def decode_sample(sample: bytes, codec: str) -> str | None:
+    """Decode a sample of bytes, ignoring a truncated last character; None if invalid."""
     try:
         return codecs.getincrementaldecoder(codec)("strict").decode(sample)
     except UnicodeDecodeError:
@@ -123,7 +123,7 @@ def _languages() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
 
 
 def _foreign(sample: bytes, codec: str) -> str:
-    text = decoded(sample, codec)
+    text = decode_sample(sample, codec)
     return "".join(_NON_ASCII.findall(text)) if text else ""
 
 
@@ -179,12 +179,12 @@ _TITLE_LIMIT = 100
 
 def read_plain(data: bytes) -> Content:
     """Read decoded text; titled by a `Title:` line or a short first line."""
-    text = decode(data)
+    text = decode_bytes(data)
     return Content(text=text, title=plain_title(text))
 
 
-def decode(data: bytes) -> str:
-    """Decode `data` without byte order mark; newlines unchanged.
+def decode_bytes(data: bytes) -> str:
+    """Decode a text file's bytes without byte order mark; newlines unchanged.
 
     UTF-8 first, UTF-16 and UTF-32 by their marks, then a guess (`encodings.guess`).
 
@@ -209,7 +209,7 @@ def _decode_other(data: bytes) -> str:
     sound = len(damaged) - sum(map(str.isascii, damaged)) - broken
     if broken <= max(1, _MAX_BROKEN_SHARE * len(damaged)) and sound > 2 * broken:
         return damaged  # UTF-8 with a few bytes cut or lost, not another encoding
-    codec = guess(data)
+    codec = detect_encoding(data)
     if codec is None:
         raise SourceError("looks like a binary file: no text encoding fits its bytes")
     return data.decode(codec, "replace")
@@ -223,7 +223,7 @@ def _checked(text: str) -> str:
 
 
 def plain_title(text: str) -> str | None:
-    """Return an unmarked text's own title, or None."""
+    """Return the title that an unmarked plain text gives itself, or None."""
     head = text[:4000]
     first, _, rest = head.lstrip().partition("\n")
     labelled = _LABELLED.search("\n".join(head.splitlines()[:20]))
@@ -251,14 +251,14 @@ _MINIFIED_LINE = 500
 
 
 def read_code(data: bytes, *, language: str) -> Content:
-    """Read decoded text.
+    """Read a source code file as text with its language.
 
     Metadata `language`, and `generated` for minified or declared generated code.
 
     Raises:
         SourceError: the bytes are not text.
     """
-    text = decode(data)
+    text = decode_bytes(data)
     metadata: dict[str, MetaValue] = {"language": _refined(language, text)}
     if _is_generated(text):
         metadata["generated"] = True
@@ -266,8 +266,8 @@ def read_code(data: bytes, *, language: str) -> Content:
 
 
 def read_configuration(data: bytes) -> Content:
-    """Read decoded text without a title."""
-    return Content(text=decode(data))
+    """Read a configuration file as text without a title."""
+    return Content(text=decode_bytes(data))
 
 
 def _refined(language: str, text: str) -> str:
@@ -304,7 +304,7 @@ Scalar = str | int | float | bool | datetime.date | datetime.datetime
 
 def read_markdown(data: bytes) -> Content:
     """Read the decoded text; titled by front matter, else its first top-level heading."""
-    text = decode(data)
+    text = decode_bytes(data)
     metadata = front_matter(text)
     title = str(metadata.get("title") or "") or markdown_title(text)
     return Content(text=text, title=title, shape="markdown", metadata=metadata)
@@ -328,11 +328,11 @@ def _said(yaml_text: str | None, toml_text: str | None) -> Mapping[str, MetaValu
             data = yaml.safe_load(yaml_text or "")
     except (yaml.YAMLError, *_UNREADABLE, RecursionError):
         return {}  # a rule across the page, not front matter; the text itself is kept whole
-    return described(data) if isinstance(data, dict) else {}
+    return front_matter_values(data) if isinstance(data, dict) else {}
 
 
-def described(data: Mapping[str, object]) -> dict[str, MetaValue]:
-    """Return metadata by key: scalars, and lists as tuples of text.
+def front_matter_values(data: Mapping[str, object]) -> dict[str, MetaValue]:
+    """Return front matter as metadata by key: scalars, and lists as tuples of text.
 
     `date` is the first of `date`, `published`, `created` and `updated` that is one, in ISO 8601;
     `tags` (else `keywords`) are a tuple even where written as one text with commas; `author` is
@@ -395,18 +395,22 @@ def markdown_title(text: str) -> str | None:
         while fence and fence.end() <= heading.start():
             fence = next(fences, None)
         if fence is None or heading.start() < fence.start():
-            title = one_line(unmarked(_without_closing(heading.group(1)) or heading.group(2) or ""))
+            title = one_line(
+                strip_heading_marks(_without_closing(heading.group(1)) or heading.group(2) or "")
+            )
             if title:
                 return title
     first = body.lstrip().partition("\n")[0]
     if first[:1] in ("#", "|", "-", "*", ">", "<", "!", "`"):
-        heading_text = unmarked(first.lstrip("#").strip()) if first.startswith("#") else ""
+        heading_text = (
+            strip_heading_marks(first.lstrip("#").strip()) if first.startswith("#") else ""
+        )
         return one_line(heading_text) or None
     return plain_title(body)
 
 
-def unmarked(text: str) -> str:
-    """Strip emphasis, code marks and links from a heading (first 1,000 characters)."""
+def strip_heading_marks(text: str) -> str:
+    """Strip emphasis, code marks and links from a Markdown heading (first 1,000 characters)."""
     head = text[:_LONGEST_HEADING]
     return _INLINE.sub(lambda found: found.group(1) or found.group(2) or "", head).strip()
 
@@ -431,16 +435,16 @@ def read_notebook(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: no notebook, or too large.
     """
-    notebook = _parsed(decode(data))
+    notebook = _parsed(decode_bytes(data))
     about = _mapping(notebook.get("metadata"))
     language = _language(about)
     blocks = (block for cell in _cells(notebook) for block in _cell(cell, language=language))
-    text = joined(map(sanitise_text, blocks), limit=options.max_characters)
+    text = join_paragraphs(map(sanitise_text, blocks), limit=options.max_characters)
     named = {key: about[key] for key in ("title", "authors", "date", "tags") if key in about}
     authors = _list(named.get("authors"))
     if authors:
         named["authors"] = [_mapping(author).get("name") or author for author in authors]
-    metadata = described({**named, "programming_language": language})
+    metadata = front_matter_values({**named, "programming_language": language})
     title = one_line(str(metadata.get("title") or "")) or markdown_title(text)
     return Content(text=text, title=title, shape="markdown", metadata=metadata)
 
@@ -476,13 +480,13 @@ def _cell(cell: Mapping[str, object], *, language: str) -> Iterator[str]:
             yield _EMBEDDED.sub(r"\1", text)
     else:
         if text.strip():
-            yield fenced(text, language=language)
+            yield fence_code(text, language=language)
         for printed in filter(None, map(_printed, _list(cell.get("outputs")))):
-            yield fenced(printed, language="text")
+            yield fence_code(printed, language="text")
 
 
-def fenced(text: str, *, language: str = "") -> str:
-    """Return fenced code with a fence longer than any inside."""
+def fence_code(text: str, *, language: str = "") -> str:
+    """Return fenced Markdown code with a fence longer than any inside."""
     longest = max((len(found.group(1)) for found in _FENCES.finditer(text)), default=2)
     mark = "`" * (longest + 1)
     return f"{mark}{language}\n{text}\n{mark}"

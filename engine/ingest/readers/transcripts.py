@@ -14,8 +14,8 @@ from typing import TypeGuard
 
 from ...errors import SourceError
 from ..document import Content, one_line
-from .markdown_writer import paragraphs, record
-from .text import decode
+from .markdown_writer import paragraphs, record_block
+from .text import decode_bytes
 
 _TOUCHING_SECONDS = 0.2
 _PAUSE_SECONDS = 4.0
@@ -48,8 +48,8 @@ class _Turn:
     size: int = 0
 
 
-def transcript(cues: Iterable[Cue]) -> str:
-    """Return cue paragraphs: `[00:01:02] Speaker: words`.
+def transcript_paragraphs(cues: Iterable[Cue]) -> str:
+    """Return the cues of timed speech as paragraphs: `[00:01:02] Speaker: words`.
 
     A paragraph ends where the speaker changes, after a pause, or at a sentence's end once it is
     long. Cues in any order give the same text, if no two of them begin and end together.
@@ -160,7 +160,7 @@ def read_subtitles(data: bytes) -> Content:
     Raises:
         SourceError: no text, or no cue in it.
     """
-    text = _unix(decode(data))
+    text = _unix(decode_bytes(data))
     title = None
     first = text.split("\n", 1)[0]
     if first.startswith("WEBVTT"):
@@ -170,7 +170,7 @@ def read_subtitles(data: bytes) -> Content:
 
 def read_substation(data: bytes) -> Content:
     """Read SubStation Alpha like `read_subtitles`, without comments and drawings."""
-    text = _unix(decode(data))
+    text = _unix(decode_bytes(data))
     found = _ASS_TITLE.search(text)
     title = one_line(found.group(1)) if found else None
     if title and title.casefold() in _ASS_NO_TITLES:
@@ -179,7 +179,7 @@ def read_substation(data: bytes) -> Content:
 
 
 def _content(cues: list[Cue], *, title: str | None) -> Content:
-    said = transcript(cues)
+    said = transcript_paragraphs(cues)
     if not said:
         raise SourceError("contains no readable subtitle: check its format")
     return Content(text=said, title=title, shape="transcript")
@@ -343,8 +343,8 @@ class Pair:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def conversations(value: object) -> list[Conversation]:
-    """Return conversations in a value.
+def find_conversations(value: object) -> list[Conversation]:
+    """Return the conversations found in parsed JSON data.
 
     A list of turns, an object holding one, or a list of those. Empty otherwise.
     """
@@ -380,7 +380,7 @@ def question_blocks(pair: Pair, *, level: int) -> Iterator[str]:
     if len(pair.question) > 300:
         yield paragraphs(pair.question)
     yield paragraphs(pair.answer)
-    rest = record(pair.others)
+    rest = record_block(pair.others)
     if rest:
         yield rest
 

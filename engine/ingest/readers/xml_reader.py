@@ -16,8 +16,8 @@ from ...errors import SourceError
 from ..document import Content, ReadOptions, one_line, sanitise_text
 from .html import read_web_page
 from .html_markdown import as_markdown
-from .markdown_writer import joined, paragraphs, record, table_or_records
-from .text import decode, described
+from .markdown_writer import join_paragraphs, paragraphs, record_block, table_or_records
+from .text import decode_bytes, front_matter_values
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -27,8 +27,8 @@ _DEEPEST = 200
 _ENCODINGS = ("iso", "latin", "windows", "cp", "gb", "big5", "shift", "euc", "koi", "mac", "tis")
 
 
-def xml_root(data: bytes) -> _Element:
-    """Parse the root of the tree.
+def parse_xml(data: bytes) -> _Element:
+    """Parse an untrusted XML document to its root, broken input as far as possible.
 
     Raises:
         SourceError: no XML, too large for the memory there is, or elements deeper than 200 inside
@@ -36,7 +36,7 @@ def xml_root(data: bytes) -> _Element:
     """
     from lxml import etree
 
-    text = _DECLARATION.sub("", decode(_as_declared(data)), count=1).lstrip()
+    text = _DECLARATION.sub("", decode_bytes(_as_declared(data)), count=1).lstrip()
     encoded = text.encode("utf-8", "replace")
     root: _Element | None = None
     problem = "no root element"
@@ -107,12 +107,12 @@ def own_text(element: _Element) -> str:
 
 
 def all_text(element: _Element) -> str:
-    """Every character inside the element, on one line."""
-    return " ".join("".join(texts(element)).split())
+    """Return every character inside an XML element, on one line."""
+    return " ".join("".join(element_texts(element)).split())
 
 
-def texts(element: _Element) -> Iterator[str]:
-    """Every text inside the element, in order, without recursion."""
+def element_texts(element: _Element) -> Iterator[str]:
+    """Return every text inside an XML element, in order, without recursion."""
     stack: list[tuple[_Element, bool]] = [(element, True)]
     while stack:
         node, opening = stack.pop()
@@ -126,7 +126,7 @@ def texts(element: _Element) -> Iterator[str]:
 
 
 def is_mixed(element: _Element) -> bool:
-    """Check for mixed content, as in prose."""
+    """Check an XML element for mixed content, as in prose."""
     if len(element) == 0:
         return False
     texts = (own_text(element), *(child.tail or "" for child in element))
@@ -166,7 +166,7 @@ def read_xml(data: bytes, options: ReadOptions) -> Content:
     Raises:
         SourceError: no XML, nested too deeply, or too large.
     """
-    root = xml_root(data)
+    root = parse_xml(data)
     kind = tag_of(root).lower()
     if kind == "html":
         return read_web_page(data)
@@ -176,8 +176,8 @@ def read_xml(data: bytes, options: ReadOptions) -> Content:
         title, metadata = _title(root), _about(root)
         blocks = _outline(root, title=title)
     head = [f"# {title}"] if title else []
-    text = joined(map(sanitise_text, (*head, *blocks)), limit=options.max_characters)
-    return Content(text=text, title=title, shape="markdown", metadata=described(metadata))
+    text = join_paragraphs(map(sanitise_text, (*head, *blocks)), limit=options.max_characters)
+    return Content(text=text, title=title, shape="markdown", metadata=front_matter_values(metadata))
 
 
 def _title(root: _Element) -> str | None:
@@ -243,11 +243,13 @@ def _entry(entry: _Element) -> Iterator[str]:
     for child in entry:
         name = tag_of(child).lower()
         text = all_text(child) or child.get("href", "") or child.get("term", "")
-        found.setdefault(name, "".join(texts(child)).strip() if name in _ENTRY_TEXTS else text)
+        found.setdefault(
+            name, "".join(element_texts(child)).strip() if name in _ENTRY_TEXTS else text
+        )
         if name in _ENTRY_FIELDS and text:
             fields.append((_ENTRY_FIELDS[name], text))
     yield f"## {one_line(_from_html(found.get('title', '')), limit=300) or 'Untitled'}"
-    yield record(fields)
+    yield record_block(fields)
     yield next((_from_html(found[name]) for name in _ENTRY_TEXTS if found.get(name)), "")
 
 
@@ -282,7 +284,7 @@ def _write(element: _Element, blocks: list[str], *, level: int, prose: bool) -> 
         people = filter(None, map(_person, element.iter("{*}contrib")))
         blocks.append("Authors: " + ", ".join(people))
     elif _CODE(tag):
-        blocks.append("```\n" + "".join(texts(element)).strip("\n") + "\n```")
+        blocks.append("```\n" + "".join(element_texts(element)).strip("\n") + "\n```")
     elif _TITLES(tag):
         blocks.append(_heading(all_text(element), level))
     elif _PARAGRAPHS(tag) or is_mixed(element):
@@ -308,7 +310,7 @@ def _write_paragraph(element: _Element, blocks: list[str], *, level: int, prose:
             _write(child, blocks, level=level, prose=prose)
             pieces = []
         elif not _NO_TEXT(tag_of(child).lower()):
-            pieces.extend(texts(child))
+            pieces.extend(element_texts(child))
         pieces.append(child.tail or "")
     blocks.append(" ".join("".join(pieces).split()))
 
@@ -316,7 +318,7 @@ def _write_paragraph(element: _Element, blocks: list[str], *, level: int, prose:
 def _write_list(element: _Element, blocks: list[str], *, level: int) -> None:
     items: list[str] = []
     for child in element:
-        text = " ".join(" ".join(texts(child)).split()) if len(child) else all_text(child)
+        text = " ".join(" ".join(element_texts(child)).split()) if len(child) else all_text(child)
         if _TITLES(tag_of(child).lower()):
             blocks.append(_heading(text, level))
         elif text:
@@ -337,7 +339,7 @@ def _write_parts(element: _Element, blocks: list[str], *, level: int, prose: boo
         else:
             fields += [(tag_of(child), all_text(end)), *([] if prose else _attributes(end))]
     titled = next((part for part in parts if _TITLES(tag_of(part).lower())), None)
-    said = record([("" if name == "label" else name, text) for name, text in _merged(fields)])
+    said = record_block([("" if name == "label" else name, text) for name, text in _merged(fields)])
     name = tag_of(element)
     if titled is not None:
         blocks.append(_heading(all_text(titled), level))
@@ -377,10 +379,10 @@ def _chain_end(element: _Element) -> _Element | None:
 
 def _leaf(element: _Element, *, prose: bool) -> str:
     text, tag = all_text(element), tag_of(element)
-    others = "" if prose else record(_attributes(element))
+    others = "" if prose else record_block(_attributes(element))
     if prose and tag.lower() in ("label", "tex-math"):
         return text
-    return record([(tag, text), ("" if text else tag, others)])
+    return record_block([(tag, text), ("" if text else tag, others)])
 
 
 def _attributes(element: _Element) -> list[tuple[str, str]]:

@@ -195,7 +195,7 @@ def _check_not_encrypted(info: zipfile.ZipInfo) -> None:
         raise SourceError(f"is encrypted (its entry {info.filename!r}): save it without a password")
 
 
-def entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
+def zip_entries(data: bytes, *, options: ReadOptions) -> Iterator[Member]:
     """Yield the files in a zip in directory order under safe relative paths.
 
     Folders, links, hidden files and what systems leave behind are passed over. Names are unique:
@@ -245,8 +245,8 @@ def _entry(data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOption
     return b"".join(_checked_blocks(data, info, left=left, options=options))
 
 
-def checked(data: bytes, *, options: ReadOptions) -> None:
-    """Refuse a container that is unsafe for another library to unpack.
+def check_zip(data: bytes, *, options: ReadOptions) -> None:
+    """Refuse a zip container that is unsafe for another library to unpack.
 
     Raises:
         SourceError: as `entries`.

@@ -246,12 +246,12 @@ def collection_name(path: Path, *, prefix: str, model: str, dimension: int) -> s
             f"vectors.collection: {prefix!r} is not usable; use at most 24 of a-z, 0-9 "
             "and _, a letter first"
         )
-    owner = digest(f"{_mark(path)} {path.resolve()}")[:12]
-    return f"{prefix}_{owner}_{digest(f'{model} {dimension}')[:8]}"
+    owner = sha256_hex(f"{_mark(path)} {path.resolve()}")[:12]
+    return f"{prefix}_{owner}_{sha256_hex(f'{model} {dimension}')[:8]}"
 
 
-def digest(text: str) -> str:
-    """SHA-256 in hexadecimal."""
+def sha256_hex(text: str) -> str:
+    """Return the SHA-256 of a vector store point's parts in hexadecimal."""
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
 
 

@@ -14,9 +14,9 @@ from functools import cache
 
 from ...llm import Ask
 from ...model import Extraction
-from ...text.sentences import quality, sentence_spans
+from ...text.sentences import sentence_quality, sentence_spans
 from ..rule_based import LanguageExtractor
-from .grounding import anchored
+from .grounding import anchor_records
 from .parsing import CUT_OFF, DAMAGED, ParsedReply, RawExtraction, parse_reply
 from .prompts import (
     DEFAULT_TYPES,
@@ -34,7 +34,7 @@ PROSE = 0.5
 def plain_names(text: str) -> set[str]:
     """Return the keys of names in `text`; thread-safe."""
     spans = sentence_spans(text)
-    prose = [quality(" ".join(text[start:end].split())) >= PROSE for start, end in spans]
+    prose = [sentence_quality(" ".join(text[start:end].split())) >= PROSE for start, end in spans]
     if not any(prose):
         return set()
     starts = [start for start, _ in spans]
@@ -119,7 +119,7 @@ def _result(parsed: ParsedReply, pack: Pack, schema: ExtractionSchema) -> PackRe
     for key, text in zip(pack.keys, pack.texts, strict=True):
         if key not in parsed.said:
             continue
-        held = anchored(parsed.said[key], text, schema)
+        held = anchor_records(parsed.said[key], text, schema)
         dropped.update(held.dropped)
         if held.named >= MIN_INVENTED and not held.placed:
             unusable[key] = f"none of the {held.named} names in the reply occurs in the text"

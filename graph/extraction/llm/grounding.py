@@ -19,7 +19,7 @@ from itertools import pairwise
 from ...model import Claim, Description, Extraction, Mention, Statement
 from ...text.cjk import HAN, has_han, simplified
 from ...text.names import FUNCTION_WORDS, WORD_CHARACTERS, name_key
-from ...text.sentences import sentence_spans, tokens
+from ...text.sentences import sentence_spans, sentence_words
 from ..aliases import is_name
 from ..protocol import looks_like, normalised_type, open_type
 from .parsing import (
@@ -27,11 +27,11 @@ from .parsing import (
     RawEntity,
     RawExtraction,
     RawRelation,
+    claim_status_of,
     date_of,
     predicate_of,
     scale_of,
     stands_in,
-    status_of,
     strength_of,
 )
 from .prompts import ExtractionSchema
@@ -68,7 +68,7 @@ class FoldedText:
             found = self._places_of(form)
             if found:
                 return found
-        return self._loosely(fold(name))
+        return self._loosely(fold_name(name))
 
     def _loosely(self, folded_name: str) -> list[tuple[int, int]]:
         """Match with differing spaces around marks ("Hispano - Suiza")."""
@@ -150,8 +150,8 @@ def _forms(folded: str) -> Iterator[str]:
         yield bracketed[1].strip(_EDGES)
 
 
-def fold(name: str) -> str:
-    """Return a name's folded form for matching."""
+def fold_name(name: str) -> str:
+    """Return the folded form of an extracted name for matching it in the text."""
     return FoldedText(name).folded.strip()
 
 
@@ -225,7 +225,7 @@ class NameMatches:
         self._found: dict[str, Found | None] = {}
         self.dropped: Counter[str] = Counter()
         for entity in sorted(self._said, key=lambda one: self._type(one) in _VAGUE):
-            form = fold(entity.name)
+            form = fold_name(entity.name)
             if self._found.get(form) is None:
                 found, why = self._look_for(entity)
                 self.dropped[why] += found is None and form not in self._found
@@ -273,7 +273,7 @@ class NameMatches:
 
     def end(self, name: str) -> Found | None:
         """Return a relation's end: a given name, or a name found in the text."""
-        form = fold(name)
+        form = fold_name(name)
         if form not in self._found:
             self._found[form] = self._unlisted(name)
         return self._found[form]
@@ -330,7 +330,7 @@ class NameMatches:
         """Return the longest description of each anchored name."""
         longest: dict[str, str] = {}
         for entity in self._said:
-            found = self._found.get(fold(entity.name))
+            found = self._found.get(fold_name(entity.name))
             if found and entity.description:
                 known = longest.get(found.key, "")
                 longest[found.key] = max(
@@ -389,8 +389,8 @@ class _Span:
     object: str
 
 
-def anchored(said: RawExtraction, text: str, schema: ExtractionSchema) -> Anchored:
-    """Anchor records in the text; deterministic."""
+def anchor_records(said: RawExtraction, text: str, schema: ExtractionSchema) -> Anchored:
+    """Anchor the records that a model extracted in the chunk's text; deterministic."""
     sentences = Sentences(text)
     names = NameMatches(sentences, schema, said.entities)
     reader = _Reader(sentences, schema, names=names)
@@ -418,7 +418,7 @@ class _Reader:
         self._sentences = sentences
         self._schema = schema
         self._names = names
-        self._words = [tokens(sentences.text[start:end]) for start, end in sentences.spans]
+        self._words = [sentence_words(sentences.text[start:end]) for start, end in sentences.spans]
         self.dropped: Counter[str] = Counter()
 
     def statements(self, relations: Iterable[RawRelation]) -> tuple[Statement, ...]:
@@ -473,7 +473,7 @@ class _Reader:
         return _Span(first=best, last=best, subject=keys[best], object=others[best])
 
     def _closest(self, sentences: Iterable[int], about: str) -> int:
-        words = tokens(about) - FUNCTION_WORDS
+        words = sentence_words(about) - FUNCTION_WORDS
         return min(sentences, key=lambda place: (-len(words & self._words[place]), place))
 
     def claims(self, claims: Iterable[RawClaim]) -> tuple[Claim, ...]:
@@ -503,7 +503,7 @@ class _Reader:
             subject=span.subject,
             object=span.object,
             type=normalised_type(said.type) or "CLAIM",
-            status=status_of(said.status),
+            status=claim_status_of(said.status),
             start_date=self._date(said.start),
             end_date=self._date(said.end),
             text=said.text,

@@ -68,7 +68,9 @@ def find_json(reply: str) -> FoundJson:
         start = _START.search(text, end)
     if values:
         return FoundJson(values=tuple(values), cut_off=cut_off)
-    return FoundJson(problem=repetition(text) or f"no JSON in the reply: {opening(text)}")
+    return FoundJson(
+        problem=repetition_reason(text) or f"no JSON in the reply: {reply_opening(text)}"
+    )
 
 
 class _TooDeepError(Exception):
@@ -231,8 +233,8 @@ _MAX_PERIOD = 100
 _REPEATS = 5
 
 
-def repetition(text: str) -> str:
-    """Return a reason if a text ends in repetition, else empty."""
+def repetition_reason(text: str) -> str:
+    """Return a reason if a model's reply ends in repetition, else empty."""
     tail = text[-_TAIL:]
     for period in range(1, min(_MAX_PERIOD, len(tail) // _REPEATS) + 1):
         part = tail[-period:]
@@ -260,6 +262,6 @@ def number_of(row: Mapping[str, Any], *, default: int = 0) -> int:
     return int(digits.group()) if digits else default
 
 
-def opening(text: str) -> str:
-    """Return the beginning of a text on one short line."""
+def reply_opening(text: str) -> str:
+    """Return the beginning of a model's reply on one short line."""
     return repr(" ".join(text[:200].split())[:60])

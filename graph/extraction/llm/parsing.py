@@ -101,15 +101,15 @@ def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> RawExtr
     """
     if not LISTS & fields.keys():
         return "the reply has no lists for this chunk"
-    given = first(fields, _ENTITIES)
+    given = first_field(fields, _ENTITIES)
     if isinstance(given, bool | int | float) or (isinstance(given, str) and not _is_empty(given)):
         return f"its entities are {'text' if isinstance(given, str) else 'a number'}, not a list"
     entities = [_entity(record) for record in _records(given, dropped)]
     names = frozenset(entity.name.casefold() for entity in entities if entity)
     relations = [
-        _relation(record, names) for record in _records(first(fields, _RELATIONS), dropped)
+        _relation(record, names) for record in _records(first_field(fields, _RELATIONS), dropped)
     ]
-    claims = [_claim(record) for record in _records(first(fields, _CLAIMS), dropped)]
+    claims = [_claim(record) for record in _records(first_field(fields, _CLAIMS), dropped)]
     dropped[MALFORMED] += sum(some.count(None) for some in (entities, relations, claims))
     read = RawExtraction(
         entities=_distinct(entity for entity in entities if entity),
@@ -121,8 +121,8 @@ def read_records(fields: Mapping[str, object], dropped: Counter[str]) -> RawExtr
     return kept
 
 
-def first(fields: Mapping[str, object], words: Sequence[str]) -> object:
-    """Return the first of these fields present; None without any."""
+def first_field(fields: Mapping[str, object], words: Sequence[str]) -> object:
+    """Return the first of these fields that a model's record has; None without any."""
     return next((fields[word] for word in words if word in fields), None)
 
 
@@ -168,15 +168,19 @@ def _entity(record: object) -> RawEntity | None:
         name, kind, description, *_ = (*map(_text, record), "", "", "")
     elif isinstance(record, dict):
         fields = _fields(record)
-        name = _text(first(fields, ("name", "entity", "entity_name", "label", "名称", "id")))
-        kind = _text(first(fields, ("type", "entity_type", "category", "kind", "label", "类型")))
-        description = _text(first(fields, ("description", "about", "summary", "描述", "说明")))
+        name = _text(first_field(fields, ("name", "entity", "entity_name", "label", "名称", "id")))
+        kind = _text(
+            first_field(fields, ("type", "entity_type", "category", "kind", "label", "类型"))
+        )
+        description = _text(
+            first_field(fields, ("description", "about", "summary", "描述", "说明"))
+        )
     else:
         return None
     name = _line(name)
     if not name or len(name) > MAX_NAME_CHARACTERS or _is_empty(name):
         return None
-    return RawEntity(name=name, type=_line(kind)[:80], description=shortened(description))
+    return RawEntity(name=name, type=_line(kind)[:80], description=one_line(description))
 
 
 _SOURCES = ("source", "subject", "head", "from", "source_entity", "src", "主体", "起点", "源")
@@ -194,10 +198,12 @@ def _relation(record: object, names: frozenset[str]) -> RawRelation | None:
         target, predicate = (second, third) if named == (True, False) else (third, second)
     elif isinstance(record, dict):
         fields = _fields(record)
-        source, target = _text(first(fields, _SOURCES)), _text(first(fields, _TARGETS))
-        predicate = _text(first(fields, _PREDICATES))
-        description = _text(first(fields, ("description", "about", "evidence", "描述", "说明")))
-        strength = _text(first(fields, ("strength", "weight", "score", "confidence", "强度")))
+        source, target = _text(first_field(fields, _SOURCES)), _text(first_field(fields, _TARGETS))
+        predicate = _text(first_field(fields, _PREDICATES))
+        description = _text(
+            first_field(fields, ("description", "about", "evidence", "描述", "说明"))
+        )
+        strength = _text(first_field(fields, ("strength", "weight", "score", "confidence", "强度")))
     else:
         return None
     source, target = _line(source), _line(target)
@@ -207,7 +213,7 @@ def _relation(record: object, names: frozenset[str]) -> RawRelation | None:
         source=source,
         target=target,
         predicate=_line(predicate)[:MAX_NAME_CHARACTERS],
-        description=shortened(description),
+        description=one_line(description),
         strength=_line(strength)[:40],
     )
 
@@ -216,19 +222,21 @@ def _claim(record: object) -> RawClaim | None:
     if not isinstance(record, dict):
         return None
     fields = _fields(record)
-    subject = _line(_text(first(fields, ("subject", "entity", "name", "source", "主体"))))
-    text = shortened(_text(first(fields, ("text", "description", "claim", "内容", "描述"))))
-    target = _line(_text(first(fields, ("object", "target", "客体"))))
+    subject = _line(_text(first_field(fields, ("subject", "entity", "name", "source", "主体"))))
+    text = one_line(_text(first_field(fields, ("text", "description", "claim", "内容", "描述"))))
+    target = _line(_text(first_field(fields, ("object", "target", "客体"))))
     if not subject or not text or max(len(subject), len(target)) > MAX_NAME_CHARACTERS:
         return None
     return RawClaim(
         subject=subject,
         text=text,
         object="" if _is_empty(target) else target,
-        type=_line(_text(first(fields, ("type", "claim_type", "类型")))),
-        status=_line(_text(first(fields, ("status", "claim_status", "状态"))))[:40],
-        start=_line(_text(first(fields, ("start", "start_date", "date", "from", "开始"))))[:40],
-        end=_line(_text(first(fields, ("end", "end_date", "to", "结束"))))[:40],
+        type=_line(_text(first_field(fields, ("type", "claim_type", "类型")))),
+        status=_line(_text(first_field(fields, ("status", "claim_status", "状态"))))[:40],
+        start=_line(_text(first_field(fields, ("start", "start_date", "date", "from", "开始"))))[
+            :40
+        ],
+        end=_line(_text(first_field(fields, ("end", "end_date", "to", "结束"))))[:40],
     )
 
 
@@ -257,8 +265,8 @@ def _line(text: str) -> str:
 _LAST_WORD = re.compile(r"\s+\S*\Z")
 
 
-def shortened(text: str) -> str:
-    """One line of at most 600 characters, cut behind a sentence or at least a word."""
+def one_line(text: str) -> str:
+    """Return an extracted description on one line of at most 600 characters."""
     line = _line(text)
     if len(line) <= MAX_TEXT_CHARACTERS:
         return "" if _is_empty(line) else line
@@ -361,7 +369,7 @@ def _items(value: object, depth: int) -> Iterator[_Item]:
             yield from _items(one, depth + 1)
     elif isinstance(value, dict):
         fields = {str(key).strip().casefold(): one for key, one in value.items()}
-        number = _number(first(fields, _NUMBERS))
+        number = _number(first_field(fields, _NUMBERS))
         flat = not any(isinstance(one, dict | list) for one in fields.values())
         if LISTS & fields.keys() or (number is not None and flat):
             whole, damaged = not isinstance(value, Unfinished), isinstance(value, Damaged)
@@ -456,8 +464,8 @@ _TRUE = frozenset({"true", "confirmed", "yes", "verified", "属实", "真", "是
 _FALSE = frozenset({"false", "denied", "no", "refuted", "disproved", "不实", "假", "否", "已否认"})
 
 
-def status_of(said: str) -> str:
-    """Return TRUE, FALSE or, if unclear, SUSPECTED."""
+def claim_status_of(said: str) -> str:
+    """Return an extracted claim's status: TRUE, FALSE or, if unclear, SUSPECTED."""
     word = said.strip().casefold()
     return "TRUE" if word in _TRUE else "FALSE" if word in _FALSE else "SUSPECTED"
 

@@ -188,10 +188,10 @@ class Pack:
         return self.only(self.keys[:middle]), self.only(self.keys[middle:])
 
 
-def packs(
+def pack_chunks(
     chunks: Sequence[tuple[str, str]], *, count: Callable[[str], int], target_tokens: int
 ) -> list[Pack]:
-    """Pack `(id, text)` pairs by at most `target_tokens` and 12 chunks, in order.
+    """Pack `(id, text)` pairs into extraction calls of at most `target_tokens` and 12 chunks.
 
     A chunk of `target_tokens` or more is a pack of its own. `count` gives a text's tokens; every id
     must be there once.
@@ -253,15 +253,15 @@ def prompt_of(
     if correction is not None:
         closing.append(_part("again", language, reason=correction.reason))
     return Prompt(
-        system=instructions(schema, language),
+        system=extraction_instructions(schema, language),
         user=_fenced(pack, said_before) + "\n" + " ".join(closing),
         max_output_tokens=_room(pack, roomier=correction is not None and correction.roomier),
         schema=reply_schema(schema),
     )
 
 
-def instructions(schema: ExtractionSchema, language: Language) -> str:
-    """Return the system message, about 350 tokens with default types."""
+def extraction_instructions(schema: ExtractionSchema, language: Language) -> str:
+    """Return the system message of LLM extraction, about 350 tokens with default types."""
     types = ", ".join(schema.entity_types)
     relations = "; ".join(
         str(relation) if schema.strict else relation.predicate for relation in schema.relation_types

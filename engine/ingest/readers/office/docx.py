@@ -17,12 +17,12 @@ from ..markdown_writer import (
     Block,
     block_table,
     check_length,
-    code,
-    heading,
-    inline,
-    item,
+    code_line,
+    inline_blocks,
     join_blocks,
-    paragraph,
+    list_item,
+    markdown_heading,
+    markdown_paragraph,
 )
 from ..text import markdown_title
 from .ooxml import (
@@ -32,10 +32,10 @@ from .ooxml import (
     Package,
     chart_blocks,
     diagram_blocks,
+    integer_attribute,
     latex_of,
     line_of,
-    slides,
-    whole,
+    shown_slides,
 )
 
 if TYPE_CHECKING:
@@ -108,21 +108,23 @@ class Numbering:
                 self._load_level(level, id_)
         for number in root.iterfind(f"{W}num"):
             id_ = number.get(f"{W}numId", "")
-            self._abstract[id_] = value_of(number, "abstractNumId")
+            self._abstract[id_] = ooxml_value(number, "abstractNumId")
             for override in number.iterfind(f"{W}lvlOverride"):
-                place = whole(override.get(f"{W}ilvl"))
+                place = integer_attribute(override.get(f"{W}ilvl"))
                 start = override.find(f"{W}startOverride")
                 if start is not None:
-                    self._restarts.setdefault(id_, {})[place] = whole(start.get(f"{W}val"), 1)
+                    self._restarts.setdefault(id_, {})[place] = integer_attribute(
+                        start.get(f"{W}val"), 1
+                    )
 
     def _load_level(self, level: _Element, abstract: str) -> None:
-        place = whole(level.get(f"{W}ilvl"))
+        place = integer_attribute(level.get(f"{W}ilvl"))
         self._levels[abstract][place] = Level(
-            format=value_of(level, "numFmt") or "decimal",
-            text=value_of(level, "lvlText"),
-            start=whole(value_of(level, "start"), 1),
+            format=ooxml_value(level, "numFmt") or "decimal",
+            text=ooxml_value(level, "lvlText"),
+            start=integer_attribute(ooxml_value(level, "start"), 1),
         )
-        style = value_of(level, "pStyle")
+        style = ooxml_value(level, "pStyle")
         if style:
             self._by_style[(abstract, style)] = place
 
@@ -157,8 +159,8 @@ def _chinese(number: int) -> str:
     return head + (_CHINESE_DIGITS[ones] if ones else "")
 
 
-def value_of(element: _Element, name: str) -> str:
-    """Return a setting's value; empty if absent."""
+def ooxml_value(element: _Element, name: str) -> str:
+    """Return the value of a Word setting's element; empty if absent."""
     child = element.find(f"{W}{name}")
     return "" if child is None else child.get(f"{W}val", "")
 
@@ -195,26 +197,26 @@ def _style(id_: str, elements: dict[str, _Element]) -> Style:
     chain: list[_Element] = []
     while id_ in elements and elements[id_] not in chain and len(chain) < _MAX_BASES:
         chain.append(elements[id_])
-        id_ = value_of(chain[-1], "basedOn")
-    names = [value_of(element, "name") for element in chain]
+        id_ = ooxml_value(chain[-1], "basedOn")
+    names = [ooxml_value(element, "name") for element in chain]
     headings = (heading for element in chain if (heading := _heading(element)))
     lists = (element.find(f"{W}pPr/{W}numPr") for element in chain)
     numbering = next((found for found in lists if found is not None), None)
-    level = "" if numbering is None else value_of(numbering, "ilvl")
+    level = "" if numbering is None else ooxml_value(numbering, "ilvl")
     return Style(
         heading=next(headings, 0),
         title=names[0].lower() in ("title", "标题", "標題"),
         code=any(map(_CODE.search, names)),
-        list_id="" if numbering is None else value_of(numbering, "numId"),
-        list_level=whole(level) if level else None,
+        list_id="" if numbering is None else ooxml_value(numbering, "numId"),
+        list_level=integer_attribute(level) if level else None,
     )
 
 
 def _heading(style: _Element) -> int:
     outline = style.find(f"{W}pPr/{W}outlineLvl")
-    if outline is not None and 0 <= whole(outline.get(f"{W}val"), 9) < 9:
-        return whole(outline.get(f"{W}val")) + 1
-    named = _HEADING.match(value_of(style, "name"))
+    if outline is not None and 0 <= integer_attribute(outline.get(f"{W}val"), 9) < 9:
+        return integer_attribute(outline.get(f"{W}val")) + 1
+    named = _HEADING.match(ooxml_value(style, "name"))
     return int(named.group(1)) if named else 0
 
 
@@ -274,15 +276,15 @@ class WordDocument:
         properties = element.find(f"{W}pPr")
         if properties is None:
             return NO_STYLE, "", 0
-        style_id = value_of(properties, "pStyle")
+        style_id = ooxml_value(properties, "pStyle")
         style = self._styles.get(style_id, NO_STYLE)
-        outline = whole(value_of(properties, "outlineLvl"), 9)
+        outline = integer_attribute(ooxml_value(properties, "outlineLvl"), 9)
         if outline < 9 and not style.title:
             style = style._replace(heading=outline + 1)
         own = properties.find(f"{W}numPr")
-        list_id = style.list_id if own is None else value_of(own, "numId") or style.list_id
-        if own is not None and value_of(own, "ilvl"):
-            return style, list_id, whole(value_of(own, "ilvl"))
+        list_id = style.list_id if own is None else ooxml_value(own, "numId") or style.list_id
+        if own is not None and ooxml_value(own, "ilvl"):
+            return style, list_id, integer_attribute(ooxml_value(own, "ilvl"))
         if style.list_level is not None:
             return style, list_id, style.list_level
         return style, list_id, self._numbering.level_of_style(list_id, style_id)
@@ -329,12 +331,16 @@ class WordDocument:
             root = self._package.xml(part.name) if part else None
             if root is not None:
                 found += chart_blocks(root) if name == "chart" else diagram_blocks(root)
-        found += [paragraph(line_of(line)) for line in element.iter(f"{A}p")]
+        found += [markdown_paragraph(line_of(line)) for line in element.iter(f"{A}p")]
         described = (
             node.get("descr") or node.get("alt") or ""
             for node in element.iter("{*}docPr", "{*}shape")
         )
-        found += [paragraph(f"![{' '.join(text.split())}]()") for text in described if text.strip()]
+        found += [
+            markdown_paragraph(f"![{' '.join(text.split())}]()")
+            for text in described
+            if text.strip()
+        ]
         self._aside += [block for block in found if block.text]
 
     def _comment(self, id_: str) -> None:
@@ -342,7 +348,7 @@ class WordDocument:
         if comment is None:
             return
         aside, self._aside = self._aside, []
-        text = inline(self._children(comment))
+        text = inline_blocks(self._children(comment))
         author = comment.get(f"{W}author", "").strip()
         self._aside = [*aside, Block(f"> Comment{f' by {author}' if author else ''}: {text}")]
 
@@ -367,11 +373,11 @@ class WordDocument:
 
         So that rows are self-contained; long text stays single.
         """
-        text = inline(blocks)
+        text = inline_blocks(blocks)
         properties = cell.find(f"{W}tcPr")
         span = 1
         if properties is not None:
-            span = min(max(whole(value_of(properties, "gridSpan"), 1), 1), 100)
+            span = min(max(integer_attribute(ooxml_value(properties, "gridSpan"), 1), 1), 100)
             merged = properties.find(f"{W}vMerge")
             continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
             if continued and at < len(above) and len(above[at]) <= _REPEATED_CELL_LIMIT:
@@ -383,7 +389,7 @@ class WordDocument:
         root = self._part(kind)
         for note in [] if root is None else root.iterfind(f"{W}{tag}"):
             if note.get(f"{W}type", "normal") == "normal":
-                text = inline(self._children(note))
+                text = inline_blocks(self._children(note))
                 yield Block(f"[^{mark}{note.get(f'{W}id', '')}]: {text}" if text.strip() else "")
 
     def _headers(self) -> Iterator[Block]:
@@ -402,14 +408,16 @@ class WordDocument:
 
 def _block(text: str, *, style: Style, label: str | None, level: int) -> Block:
     if style.title or style.heading:
-        return heading(f"{label} {text}" if label else text, level=style.heading or 1)
+        return markdown_heading(f"{label} {text}" if label else text, level=style.heading or 1)
     if style.code:
-        return code(text)
+        return code_line(text)
     if label is None:
-        return paragraph(text)
+        return markdown_paragraph(text)
     if not label or (label[:-1].isdigit() and label[-1] in ".)"):
-        return item(text, level=level, mark=label or "-")
-    return paragraph(f"{label} {text}")  # a clause: Markdown has no mark for "(a)" or "第一条"
+        return list_item(text, level=level, mark=label or "-")
+    return markdown_paragraph(
+        f"{label} {text}"
+    )  # a clause: Markdown has no mark for "(a)" or "第一条"
 
 
 def _rows(table: _Element) -> Iterator[_Element]:
@@ -461,7 +469,7 @@ def read_pptx(data: bytes, options: ReadOptions) -> Content:
     texts: list[str] = []
     starts: list[int] = []
     length = 0
-    for blocks in slides(package):
+    for blocks in shown_slides(package):
         text = sanitise_text(join_blocks(blocks))
         starts.append(length)
         texts.append(text)

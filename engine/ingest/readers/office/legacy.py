@@ -27,7 +27,14 @@ from ....types import MetaValue
 from ...document import Content, ReadOptions, one_line, sanitise_text
 from ..anydoc import read_rtf
 from ..html import read_web_page
-from ..markdown_writer import Block, block_table, check_length, heading, join_blocks, paragraph
+from ..markdown_writer import (
+    Block,
+    block_table,
+    check_length,
+    join_blocks,
+    markdown_heading,
+    markdown_paragraph,
+)
 from ..text import markdown_title
 from .docx import read_docx, read_pptx
 from .ooxml import OLE_MAGIC, real_title
@@ -82,12 +89,14 @@ def old_slides(streams: Mapping[str, bytes]) -> Iterator[list[Block]]:
 
 def _blocks(texts: list[_Text], spoken: list[_Text], *, number: int) -> Iterator[Block]:
     title = next((text for text in texts if text.kind in _TITLE_KINDS), None)
-    yield heading(title.text if title and title.text.strip() else f"Slide {number}", level=2)
+    yield markdown_heading(
+        title.text if title and title.text.strip() else f"Slide {number}", level=2
+    )
     for text in texts:
         if text is not title:
-            yield paragraph(text.text)
+            yield markdown_paragraph(text.text)
     notes = "\n".join(text.text for text in spoken if text.kind == _NOTES_KIND)
-    yield paragraph(f"Notes: {notes}" if notes.strip() else "")
+    yield markdown_paragraph(f"Notes: {notes}" if notes.strip() else "")
 
 
 def _places(data: bytes, edit: int) -> tuple[dict[int, int], int]:
@@ -251,7 +260,9 @@ def _word_blocks(paragraphs: Iterator[_Paragraph]) -> Iterator[Block]:
         elif in_table:
             pending.append(text)
         elif text:
-            yield heading(text, level=style) if 1 <= style <= 9 else paragraph(text)
+            yield (
+                markdown_heading(text, level=style) if 1 <= style <= 9 else markdown_paragraph(text)
+            )
     yield block_table([*rows, cells])
 
 

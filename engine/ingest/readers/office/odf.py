@@ -28,16 +28,16 @@ from ..markdown_writer import (
     Block,
     block_table,
     check_length,
-    heading,
-    inline,
+    inline_blocks,
     join_blocks,
-    paragraph,
+    markdown_heading,
+    markdown_paragraph,
 )
-from ..markdown_writer import item as list_item
+from ..markdown_writer import list_item as list_item
 from ..text import markdown_title
 from ..zip_archive import Container
-from .ooxml import OLE_MAGIC, properties_of, whole, why_old_container, xml_root
-from .spreadsheets import sheet_blocks, spread
+from .ooxml import OLE_MAGIC, integer_attribute, properties_of, why_old_container, xml_root
+from .spreadsheets import sheet_blocks, spread_merged_cells
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -93,7 +93,7 @@ class OpenText:
             blocks = [*sheet_blocks(cells, merged=merged), *aside]
             blocks += [] if shapes is None else self.children(shapes)
             if any(block.text for block in blocks):
-                yield heading(table.get(f"{_TABLE}name", ""), level=2)
+                yield markdown_heading(table.get(f"{_TABLE}name", ""), level=2)
                 yield from blocks
 
     def slide(self, page: _Element) -> tuple[str, list[Block]]:
@@ -105,10 +105,10 @@ class OpenText:
                 continue
             kind = shape.get(f"{_PRESENTATION}class", "")
             if kind == "title" and not title:
-                title = inline(self._block(shape))
+                title = inline_blocks(self._block(shape))
             elif shape.tag == f"{_PRESENTATION}notes":
-                spoken = inline(self.children(shape))
-                blocks.append(paragraph(f"Notes: {spoken}" if spoken else ""))
+                spoken = inline_blocks(self.children(shape))
+                blocks.append(markdown_paragraph(f"Notes: {spoken}" if spoken else ""))
             elif kind not in _ON_EVERY_SLIDE:
                 blocks += self._block(shape)
         return title, [*blocks, *self._notes_here()]
@@ -126,7 +126,9 @@ class OpenText:
         elif tag == f"{_TABLE}table":
             rows = self._rows(element)
             framed = max(map(len, rows), default=0) < 2  # a frame around text, not a table
-            yield from (paragraph(row[0]) for row in rows) if framed else [block_table(rows)]
+            yield from (
+                (markdown_paragraph(row[0]) for row in rows) if framed else [block_table(rows)]
+            )
         elif tag.startswith(_DRAW):
             yield from self._drawing(element)
         elif tag.endswith("}annotation"):
@@ -139,10 +141,10 @@ class OpenText:
         aside, self._aside = self._aside, []
         is_title = element.get(f"{_TEXT}style-name", "") in self._titles
         if element.tag == f"{_TEXT}h" or is_title:
-            outline = whole(element.get(f"{_TEXT}outline-level"), 1)
-            yield heading(text, level=1 if is_title else outline)
+            outline = integer_attribute(element.get(f"{_TEXT}outline-level"), 1)
+            yield markdown_heading(text, level=1 if is_title else outline)
         else:
-            yield list_item(text, level=level) if level >= 0 else paragraph(text)
+            yield list_item(text, level=level) if level >= 0 else markdown_paragraph(text)
         yield from aside
 
     def _list(self, element: _Element, *, level: int) -> Iterator[Block]:
@@ -160,7 +162,7 @@ class OpenText:
         described = element.find("{*}desc")
         if described is not None and element.find(f"{_DRAW}image") is not None:
             text = " ".join((described.text or "").split())
-            yield paragraph(f"![{text}]()" if text else "")
+            yield markdown_paragraph(f"![{text}]()" if text else "")
         for child in element:
             if isinstance(child.tag, str) and not child.tag.endswith(("}desc", "}title")):
                 yield from self._block(child)
@@ -182,12 +184,12 @@ class OpenText:
     def _inline_one(self, child: _Element) -> str:
         name = child.tag.rpartition("}")[2]
         if child.tag == f"{_TEXT}s":
-            return " " * min(max(whole(child.get(f"{_TEXT}c"), 1), 1), 100)
+            return " " * min(max(integer_attribute(child.get(f"{_TEXT}c"), 1), 1), 100)
         if name in ("tab", "line-break"):
             return " "
         if name == "note":
             body = child.find(f"{_TEXT}note-body")
-            text = "" if body is None else inline(self._apart(self.children(body)))
+            text = "" if body is None else inline_blocks(self._apart(self.children(body)))
             mark = child.findtext(f"{_TEXT}note-citation") or str(len(self._notes) + 1)
             self._notes.append(Block(f"[^{mark}]: {text}"))
             return f"[^{mark}]"
@@ -214,26 +216,26 @@ class OpenText:
         merged: list[_Range] = []
         number = 0
         for element in _rows_of(table):
-            repeats = max(whole(element.get(f"{_TABLE}number-rows-repeated"), 1), 1)
+            repeats = max(integer_attribute(element.get(f"{_TABLE}number-rows-repeated"), 1), 1)
             row = self._row(element, number=number, merged=merged)
             for again in range(min(repeats, _MAX_REPEATS) if row else 0):
                 cells[number + again] = dict(row)
                 self._length += sum(len(text) + 3 for text in row.values())
                 check_length(self._length, max_characters=self._max_characters)
             number += repeats
-        spread(cells, merged)
+        spread_merged_cells(cells, merged)
         return cells, merged
 
     def _row(self, element: _Element, *, number: int, merged: list[_Range]) -> dict[int, str]:
         row: dict[int, str] = {}
         column = 0
         for cell in element.iterfind("*"):
-            repeats = max(whole(cell.get(f"{_TABLE}number-columns-repeated"), 1), 1)
-            text = inline(self.children(cell)) or _value(cell)
+            repeats = max(integer_attribute(cell.get(f"{_TABLE}number-columns-repeated"), 1), 1)
+            text = inline_blocks(self.children(cell)) or _value(cell)
             for again in range(min(repeats, _MAX_REPEATS) if text.strip() else 0):
                 row[column + again] = text
-            down = max(whole(cell.get(f"{_TABLE}number-rows-spanned"), 1), 1)
-            across = max(whole(cell.get(f"{_TABLE}number-columns-spanned"), 1), 1)
+            down = max(integer_attribute(cell.get(f"{_TABLE}number-rows-spanned"), 1), 1)
+            across = max(integer_attribute(cell.get(f"{_TABLE}number-columns-spanned"), 1), 1)
             if down > 1 or across > 1:
                 merged.append((number, number + down - 1, column, column + across - 1))
             column += repeats
@@ -345,7 +347,7 @@ def _written(
         name = one_line(title) or f"Slide {number}"
         first = (one_line(title) or None) if number == 1 else first
         starts.append(sum(map(len, texts)) + 2 * len(texts))
-        texts.append(sanitise_text(join_blocks([heading(name, level=2), *blocks])))
+        texts.append(sanitise_text(join_blocks([markdown_heading(name, level=2), *blocks])))
     text = "\n\n".join(texts)
     check_length(len(text), max_characters=options.max_characters)
     return text, tuple(starts), first

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ....errors import SourceError
 from ....types import MetaValue
 from ...document import ReadOptions, one_line, sanitise_text
-from ..markdown_writer import Block, block_table, heading, item, paragraph
+from ..markdown_writer import Block, block_table, list_item, markdown_heading, markdown_paragraph
 from ..zip_archive import Container
 
 if TYPE_CHECKING:
@@ -194,8 +194,8 @@ def why_old_container(data: bytes, *, kind: str) -> str:
     return f"is damaged, or not a {kind} file: save it again as {kind}"
 
 
-def whole(text: str | None, default: int = 0) -> int:
-    """Return an attribute as an integer, or the default."""
+def integer_attribute(text: str | None, default: int = 0) -> int:
+    """Return an XML attribute as an integer, or the default."""
     try:
         return int(text) if text else default
     except ValueError:
@@ -253,7 +253,7 @@ def line_of(element: _Element) -> str:
 
 
 def text_blocks(body: _Element, *, bulleted: bool = False) -> Iterator[Block]:
-    """Return a text body's paragraphs.
+    """Return the paragraphs of a DrawingML text body as Markdown blocks.
 
     Bulleted, numbered or indented ones as list items. `bulleted` is the default.
     """
@@ -261,15 +261,15 @@ def text_blocks(body: _Element, *, bulleted: bool = False) -> Iterator[Block]:
     for element in body.iterfind(f"{A}p"):
         text = line_of(element)
         style = element.find(f"{A}pPr")
-        level = whole(style.get("lvl")) if style is not None else 0
+        level = integer_attribute(style.get("lvl")) if style is not None else 0
         marks = {child.tag for child in style} if style is not None else set()
         numbered = f"{A}buAutoNum" in marks
         number = number + 1 if numbered and text else 0 if not numbered else number
         listed = f"{A}buChar" in marks or numbered or level > 0
         if listed or (bulleted and f"{A}buNone" not in marks):
-            yield item(text, level=level, mark=f"{number}." if numbered else "-")
+            yield list_item(text, level=level, mark=f"{number}." if numbered else "-")
         else:
-            yield paragraph(text)
+            yield markdown_paragraph(text)
 
 
 def table_block(table: _Element) -> Block:
@@ -294,7 +294,7 @@ def table_block(table: _Element) -> Block:
 def chart_blocks(chart: _Element) -> Iterator[Block]:
     """Return a chart's titles and its series as a table."""
     for title in chart.iter(f"{_CHART}title"):
-        yield paragraph(" ".join(line_of(line) for line in title.iter(f"{A}p")))
+        yield markdown_paragraph(" ".join(line_of(line) for line in title.iter(f"{A}p")))
     columns: dict[str, dict[int, str]] = {}
     categories: dict[int, str] = {}
     for position, series in enumerate(chart.iter(f"{_CHART}ser"), start=1):
@@ -317,14 +317,14 @@ def diagram_blocks(model: _Element) -> Iterator[Block]:
     for body in model.iter("{*}t"):
         text = " ".join(filter(None, (line_of(line) for line in body.iterfind(f"{A}p"))))
         if text:
-            yield item(text)
+            yield list_item(text)
 
 
 def _points(source: _Element | None) -> dict[int, str]:
     if source is None:
         return {}
     points = {
-        whole(point.get("idx")): _shown(point.findtext(f"{_CHART}v") or "")
+        integer_attribute(point.get("idx")): _shown(point.findtext(f"{_CHART}v") or "")
         for point in source.iter(f"{_CHART}pt")
     }
     literal = source.findtext(f"{_CHART}v")
@@ -454,8 +454,8 @@ _ON_EVERY_SLIDE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 _BULLETED = frozenset({"body", "obj"})
 
 
-def slides(package: Package) -> Iterator[list[Block]]:
-    """Yield slides in shown order, hidden ones included."""
+def shown_slides(package: Package) -> Iterator[list[Block]]:
+    """Yield a presentation's slides in shown order, hidden ones included."""
     main = package.main()
     root = package.xml(main)
     related = package.relations(main)
@@ -475,7 +475,7 @@ def _slide(
     shapes = [] if tree is None else list(_shapes(tree))
     title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
     text = "" if title is None else " ".join(line_of(line) for line in title.iter(f"{A}p"))
-    yield heading(text if text.strip() else f"Slide {number}", level=2)
+    yield markdown_heading(text if text.strip() else f"Slide {number}", level=2)
     for shape in shapes:
         if shape is not title:
             yield from _shape(shape, related=related, package=package)
@@ -517,7 +517,7 @@ def _shape(shape: _Element, *, related: dict[str, Part], package: Package) -> It
     if shape.tag == f"{P}pic":
         described = shape.find(f"{P}nvPicPr/{P}cNvPr")
         text = "" if described is None else " ".join((described.get("descr") or "").split())
-        yield paragraph(f"![{text}]()" if text else "")
+        yield markdown_paragraph(f"![{text}]()" if text else "")
 
 
 def _placeholder(shape: _Element) -> str:
@@ -535,7 +535,7 @@ def _notes(root: _Element) -> Iterator[Block]:
         if (line := line_of(element))
     ]
     if lines:
-        yield paragraph("Notes: " + "\n".join(lines))
+        yield markdown_paragraph("Notes: " + "\n".join(lines))
 
 
 def _comments(root: _Element) -> Iterator[Block]:

@@ -23,16 +23,23 @@ from ....errors import SourceError
 from ....types import MetaValue
 from ...document import Content, ReadOptions, one_line, sanitise_text
 from ..html import read_web_page
-from ..markdown_writer import Block, block_table, check_length, heading, join_blocks, paragraph
+from ..markdown_writer import (
+    Block,
+    block_table,
+    check_length,
+    join_blocks,
+    markdown_heading,
+    markdown_paragraph,
+)
 from .ooxml import (
     OLE_MAGIC,
     RELATIONSHIPS,
     Package,
     chart_blocks,
+    integer_attribute,
     ole_streams,
     real_title,
     text_blocks,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -117,15 +124,15 @@ def _region(rows: list[dict[int, str]]) -> Iterator[Block]:
     wide = next((at for at, row in enumerate(rows) if len(row) > 1), None)
     columns = sorted({column for row in rows for column in row})
     if wide is None and len(columns) == 1:
-        yield paragraph("\n".join(row[columns[0]] for row in rows))
+        yield markdown_paragraph("\n".join(row[columns[0]] for row in rows))
         return
     for row in rows[:wide]:
-        yield paragraph(" ".join(row.values()))
+        yield markdown_paragraph(" ".join(row.values()))
     yield block_table([[row.get(column, "") for column in columns] for row in rows[wide or 0 :]])
 
 
-def spread(cells: dict[int, dict[int, str]], merged: Ranges) -> None:
-    """Repeat short merged text (first row, last row, first column.
+def spread_merged_cells(cells: dict[int, dict[int, str]], merged: Ranges) -> None:
+    """Repeat the short text of a spreadsheet's merged cells in each of their rows.
 
     Last column) where other cells are adjacent; a title stays single.
     """
@@ -170,8 +177,8 @@ class Shown(NamedTuple):
     after: str = ""
 
 
-def shown(value: float, *, format_: str = "", since_1904: bool = False) -> str:
-    """Format a cell's number; deterministic."""
+def format_number(value: float, *, format_: str = "", since_1904: bool = False) -> str:
+    """Format a spreadsheet cell's number as the sheet shows it; deterministic."""
     how, signed = _how(format_, value < 0)
     if how.kind == "general":
         return plain_number(value)
@@ -332,7 +339,7 @@ class Workbook:
             sheet = Sheet(name=one_line(reference.get("name", "")), cells={})
             if part.kind == "worksheet":
                 self._load(sheet, data, name=part.name)
-                spread(sheet.cells, sheet.merged)
+                spread_merged_cells(sheet.cells, sheet.merged)
             sheet.aside = list(self._over(part.name))
             yield sheet
 
@@ -347,7 +354,7 @@ class Workbook:
                     area = (int(top), int(bottom), _column(left), _column(right))
                     sheet.merged.append(area)
                 continue
-            number = whole(element.get("r"), number + 1)
+            number = integer_attribute(element.get("r"), number + 1)
             row = self._row(element)
             if row:
                 sheet.cells.setdefault(number, {}).update(row)
@@ -371,7 +378,7 @@ class Workbook:
             return "" if inline is None else _rich_text(inline)
         value = next((part.text or "" for part in cell if part.tag.endswith("}v")), "")
         if kind == "s":
-            place = whole(value, -1)
+            place = integer_attribute(value, -1)
             return self._strings[place] if 0 <= place < len(self._strings) else ""
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
@@ -381,9 +388,9 @@ class Workbook:
             number = float(value)
         except ValueError:
             return value
-        place = whole(cell.get("s"))
+        place = integer_attribute(cell.get("s"))
         format_ = self._formats[place] if 0 <= place < len(self._formats) else ""
-        return shown(number, format_=format_, since_1904=self._since_1904)
+        return format_number(number, format_=format_, since_1904=self._since_1904)
 
     def _shared_strings(self) -> Iterator[str]:
         for part in self._related.values():
@@ -397,10 +404,10 @@ class Workbook:
         if root is None:
             return []
         custom = {
-            whole(element.get("numFmtId")): element.get("formatCode", "")
+            integer_attribute(element.get("numFmtId")): element.get("formatCode", "")
             for element in root.iterfind("{*}numFmts/{*}numFmt")
         }
-        ids = [whole(xf.get("numFmtId")) for xf in root.iterfind("{*}cellXfs/{*}xf")]
+        ids = [integer_attribute(xf.get("numFmtId")) for xf in root.iterfind("{*}cellXfs/{*}xf")]
         return [custom.get(id_) or BUILT_IN.get(id_, "") for id_ in ids]
 
     def _over(self, name: str) -> Iterator[Block]:
@@ -552,7 +559,7 @@ def _content(
         ]
         if not blocks:
             continue
-        name = [heading(sheet.name, level=2)] if sheet.name else []
+        name = [markdown_heading(sheet.name, level=2)] if sheet.name else []
         texts.append(sanitise_text(join_blocks([*name, *blocks])))
         length += len(texts[-1])
         check_length(length, max_characters=options.max_characters)
@@ -584,7 +591,7 @@ def _old_sheets(book: Any, *, max_characters: int) -> Iterator[Sheet]:
         merged = [
             (top, bottom - 1, left, right - 1) for top, bottom, left, right in sheet.merged_cells
         ]
-        spread(cells, merged)
+        spread_merged_cells(cells, merged)
         aside = list(_old_notes(sheet))
         yield Sheet(name=one_line(sheet.name), cells=cells, merged=merged, aside=aside)
 
@@ -594,7 +601,7 @@ def _old_cell(cell: Any, formats: dict[int, str], *, since_1904: bool) -> str:
 
     if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
         format_ = formats.get(cell.xf_index, "")
-        return shown(float(cell.value), format_=format_, since_1904=since_1904)
+        return format_number(float(cell.value), format_=format_, since_1904=since_1904)
     if cell.ctype == xlrd.XL_CELL_BOOLEAN:
         return "TRUE" if cell.value else "FALSE"
     if cell.ctype == xlrd.XL_CELL_ERROR:

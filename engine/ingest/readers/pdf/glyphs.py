@@ -204,26 +204,26 @@ class Sheet:
     rules: list[Rule]
 
 
-def sheets(glyphs: Sequence[Glyph], rules: Sequence[Rule]) -> list[Sheet]:
-    """One sheet for each way that text runs, that with the most text first."""
+def text_directions(glyphs: Sequence[Glyph], rules: Sequence[Rule]) -> list[Sheet]:
+    """Return a PDF page's glyphs by the way that text runs, that with the most text first."""
     ways: dict[Direction, list[Glyph]] = {}
     for glyph in glyphs:
         ways.setdefault(glyph.style.direction, []).append(glyph)
     result = []
     for way in sorted(ways, key=lambda way: (-len(ways[way]), way)):
         turn: Direction = "down" if way == "right" and is_vertical(ways[way]) else way
-        upright = [Rule(turned(rule, turn)) for rule in rules]
+        upright = [Rule(rotate_box(rule, turn)) for rule in rules]
         moved = ways[way] if turn == "right" else [_turned(glyph, turn) for glyph in ways[way]]
         result.append(Sheet(pieces=pieces_of(moved, upright), rules=upright))
     return result
 
 
 def _turned(glyph: Glyph, direction: Direction) -> Glyph:
-    return Glyph(glyph.text, *turned(glyph[1:5], direction), glyph.style)
+    return Glyph(glyph.text, *rotate_box(glyph[1:5], direction), glyph.style)
 
 
-def turned(box: Sequence[float], direction: Direction) -> tuple[float, float, float, float]:
-    """Rotate a box so that this direction is upright."""
+def rotate_box(box: Sequence[float], direction: Direction) -> tuple[float, float, float, float]:
+    """Rotate a glyph's box so that its text direction is upright."""
     left, bottom, right, top = box
     if direction == "up":
         return bottom, -right, top, -left

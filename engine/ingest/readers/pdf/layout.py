@@ -179,7 +179,7 @@ def _height(pieces: Sequence[Piece]) -> float:
 
 
 def display_width(text: str) -> int:
-    """Return a text's width in half-width cells."""
+    """Return the width of a PDF line's text in half-width cells."""
     return len(text) + sum(map(is_wide, text))
 
 
@@ -279,7 +279,7 @@ def flowing_pages(pages: Sequence[str]) -> list[str]:
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:
-    """Count lower-case words over the texts."""
+    """Count lower-case words over the lines of a PDF, to undo hyphenation."""
     whole = (_LINE_HYPHEN.sub(" ", _SPLIT_WORD.sub(" ", text)) for text in texts)
     return Counter(word for text in whole for word in _WORD.findall(text.lower()))
 
@@ -289,8 +289,8 @@ def as_set(lines: Iterable[str]) -> str:
     return "".join(line if line.endswith(SOFT_HYPHEN) else f"{line}\n" for line in lines).rstrip()
 
 
-def one_paragraph(lines: Sequence[str], words: Counter[str]) -> str:
-    """Join a paragraph's lines; `words` decides about hyphens."""
+def join_lines(lines: Sequence[str], words: Counter[str]) -> str:
+    """Join the lines of a PDF paragraph; `words` decides about hyphens."""
     text = as_set(lines)
     text = _LEFTOVERS.sub("", _rejoined(text, words).replace(SOFT_HYPHEN, "-"))
     pieces: list[str] = []
@@ -305,7 +305,7 @@ def starts_item(line: str) -> bool:
 
 
 def ends_sentence(line: str) -> bool:
-    """Check whether a line ends a sentence."""
+    """Check whether a line of a PDF page ends a sentence."""
     return _ENDS_SENTENCE.search(line) is not None
 
 

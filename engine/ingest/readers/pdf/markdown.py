@@ -21,8 +21,8 @@ from .layout import (
     as_set,
     display_width,
     ends_sentence,
+    join_lines,
     lines_of,
-    one_paragraph,
     starts_item,
     word_counts,
 )
@@ -93,7 +93,7 @@ def _is_large(line: Line, body: float) -> bool:
 
 
 def markdown_pages(pages: Sequence[Columns], styles: Styles) -> list[str]:
-    """Return each page's Markdown."""
+    """Return the Markdown of each page of a PDF."""
     words = word_counts(as_set(line.text for line in column) for page in pages for column in page)
     return [_page(page, styles, words=words) for page in pages]
 
@@ -124,7 +124,7 @@ class _Block:
             return "\n\n".join(pipe_table(line.rows) for line in self.lines)
         if self.kind == "code":
             return _fenced(self.lines)
-        text = one_paragraph([_LEADERS.sub(" ", line.text) for line in self.lines], words)
+        text = join_lines([_LEADERS.sub(" ", line.text) for line in self.lines], words)
         if self.kind == "heading":
             return f"{'#' * self.level} {text}"
         return _BULLET.sub("- ", text, count=1) if self.kind == "item" else text
@@ -340,7 +340,7 @@ def _table(grid: _Grid, pieces: Sequence[Piece]) -> Piece | None:
     inner = [lines_of(found) for _, found in sorted(cells.items())]
     if any(_rows(lines) is not None for lines in inner):
         return None  # frames around tables without rules
-    texts = {at: flowing(lines_of(found)) for at, found in sorted(cells.items())}
+    texts = {at: join_cell_lines(lines_of(found)) for at, found in sorted(cells.items())}
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     rows = [tuple(texts.get((row, column), "") for column in range(width)) for row in range(height)]
     used = [column for column in range(width) if any(row[column] for row in rows)]
@@ -373,8 +373,8 @@ def _inside(piece: Piece, table: Piece) -> bool:
     return table.left - 1 <= x < table.right and table.bottom < piece.middle <= table.top
 
 
-def flowing(lines: Sequence[Line]) -> str:
-    """Join a cell's lines."""
+def join_cell_lines(lines: Sequence[Line]) -> str:
+    """Join the lines of a PDF table's cell."""
     text = ""
     for line in lines:
         glue = "" if not text or (is_wide(text[-1]) and is_wide(line.text)) else " "

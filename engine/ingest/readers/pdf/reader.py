@@ -21,7 +21,7 @@ from ....errors import SourceError
 from ....types import MetaValue
 from ...document import REPLACEMENT, Content, Member, ReadOptions, one_line, sanitise_text
 from ..text import plain_title
-from .glyphs import Glyph, Style, glyphs_of, pieces_of, rules_of, sheets
+from .glyphs import Glyph, Style, glyphs_of, pieces_of, rules_of, text_directions
 from .layout import Columns, columns_in_order, flowing_pages, without_running_lines
 from .markdown import markdown_pages, styles_of, with_aligned_tables, with_ruled_tables
 
@@ -207,19 +207,19 @@ def is_drawn(page: PdfPage) -> bool:
     return False
 
 
-def recognised(page: PdfPage) -> str:
-    """Return recognised text with flowing lines; empty without any.
+def recognise_page(page: PdfPage) -> str:
+    """Return the text of a rendered PDF page by OCR with flowing lines; empty without any.
 
     Raises:
         SourceError: the engine is not installed.
     """
-    from ..media import recognise
+    from ..media import recognise_text
 
     width, height = page.get_size()
     scale = min(_DOTS_PER_INCH / 72, (_MOST_PIXELS / max(1.0, width * height)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False)
     pixels = bitmap.to_numpy()
-    text = recognise(pixels[:, :, 0] if pixels.ndim == 3 else pixels)
+    text = recognise_text(pixels[:, :, 0] if pixels.ndim == 3 else pixels)
     bitmap.close()
     return flowing_pages([text.replace("\t", " ")])[0]
 
@@ -359,7 +359,7 @@ def _columns(page: PdfPage, *, into: _Reading) -> Columns:
     if not fields and not any(glyph.text != " " for glyph in glyphs):
         return []
     result: Columns = []
-    for number, sheet in enumerate(sheets(glyphs, rules_of(page))):
+    for number, sheet in enumerate(text_directions(glyphs, rules_of(page))):
         filled = [piece for value in fields for piece in pieces_of([value])] if not number else []
         pieces = with_ruled_tables(sheet.pieces + filled, sheet.rules)
         result += columns_in_order(pieces)
@@ -372,7 +372,7 @@ def _recognise(page: PdfPage, index: int, *, into: _Reading) -> None:
     possible = into.options.ocr and not into.missing_engine
     if possible and len(into.pictures) < into.max_recognised:
         try:
-            into.pictures[index] = recognised(page)
+            into.pictures[index] = recognise_page(page)
             return
         except SourceError as error:
             into.missing_engine = str(error)
