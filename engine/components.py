@@ -1,14 +1,15 @@
 """Composition root: settings to components; models are loaded on first use.
 
-`build_components` makes the parts of one library: retrieval (vector index, BM25, hybrid retriever),
-the graph index, the indexer, the local and global answerers, and the router between them.
+`Components` builds the parts of one library, in the order in which they need each other: extraction
+and graph index, retrieval, answerers, router, indexer and cost estimator.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,6 @@ from .config import (
     ChunkSettings,
     GraphSettings,
     RetrieveSettings,
-    RouteSettings,
     Settings,
     VectorSettings,
 )
@@ -34,19 +34,21 @@ from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, wind
 from .embeddings.wrappers import tokeniser_coverage, unwrap_embedding
 from .llm.response import identity_of
 from .llm_components import (
-    ExtractionComponents,
     build_batch_llm,
     build_expander,
-    build_extraction,
+    build_extraction_runner,
     build_passage_reranker,
+    build_refiner,
+    build_report_writer,
     build_router_llm,
     estimate_models,
+    extraction_schema,
     text_completion,
 )
 from .providers.llm_clients import Models
 from .retrieval.passages import embedder
 from .retrieval.retriever import LocalRetriever
-from .routing.router import QueryRouter, QuerySelector, build_router
+from .routing.router import QuerySelector, build_router
 from .storage.bm25_index import KeywordRetriever
 from .storage.external_index import ExternalDense
 from .storage.graph_api import (
@@ -63,67 +65,30 @@ from .storage.preparation import Chunker, chunk_document
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
 from .storage.vector_index import WindowedVectorIndex
 from .storage.vector_stores import open_store
-from .types import StageUsage
+from .types import SourceText, StageUsage
 from .verification.pipeline import CitationVerifier
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.schema import BaseNode
 
     from .answering.global_search.context import Effort
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalComponents:
-    """Retrieval components; `meaning` is the model for sentence similarity, or None.
-
-    `readable` says how much of a text the embedding model reads.
-    """
-
-    vectors: WindowedVectorIndex | None
-    keyword: KeywordRetriever
-    retriever: LocalRetriever
-    meaning: BaseEmbedding | None
-    readable: Callable[[str], float]
-
-
-def build_retrieval(
-    library: Library,
-    settings: Settings,
-    *,
-    models: Models,
-    embed_model: BaseEmbedding | None,
-    tokeniser: Tokeniser,
-) -> RetrievalComponents:
-    """Build retrieval of a library; without `embed_model` BM25 and the walk alone."""
-    vectors = _vectors(library, settings, embed_model=embed_model, tokeniser=tokeniser)
-    readable = tokeniser_coverage(embed_model, tokeniser=tokeniser)
-    words = tokens_with(chinese_dictionary(settings.retrieve))
-    keyword = KeywordRetriever(library, tokens=words, readable=readable)
-    # What compares sentences and kinds of questions wants meanings; hashed words have none.
-    meaning = embed_model
-    if embed_model is not None and isinstance(
-        inner := unwrap_embedding(embed_model), TfidfEmbedding
-    ):
-        inner.weigh_by(keyword.idf)
-        meaning = None
-    retriever = LocalRetriever(
-        library,
-        keyword=keyword,
-        dense=vectors.store.dense if vectors is not None else None,
-        embed_model=embed_model,
-        readable=readable,
-        settings=settings.retrieve,
-        expander=build_expander(settings.retrieve, models=models, idf=keyword.idf),
-        judge=build_passage_reranker(settings.rerank, models=models),
-    )
-    return RetrievalComponents(
-        vectors=vectors, keyword=keyword, retriever=retriever, meaning=meaning, readable=readable
-    )
 
 
 def chinese_dictionary(settings: RetrieveSettings) -> list[str]:
     """Return the user's word list for Chinese segmentation, if one is configured."""
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
+
+
+def _sentence_model(
+    embed_model: BaseEmbedding | None, *, keyword: KeywordRetriever
+) -> BaseEmbedding | None:
+    """Return the model for comparing sentences and questions; hashed words have no meanings."""
+    inner = unwrap_embedding(embed_model) if embed_model is not None else None
+    if not isinstance(inner, TfidfEmbedding):
+        return embed_model
+    inner.weigh_by(keyword.idf)
+    return None
 
 
 def _vectors(
@@ -170,167 +135,182 @@ def _external(library: Library, settings: VectorSettings, *, model: str) -> Exte
     )
 
 
-def build_answerers(
-    library: Library,
-    settings: Settings,
-    *,
-    finding: RetrievalComponents,
-    reading: ExtractionComponents,
-    models: Models,
-    tokeniser: Tokeniser,
-    web_search: WebSearch | None,
-) -> tuple[LocalAnswerer, GlobalAnswerer]:
-    """Build the local and the global answerer; the latter writes missing reports if lazy."""
-    retriever, check = finding.retriever, settings.check
-    client = models.answers
-    embed = embedder(finding.meaning)
-    checks = CitationVerifier(check, idf=retriever.idf, embed=embed, client=client)
-    correction = reflection = None
-    if check.corrective:
-        correction = CorrectiveRetriever(check, retriever=retriever, client=client, web=web_search)
-    if check.self_rag:
-        reflection = SelfRag(max_rounds=check.max_rounds, retriever=retriever, client=client)
-    local = LocalAnswerer(
-        library,
-        settings.answer,
-        retriever=retriever,
-        packer=ContextPacker(
-            library,
+class Components:
+    """Everything that works on one library, built once by plain constructor calls.
+
+    `brief` is the low-effort overview.
+
+    Args:
+        library: where everything is stored.
+        settings: all sections.
+        models: language models by stage.
+        embed_model: None for BM25 and the walk alone.
+        history: costs of language models in this library, for forecasts.
+        web_search: asked where `check.corrective` finds too little.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        settings: Settings,
+        models: Models,
+        embed_model: BaseEmbedding | None,
+        history: Callable[[], Sequence[StageUsage]],
+        web_search: WebSearch | None = None,
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._models = models
+        self._embed_model = embed_model
+        self._tokeniser = load_tokeniser()
+        self._build_extraction()
+        self._build_retrieval()
+        self._build_answers(web_search)
+        self._build_routing()
+        self._build_indexing(history)
+
+    def with_effort(self, effort: Effort) -> Components:
+        """Return the same components with another effort for overviews."""
+        other = copy(self)
+        other.overview = other.brief = self.overview.with_effort(effort)
+        other.router = self.router.between(local=self.local.answer, overview=other.overview.answer)
+        return other
+
+    def _build_extraction(self) -> None:
+        settings, count = self._settings.graph, self._tokeniser.count
+        self._rules = LanguageExtractor(
+            spacy_model=settings.spacy_model, concepts=settings.concepts
+        )
+        self._schema = extraction_schema(settings)
+        self._runner = build_extraction_runner(
+            self._library,
+            settings,
+            models=self._models,
+            schema=self._schema,
+            rules=self._rules,
+            count=count,
+        )
+        self._refiner = build_refiner(self._library, settings, client=self._models.extraction)
+        reports = build_report_writer(self._library, settings, models=self._models, count=count)
+        self._eager_reports = reports if settings.reports == "eager" else None
+        self._lazy_reports = reports if settings.reports == "lazy" else None
+        self.graph = _graph(self._library, settings, extractor=self._rules)
+
+    def _build_retrieval(self) -> None:
+        settings, models, embed_model = self._settings, self._models, self._embed_model
+        self._readable = tokeniser_coverage(embed_model, tokeniser=self._tokeniser)
+        words = tokens_with(chinese_dictionary(settings.retrieve))
+        self.keyword = KeywordRetriever(self._library, tokens=words, readable=self._readable)
+        self._sentence_model = _sentence_model(embed_model, keyword=self.keyword)
+        self.vectors = _vectors(
+            self._library, settings, embed_model=embed_model, tokeniser=self._tokeniser
+        )
+        self.retriever = LocalRetriever(
+            self._library,
+            keyword=self.keyword,
+            dense=self.vectors.store.dense if self.vectors is not None else None,
+            embed_model=embed_model,
+            readable=self._readable,
+            settings=settings.retrieve,
+            expander=build_expander(settings.retrieve, models=models, idf=self.keyword.idf),
+            judge=build_passage_reranker(settings.rerank, models=models),
+        )
+
+    def _build_answers(self, web_search: WebSearch | None) -> None:
+        settings, retriever, client = self._settings, self.retriever, self._models.answers
+        check, count = settings.check, self._tokeniser.count
+        embed = embedder(self._sentence_model)
+        checks = CitationVerifier(check, idf=retriever.idf, embed=embed, client=client)
+        correction = reflection = None
+        if check.corrective:
+            correction = CorrectiveRetriever(
+                check, retriever=retriever, client=client, web=web_search
+            )
+        if check.self_rag:
+            reflection = SelfRag(max_rounds=check.max_rounds, retriever=retriever, client=client)
+        packer = ContextPacker(
+            self._library,
             settings.answer,
             settings.pack,
             retriever=retriever,
             gateway=client,
             embed=embed,
-            tokeniser=tokeniser,
-        ),
-        checks=checks,
-        correction=correction,
-        reflection=reflection,
-    )
-    overview = GlobalAnswerer(
-        library,
-        settings.answer,
-        retriever=retriever,
-        models=models,
-        checks=checks,
-        count=tokeniser.count,
-        ask_many=build_batch_llm(models),
-        selection=settings.overview.selection,
-        effort=settings.overview.effort,
-        reports_for=reading.lazy(library).now if reading.lazy is not None else None,
-    )
-    return local, overview
-
-
-def build_selector(
-    settings: RouteSettings, *, finding: RetrievalComponents, models: Models
-) -> QuerySelector:
-    """Build what decides between local and global answers."""
-    retriever = finding.retriever
-    return QuerySelector(
-        finding.meaning,
-        readable=finding.readable,
-        identity=identity_of(finding.meaning) if finding.meaning is not None else "",
-        known_names=lambda question, within: len(
-            {place.label for place in retriever.find_entities(question, within)}
-        ),
-        ask=build_router_llm(models) if settings.by_model else None,
-        sure=settings.sure,
-        both=settings.both,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Components:
-    """Everything that works on one library; `brief` is the low-effort overview."""
-
-    graph: KnowledgeGraphIndex
-    vectors: WindowedVectorIndex | None
-    keyword: KeywordRetriever
-    indexer: Indexer
-    retriever: LocalRetriever
-    forecasts: CostEstimator
-    follow_ups: QueryRewriter
-    local: LocalAnswerer
-    overview: GlobalAnswerer
-    brief: GlobalAnswerer
-    router: QueryRouter
-
-    def with_effort(self, effort: Effort) -> Components:
-        """Return the same components with another effort for overviews."""
-        overview = self.overview.with_effort(effort)
-        router = self.router.between(local=self.local.answer, overview=overview.answer)
-        return replace(self, overview=overview, brief=overview, router=router)
-
-
-def build_components(
-    library: Library,
-    *,
-    settings: Settings,
-    models: Models,
-    embed_model: BaseEmbedding | None,
-    history: Callable[[], Sequence[StageUsage]],
-    web_search: WebSearch | None = None,
-) -> Components:
-    """Build the components of a library; without `embed_model` there are no vectors.
-
-    `history` tells what language models have cost in this library, for forecasts; `web_search` is
-    asked where `check.corrective` finds too little.
-    """
-    tokeniser = load_tokeniser()
-    reading = build_extraction(library, settings, models=models, count=tokeniser.count)
-    options = _chunk_options(settings.chunk, models=models, embed_model=embed_model)
-    graph = _graph(library, settings.graph, extractor=reading.language)
-    finding = build_retrieval(
-        library, settings, models=models, embed_model=embed_model, tokeniser=tokeniser
-    )
-    local, overview = build_answerers(
-        library,
-        settings,
-        finding=finding,
-        reading=reading,
-        models=models,
-        tokeniser=tokeniser,
-        web_search=web_search,
-    )
-    brief = overview.with_effort("low")
-    router = build_router(
-        build_selector(settings.route, finding=finding, models=models),
-        local=local.answer,
-        overview=overview.answer,
-        brief=brief.answer,
-    )
-    return Components(
-        graph=graph,
-        vectors=finding.vectors,
-        keyword=finding.keyword,
-        indexer=Indexer(
-            library,
-            chunker=partial(chunk, options=options, tokeniser=tokeniser),
-            graph=graph,
-            keyword=finding.keyword,
-            vectors=finding.vectors,
-            recipe=_recipe(settings, options=options, models=models, embed_model=embed_model),
-            enrichment=reading.enrichment,
-            refiner=reading.second_look,
-            reports=reading.eager(library) if reading.eager is not None else None,
-            plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
-        ),
-        retriever=finding.retriever,
-        forecasts=_forecasts(
-            reading, options=options, models=models, tokeniser=tokeniser, history=history
-        ),
-        follow_ups=QueryRewriter(
+            tokeniser=self._tokeniser,
+        )
+        self.follow_ups = QueryRewriter(
+            settings.answer, count=count, retriever=retriever, client=client
+        )
+        self.local = LocalAnswerer(
+            self._library,
             settings.answer,
+            retriever=retriever,
+            packer=packer,
+            checks=checks,
+            correction=correction,
+            reflection=reflection,
+        )
+        self.overview = GlobalAnswerer(
+            self._library,
+            settings.answer,
+            retriever=retriever,
+            models=self._models,
+            checks=checks,
+            count=count,
+            ask_many=build_batch_llm(self._models),
+            selection=settings.overview.selection,
+            effort=settings.overview.effort,
+            reports_for=self._lazy_reports.now if self._lazy_reports is not None else None,
+        )
+        self.brief = self.overview.with_effort("low")
+
+    def _build_routing(self) -> None:
+        settings, retriever, model = self._settings.route, self.retriever, self._sentence_model
+        selector = QuerySelector(
+            model,
+            readable=self._readable,
+            identity=identity_of(model) if model is not None else "",
+            known_names=lambda question, within: len(
+                {place.label for place in retriever.find_entities(question, within)}
+            ),
+            ask=build_router_llm(self._models) if settings.by_model else None,
+            sure=settings.sure,
+            both=settings.both,
+        )
+        self.router = build_router(
+            selector,
+            local=self.local.answer,
+            overview=self.overview.answer,
+            brief=self.brief.answer,
+        )
+
+    def _build_indexing(self, history: Callable[[], Sequence[StageUsage]]) -> None:
+        settings, models, tokeniser = self._settings, self._models, self._tokeniser
+        options = _chunk_options(settings.chunk, models=models, embed_model=self._embed_model)
+        self.indexer = Indexer(
+            self._library,
+            chunker=partial(chunk, options=options, tokeniser=tokeniser),
+            graph=self.graph,
+            keyword=self.keyword,
+            vectors=self.vectors,
+            recipe=_recipe(settings, options=options, models=models, embed_model=self._embed_model),
+            enrichment=self._runner,
+            refiner=self._refiner,
+            reports=self._eager_reports,
+            plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
+        )
+        self.forecasts = CostEstimator(
+            chunker=_free_chunker(options, tokeniser=tokeniser),
             count=tokeniser.count,
-            retriever=finding.retriever,
-            client=models.answers,
-        ),
-        local=local,
-        overview=overview,
-        brief=brief,
-        router=router,
-    )
+            billed=_billed,
+            history=history,
+            models=estimate_models(models),
+            enrichment=self._runner,
+            schema=self._schema,
+            reports=self._eager_reports,
+            sampler=self._rules,
+            second_look=self._refiner,
+        )
 
 
 def _plain_chunkers(options: ChunkOptions, *, tokeniser: Tokeniser) -> list[Chunker]:
@@ -340,32 +320,16 @@ def _plain_chunkers(options: ChunkOptions, *, tokeniser: Tokeniser) -> list[Chun
     return [partial(chunk, options=way, tokeniser=tokeniser) for way in ways]
 
 
-def _forecasts(
-    reading: ExtractionComponents,
-    *,
-    options: ChunkOptions,
-    models: Models,
-    tokeniser: Tokeniser,
-    history: Callable[[], Sequence[StageUsage]],
-) -> CostEstimator:
-    """Build the cost estimator; it chunks documents without calling a model."""
+def _free_chunker(
+    options: ChunkOptions, *, tokeniser: Tokeniser
+) -> Callable[[SourceText], list[BaseNode]]:
+    """Return a chunker for cost estimates, which calls no model."""
     free = replace(options, complete=None, semantic_by_model=False)
     ways: list[Chunker] = [
         partial(chunk, options=free, tokeniser=tokeniser),
         *_plain_chunkers(free, tokeniser=tokeniser),
     ]
-    return CostEstimator(
-        chunker=lambda source: chunk_document(source, ways)[0],
-        count=tokeniser.count,
-        billed=_billed,
-        history=history,
-        models=estimate_models(models),
-        enrichment=reading.enrichment,
-        schema=reading.schema,
-        reports=reading.eager,
-        sampler=reading.language,
-        second_look=reading.second_look,
-    )
+    return lambda source: chunk_document(source, ways)[0]
 
 
 def _billed(text: str) -> int:

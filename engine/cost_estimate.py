@@ -119,7 +119,7 @@ class CostEstimator:
         models: by stage.
         enrichment: what would read the chunks; None where no model does.
         schema: what it would look for.
-        reports: makes a writer for a library, where reports are written at once; None where not.
+        reports: the writer of reports, where they are written at once; None where not.
         sampler: reads the sample.
         second_look: what asks about names and descriptions then; None where nothing does.
     """
@@ -134,7 +134,7 @@ class CostEstimator:
         models: Mapping[str, Model],
         enrichment: LLMExtractionRunner | None,
         schema: ExtractionSchema,
-        reports: Callable[[Library], ReportWriter] | None,
+        reports: ReportWriter | None,
         sampler: Extractor,
         second_look: EntityRefiner | None,
     ) -> None:
@@ -169,7 +169,10 @@ class CostEstimator:
             writer = self._reports
 
             def planned(library: Library) -> Planned:
-                return [(report_prompt(pack), len(pack)) for pack in writer(library).planned()]
+                return [
+                    (report_prompt(pack), len(pack))
+                    for pack in writer.for_library(library).planned()
+                ]
 
             found = self._later(REPORTS, lambda: sample.planned(planned), sample, before=stages)
             stages.append(found)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from .cache import build_answer_cache
-from .components import build_components
+from .components import Components
 from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
@@ -122,7 +122,7 @@ class KnowledgeEngine:
         self._ledger = UsageLog(library, currency=settings.budget.currency)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         make = partial(
-            build_components,
+            Components,
             library,
             settings=settings,
             models=models,

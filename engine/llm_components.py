@@ -6,7 +6,6 @@ Each is None, or goes without, where there is no model. Nothing is asked while t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from .answering.global_search.context import BatchLLM, Reply
@@ -28,53 +27,13 @@ from .storage.graph_api import ExtractionSchema, LanguageExtractor, Prompt, grap
 from .storage.library import Library
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractionComponents:
-    """Extraction components: rule-based extractor, LLM runner, report writers.
-
-    `enrichment` is None where no model reads, `second_look` where none looks at names and
-    descriptions. `eager` and `lazy` make a writer for a library, one
-    for when documents come and one for when a question needs a report; at most one is not None.
-    """
-
-    language: LanguageExtractor
-    schema: ExtractionSchema
-    enrichment: LLMExtractionRunner | None
-    second_look: EntityRefiner | None
-    eager: Callable[[Library], ReportWriter] | None
-    lazy: Callable[[Library], ReportWriter] | None
-
-
-def build_extraction(
-    library: Library, settings: Settings, *, models: Models, count: Callable[[str], int]
-) -> ExtractionComponents:
-    """Build extraction as configured.
-
-    Raises:
-        SettingsError: a model is to read and none is set, or a schema that cannot be.
-    """
-    graph = settings.graph
-    language = LanguageExtractor(spacy_model=graph.spacy_model, concepts=graph.concepts)
-    schema = _schema(graph)
-    writer = build_report_writer(settings, models=models, count=count)
-    return ExtractionComponents(
-        language=language,
-        schema=schema,
-        enrichment=_enrichment(
-            library, settings, models=models, schema=schema, language=language, count=count
-        ),
-        second_look=_second_look(library, graph, gateway=models.extraction),
-        eager=writer if graph.reports == "eager" else None,
-        lazy=writer if graph.reports == "lazy" else None,
-    )
-
-
 def asks_a_model(settings: Settings) -> bool:
     """Check whether adding documents calls a language model."""
     return settings.graph.extractor != "language" or settings.graph.reports == "eager"
 
 
-def _schema(settings: GraphSettings) -> ExtractionSchema:
+def extraction_schema(settings: GraphSettings) -> ExtractionSchema:
+    """Return the schema of extraction by a language model; raises `SettingsError`."""
     try:
         with graph_errors():
             return ExtractionSchema.of(
@@ -99,53 +58,59 @@ def _text_of(path: str) -> str:
         raise SettingsError(f"graph.examples: cannot read {path!r}: {error}") from error
 
 
-def _enrichment(
+def build_extraction_runner(
     library: Library,
-    settings: Settings,
+    settings: GraphSettings,
     *,
     models: Models,
     schema: ExtractionSchema,
-    language: LanguageExtractor,
+    rules: LanguageExtractor,
     count: Callable[[str], int],
 ) -> LLMExtractionRunner | None:
-    gateway = models.extraction
-    if settings.graph.extractor == "language":
+    """Build extraction by a language model; None where rules read alone.
+
+    Raises:
+        SettingsError: a model is to read and none is set.
+    """
+    client = models.extraction
+    if settings.extractor == "language":
         return None
-    if gateway is None:
+    if client is None:
         raise SettingsError(
-            f"graph.extractor: {settings.graph.extractor!r} needs a language model: set llm.kind"
+            f"graph.extractor: {settings.extractor!r} needs a language model: set llm.kind"
         )
     return LLMExtractionRunner(
         library,
-        client=gateway,
+        client=client,
         schema=schema,
-        beside=language if settings.graph.extractor == "both" else None,
-        fill=language if settings.graph.fill == "language" else None,
-        pack_tokens=settings.graph.pack_tokens,
+        beside=rules if settings.extractor == "both" else None,
+        fill=rules if settings.fill == "language" else None,
+        pack_tokens=settings.pack_tokens,
         count=count,
     )
 
 
-def _second_look(
-    library: Library, settings: GraphSettings, *, gateway: LLMClient | None
+def build_refiner(
+    library: Library, settings: GraphSettings, *, client: LLMClient | None
 ) -> EntityRefiner | None:
+    """Build the judge of names and writer of descriptions; None where no model does either."""
     wanted = settings.judged_pairs or settings.summarise
-    if gateway is None or settings.extractor == "language" or not wanted:
+    if client is None or settings.extractor == "language" or not wanted:
         return None
     return EntityRefiner(
-        library, client=gateway, pairs=settings.judged_pairs, summarise=settings.summarise
+        library, client=client, pairs=settings.judged_pairs, summarise=settings.summarise
     )
 
 
 def build_report_writer(
-    settings: Settings, *, models: Models, count: Callable[[str], int]
-) -> Callable[[Library], ReportWriter] | None:
-    """Return a factory of report writers; None where reports stay extractive."""
-    gateway = models.reports
-    if settings.graph.reports == "extractive" or gateway is None:
+    library: Library, settings: GraphSettings, *, models: Models, count: Callable[[str], int]
+) -> ReportWriter | None:
+    """Build the writer of reports; None where reports stay extractive."""
+    client = models.reports
+    if settings.reports == "extractive" or client is None:
         return None
-    return lambda library: ReportWriter(
-        library, client=gateway, min_entities=settings.graph.report_min_entities, count=count
+    return ReportWriter(
+        library, client=client, min_entities=settings.report_min_entities, count=count
     )
 
 

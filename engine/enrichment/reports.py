@@ -84,6 +84,12 @@ class ReportWriter:
         self._count = count
         self._unanswered = Unanswered(library, stage=STAGE, asker=client.identity)
 
+    def for_library(self, library: Library) -> ReportWriter:
+        """Return the same writer for another library, as for the sample of an estimate."""
+        return ReportWriter(
+            library, client=self._client, min_entities=self._min_entities, count=self._count
+        )
+
     def planned(self) -> list[list[ReportMaterial]]:
         """Return the material of each call if all reports were written now."""
         desk = self._desk()
