@@ -1,7 +1,8 @@
 """Isolation of unexpected errors: one text that a stage cannot take costs itself alone.
 
-The one place of both packages where any exception is caught. What is known to end a run (errors
-raised on purpose, a refusing disk or database, missing modules, memory, Ctrl-C) goes on its way.
+`Isolation` is the one place of both packages where any exception is caught. What is known to end a
+run (errors raised on purpose, a refusing disk or database, missing modules, memory, Ctrl-C) goes on
+its way.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Self, TypeVar
+from typing import Self
 
 from sqlalchemy.exc import (
     DataError,
@@ -36,9 +35,6 @@ _OF_THE_DATA = (IntegrityError, DataError, InterfaceError, ProgrammingError)
 _OF_THE_MACHINE = (GraphError, MemoryError, OSError, ImportError)
 _log = logging.getLogger("loregraph")
 
-T = TypeVar("T")
-Item = TypeVar("Item")
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -58,56 +54,30 @@ class Fault:
 
 @dataclass(slots=True)
 class Isolation:
-    """Context manager that keeps an unexpected error of its block as `fault`."""
+    """Context manager that keeps an unexpected error of its block as `fault`.
+
+    `stage` names the work in the fault; `passing` are further errors that are raised on purpose.
+    """
 
     stage: str
+    passing: tuple[type[Exception], ...] = ()
     fault: Fault | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if not isinstance(error, Exception) or _ends_the_run(error, ()):
+        if not isinstance(error, Exception) or _ends_the_run(error, self.passing):
             return False
         self.fault = Fault(stage=self.stage, reason=reason_of(error), error=error)
         return True
 
-
-def run_isolated(
-    work: Callable[[], T], *, stage: str, passing: tuple[type[Exception], ...] = ()
-) -> T | Fault:
-    """Run a document's work; return its result, or the unexpected error as a `Fault`.
-
-    `stage` names the work in the fault; `passing` are further errors that are raised on purpose.
-    """
-    try:
-        return work()
-    except Exception as error:
-        if _ends_the_run(error, passing):
-            raise
-        return Fault(stage=stage, reason=reason_of(error), error=error)
-
-
-def bisect_faults(
-    items: Sequence[Item],
-    work: Callable[[Sequence[Item]], T],
-    *,
-    stage: str,
-    passing: tuple[type[Exception], ...] = (),
-) -> Iterator[tuple[Sequence[Item], T | Fault]]:
-    """Do `work` on all items, or where it fails on ever smaller halves, in their order.
-
-    Each fault comes with the one item that it is about; `stage` and `passing` as for `isolated`.
-    """
-    if not items:
-        return
-    done = run_isolated(partial(work, items), stage=stage, passing=passing)
-    if not isinstance(done, Fault) or len(items) == 1:
-        yield items, done
-        return
-    middle = len(items) // 2
-    yield from bisect_faults(items[:middle], work, stage=stage, passing=passing)
-    yield from bisect_faults(items[middle:], work, stage=stage, passing=passing)
+    @property
+    def caught(self) -> Fault:
+        """Fault of a block that failed."""
+        if self.fault is None:
+            raise ValueError(f"no fault in {self.stage!r}: the block has ended")
+        return self.fault
 
 
 def reason_of(error: BaseException) -> str:

@@ -37,7 +37,7 @@ from ..storage.graph_api import (
     extract_pack,
     extractions_by_text,
     forget_faults,
-    isolated,
+    isolation,
     merge_extractions,
     pack_chunks,
     put_extractions,
@@ -313,11 +313,10 @@ class _Calls:
         """Extract from a pack; failed texts are unusable, with the reason."""
         for key in pack.keys:
             self._failures.pop(key, None)
-        result = isolated(lambda: self._guarded(pack), stage=EXTRACT)
-        if isinstance(result, Fault):
-            result.log(f"{len(pack.keys)} texts")
-            return _unusable(pack, result.reason)
-        return result
+        with isolation(EXTRACT) as isolated:
+            return self._guarded(pack)
+        isolated.caught.log(f"{len(pack.keys)} texts")
+        return _unusable(pack, isolated.caught.reason)
 
     def final(self, keys: Iterable[str]) -> set[str]:
         """Of texts that could not be read those about which asking again would bring the same."""

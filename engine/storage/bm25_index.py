@@ -34,7 +34,7 @@ from .graph_api import (
     QuestionNames,
     chunk_table,
     facts_generation,
-    isolated,
+    isolation,
     node_of_chunk,
     read_chunks,
 )
@@ -153,16 +153,14 @@ class KeywordRetriever(BM25Retriever):
         """
         entries, faults = dict[str, Entry](), dict[str, Fault]()
         for chunk_id, title, body in texts:
-            entry = self._entry_or_fault(title, body)
-            if isinstance(entry, Fault):
-                faults[chunk_id] = entry
-                entry = (_plain_words(title), _plain_words(f"{title}\n{body}"), 1.0)
-            entries[chunk_id] = entry
+            with isolation("keywords") as isolated:
+                entries[chunk_id] = self._entry(title, body)
+            if isolated.fault:
+                faults[chunk_id] = isolated.fault
+                plain = f"{title}\n{body}"
+                entries[chunk_id] = (_plain_words(title), _plain_words(plain), 1.0)
         self._library.put_keywords(entries)
         return faults
-
-    def _entry_or_fault(self, title: str, body: str) -> Entry | Fault:
-        return isolated(lambda: self._entry(title, body), stage="keywords")
 
     def _entry(self, title: str, body: str) -> Entry:
         """Tokens of the title, tokens of both, and how readable the body is."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from graph.communities.descriptions import (
     Described,
@@ -64,9 +63,7 @@ from graph.extraction.llm.parsing import CUT_OFF
 from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, pack_chunks, prompt_of
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
-from graph.isolation import Fault, product_version
-from graph.isolation import bisect_faults as _narrowed
-from graph.isolation import run_isolated as _isolated
+from graph.isolation import Fault, Isolation, product_version
 from graph.llamaindex.index import KnowledgeGraphIndex
 from graph.llamaindex.store import (
     HAND_MADE,
@@ -272,7 +269,7 @@ __all__ = [
     "in_batches",
     "informativeness",
     "is_fresh",
-    "isolated",
+    "isolation",
     "judge_pairs",
     "judge_prompt",
     "load_prompt",
@@ -280,7 +277,6 @@ __all__ = [
     "map_points",
     "merge_extractions",
     "metadata",
-    "narrowed",
     "neighbourhood_subgraph",
     "node_of_chunk",
     "pack_chunks",
@@ -340,9 +336,10 @@ __all__ = [
     "write_state",
 ]
 
-isolated = partial(_isolated, passing=(EngineError,))
-narrowed = partial(_narrowed, passing=(EngineError,))
-"""Run a callable like `graph`'s `isolated`, passing engine errors through."""
+
+def isolation(stage: str) -> Isolation:
+    """Return the context manager that isolates a document's work; engine errors pass through."""
+    return Isolation(stage, passing=(EngineError,))
 
 
 @contextmanager

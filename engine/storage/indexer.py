@@ -33,7 +33,7 @@ from .graph_api import (
     KnowledgeGraphIndex,
     graph_errors,
     is_fresh,
-    isolated,
+    isolation,
     put_faults,
     text_sha,
 )
@@ -338,15 +338,17 @@ class Indexer:
 
         Why none of that can be done, if so.
         """
-        fault = isolated(lambda: self._replace(prepared), stage=STORE)
-        if isinstance(fault, Fault):
-            plain = prepared.without_facts(fault)
-            again = isolated(lambda: self._replace(plain), stage=STORE)
-            if isinstance(again, Fault):
-                bare = prepared.bare(again)
-                again = isolated(lambda: self._replace(bare), stage=STORE)
-            return again
-        return fault
+        with isolation(STORE) as whole:
+            self._replace(prepared)
+        if whole.fault is None:
+            return None
+        with isolation(STORE) as plain:
+            self._replace(prepared.without_facts(whole.fault))
+        if plain.fault is None:
+            return None
+        with isolation(STORE) as bare:
+            self._replace(prepared.bare(plain.fault))
+        return bare.fault
 
     def _replace(self, prepared: Prepared) -> None:
         """Commit one document atomically, replacing its previous version."""

@@ -8,9 +8,9 @@ again when its text, the settings or the product's version change. Nothing here 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import Generic, TypeVar
 
 from llama_index.core.schema import BaseNode, TextNode
 from sqlalchemy import Connection, func, select
@@ -28,13 +28,13 @@ from .graph_api import (
     faults,
     graph_errors,
     in_batches,
-    isolated,
-    narrowed,
+    isolation,
     product_version,
 )
 from .library import Library
 from .vector_index import CHUNK_KEY, WindowedVectorIndex
 
+T = TypeVar("T")
 CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
 """Stages that can be at fault, beside `EXTRACT` and those of the graph."""
 
@@ -78,14 +78,12 @@ class Prepared:
         return {node.node_id: fault for node in self.nodes}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Done:
-    """Results of a stage for a batch.
+    """Results of a stage for a batch: windows by chunk or nodes, how much was really done, and
+    faults by chunk."""
 
-    The result, how much was really done, and faults by chunk.
-    """
-
-    windows: dict[str, list[BaseNode]] = field(default_factory=dict)
+    windows: defaultdict[str, list[BaseNode]] = field(default_factory=lambda: defaultdict(list))
     nodes: list[BaseNode] = field(default_factory=list)
     count: int = 0
     faults: dict[str, Fault] = field(default_factory=dict)
@@ -100,15 +98,10 @@ def chunk_document(
     """
     fault: Fault | None = None
     for chunker in chunkers:
-        done = isolated(partial(_listed, chunker, source), stage=CHUNK)
-        if not isinstance(done, Fault):
-            return done, fault
-        fault = fault or done
+        with isolation(CHUNK) as isolated:
+            return list(chunker(source)), fault
+        fault = fault or isolated.caught
     return [], fault
-
-
-def _listed(chunker: Chunker, source: SourceText) -> list[BaseNode]:
-    return list(chunker(source))
 
 
 def embed_chunks(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
@@ -119,45 +112,70 @@ def embed_chunks(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Don
             model that fails, not a text.
     """
 
-    def embed(some: Sequence[BaseNode]) -> tuple[list[BaseNode], int]:
-        windows = vectors.windows(some)
-        return windows, vectors.embed(windows)
-
-    windows: dict[str, list[BaseNode]] = defaultdict(list)
-    count, faults = 0, dict[str, Fault]()
-    for some, done in narrowed(nodes, embed, stage=EMBED):
-        if isinstance(done, Fault):
-            if isinstance(isolated(vectors.try_out, stage=EMBED), Fault):
-                raise done.error or RuntimeError(done.reason)
-            faults[some[0].node_id] = done
+    done = Done()
+    for some in _batches(nodes):
+        with isolation(EMBED) as isolated:
+            windows = vectors.windows(some.items)
+            done.count += vectors.embed(windows)
+            for window in windows:
+                done.windows[window.metadata[CHUNK_KEY]].append(window)
+        if not isolated.fault or some.divide():
             continue
-        count += done[1]
-        for window in done[0]:
-            windows[window.metadata[CHUNK_KEY]].append(window)
-    return Done(windows=dict(windows), count=count, faults=faults)
+        with isolation(EMBED) as tried:
+            vectors.try_out()
+        if tried.fault:
+            raise isolated.fault.error or RuntimeError(isolated.fault.reason)
+        done.faults[some.items[0].node_id] = isolated.fault
+    return done
 
 
 def read_alone(extractor: Extractor, texts: Sequence[str]) -> list[Extraction | Fault]:
     """Extract each text by itself with a model, or say why it cannot be read, in order."""
     found: list[Extraction | Fault] = []
     with graph_errors():
-        for _, done in narrowed(texts, extractor.extract, stage=EXTRACT):
-            found += [done] if isinstance(done, Fault) else done
+        for some in _batches(texts):
+            with isolation(EXTRACT) as isolated:
+                found += extractor.extract(some.items)
+            if isolated.fault and not some.divide():
+                found.append(isolated.fault)
     return found
 
 
 def extract_chunks(nodes: Sequence[BaseNode], graph: KnowledgeGraphIndex) -> Done:
     """Extract names and relations; chunks that cannot be read come as they are, with a fault."""
-    read, count, faults = list[BaseNode](), 0, dict[str, Fault]()
+    done = Done()
     with graph_errors():
-        for some, done in narrowed(nodes, graph.extract, stage=EXTRACT):
-            if isinstance(done, Fault):
-                faults[some[0].node_id] = done
-                read += some
-            else:
-                read += done[0]
-                count += done[1]
-    return Done(nodes=read, count=count, faults=faults)
+        for some in _batches(nodes):
+            with isolation(EXTRACT) as isolated:
+                read, count = graph.extract(some.items)
+                done.nodes += read
+                done.count += count
+            if isolated.fault and not some.divide():
+                done.faults[some.items[0].node_id] = isolated.fault
+                done.nodes += some.items
+    return done
+
+
+@dataclass(slots=True)
+class _Batch(Generic[T]):
+    """Items that a stage takes at once; one that fails is divided until one item is at fault."""
+
+    items: Sequence[T]
+    _waiting: list[Sequence[T]]
+
+    def divide(self) -> bool:
+        """Put both halves next in line; False for a single item."""
+        middle = len(self.items) // 2
+        if middle:
+            self._waiting += [self.items[middle:], self.items[:middle]]
+        return middle > 0
+
+
+def _batches(items: Sequence[T]) -> Iterator[_Batch[T]]:
+    """Yield all items as one batch, then the halves of each that was divided, in their order."""
+    waiting = [items] if items else []
+    while waiting:
+        yield _Batch(waiting.pop(), waiting)
 
 
 _LACKS = {

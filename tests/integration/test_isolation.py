@@ -488,13 +488,11 @@ def test_tools_say_which_documents_are_partial(
 
 
 def test_an_exception_is_named_without_addresses_and_in_one_short_line() -> None:
-    from graph.isolation import Fault, run_isolated
+    from graph.isolation import Isolation
 
-    def fails() -> None:
+    with Isolation("extract") as isolated:
         raise ValueError(f"<object at 0x7f12ab>\n{'x' * 500}\ud800")
-
-    fault = run_isolated(fails, stage="extract")
-    assert isinstance(fault, Fault)
+    fault = isolated.caught
     assert fault.reason.startswith("ValueError: <object at 0x…> xxx")
     assert len(fault.reason) < 260
     fault.reason.encode("utf8")
