@@ -335,7 +335,7 @@ class LLMTransport:
             bill.settle(opened.reservation, ending.usage, stage=request.stage)
         if finish is None and reported is None and not pieces:
             raise ModelOutputError(
-                f"empty reply of {self._name}: its stream held no text; try again"
+                f"{self._name} returned an invalid reply: an empty stream; try again"
             )
 
     def _open(self, request: LLMRequest, bill: CostAccount) -> _Opened:

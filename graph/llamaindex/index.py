@@ -68,7 +68,7 @@ class GraphRetriever(BaseRetriever):
 
     def __init__(self, store: SqlGraphStore, *, top_k: int = 10) -> None:
         if top_k < 1:
-            raise GraphInputError(f"top_k must be 1 or more, not {top_k}")
+            raise GraphInputError(f"top_k: {top_k} is too small; give 1 or more")
         self._store = store
         self._top_k = top_k
         super().__init__(callback_manager=CallbackManager([]))

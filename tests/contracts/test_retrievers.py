@@ -227,7 +227,7 @@ def test_the_hybrid_gives_as_many_as_are_asked_for(shared: KnowledgeEngine, top_
 
 @pytest.mark.parametrize("top_k", [0, -1])
 def test_less_than_one_is_refused(shared: KnowledgeEngine, top_k: int) -> None:
-    with pytest.raises(QuestionError, match=f"not {top_k}"):
+    with pytest.raises(QuestionError, match=f"top_k: {top_k} is too small"):
         shared.retrieve("Ada Brine", top_k=top_k)
-    with pytest.raises(GraphInputError, match=f"not {top_k}"):
+    with pytest.raises(GraphInputError, match=f"top_k: {top_k} is too small"):
         shared.graph_index.as_retriever(top_k=top_k)

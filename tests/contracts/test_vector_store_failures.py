@@ -132,7 +132,7 @@ def test_a_server_that_is_no_use_is_one_clear_error(
     with pytest.raises(VectorStoreUnavailable) as raised:
         dense.search(at_work.vector(1), top_k=3)
     said = str(raised.value)
-    assert said.startswith(f"the vector store {kind} at ")
+    assert said.startswith(f"cannot use the vector store: {kind} at ")
     assert said.endswith("the library itself is whole")
     assert "\n" not in said
     assert "secret" not in said + caplog.text
@@ -164,7 +164,9 @@ def test_documents_come_and_go_while_the_store_is_away(
         assert report.added == ("lamp",)
         assert report.failed == ()
         (note,) = [note for note in report.notes if "vector store" in note]
-        assert note.startswith("the next question tries again: the vector store qdrant at ")
+        assert note.startswith(
+            "the next question tries again: cannot use the vector store: qdrant at "
+        )
     with opened(back) as engine:
         report = engine.add_text("Orrin Vale repaired it.", document_id="repair")
         assert not any("vector store" in note for note in report.notes)

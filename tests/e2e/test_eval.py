@@ -115,7 +115,7 @@ def test_a_folder_and_spans_are_evaluated(loregraph: Run, folder: Path) -> None:
         pytest.param((), "name a --corpus", id="nothing to search"),
         pytest.param(("--corpus", "nowhere"), "no corpus at 'nowhere'", id="no such corpus"),
         pytest.param(("--library", "nowhere"), "no library", id="no such library"),
-        pytest.param(("--corpus", "notes.txt", "-l", "lib"), "is no corpus", id="not a corpus"),
+        pytest.param(("--corpus", "notes.txt", "-l", "lib"), "not a corpus", id="not a corpus"),
         pytest.param(("--corpus", "queries.jsonl", "-l", "lib"), "none of the", id="other gold"),
         pytest.param(
             ("--corpus", "corpus.jsonl", "-l", "lib", "--against", "cut.yaml"),

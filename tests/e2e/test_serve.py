@@ -77,9 +77,9 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        pytest.param(["create", "bob"], "may do nothing", id="no right"),
+        pytest.param(["create", "bob"], "token without rights", id="no right"),
         pytest.param(["create", "bob", "--read", "a/b"], "namespace 'a/b'", id="namespace"),
-        pytest.param(["revoke", "nobody"], "no token 'nobody'", id="unknown"),
+        pytest.param(["revoke", "nobody"], "unknown token: 'nobody'", id="unknown"),
     ],
 )
 def test_a_token_that_cannot_be_is_refused(
@@ -92,7 +92,7 @@ def test_a_token_that_cannot_be_is_refused(
 
 def test_two_tokens_have_two_names(tmp_path: Path) -> None:
     token(tmp_path, "create", "ann", "--admin")
-    assert "named 'ann'" in str(token(tmp_path, "create", "ann", "--admin").exception)
+    assert "already used: 'ann'" in str(token(tmp_path, "create", "ann", "--admin").exception)
 
 
 def token(library: Path, *arguments: str) -> Result:

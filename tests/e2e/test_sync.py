@@ -286,7 +286,7 @@ def test_a_database_is_named_like_a_file(loregraph, place: Path) -> None:
         pytest.param("http://127.0.0.1:9/x", "allow_private_addresses", id="this machine"),
         pytest.param("https://ada:hunter2@example.org/", "user name or password", id="a password"),
         pytest.param("sqlite:///none.db", "none.db", id="no database"),
-        pytest.param("postgresql://ada:hunter2@h:x/d", "not an address", id="no address"),
+        pytest.param("postgresql://ada:hunter2@h:x/d", "is not a database URL", id="no address"),
         pytest.param("none.md", "does not exist", id="no file"),
     ],
 )

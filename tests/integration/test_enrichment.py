@@ -125,7 +125,7 @@ def test_what_is_removed_leaves_nothing_and_equals_never_added(opened) -> None:
         pytest.param(Reply(status=500), "500", id="server error"),
         pytest.param(Reply(status=401), "401", id="key refused"),
         pytest.param(Reply(""), "empty", id="nothing"),
-        pytest.param(Reply('{"n": 1, "entities": []}'), "names nothing", id="empty lists"),
+        pytest.param(Reply('{"n": 1, "entities": []}'), "has no entities", id="empty lists"),
     ],
 )
 def test_a_chunk_that_cannot_be_read_is_named_and_read_when_the_model_is_asked_again(

@@ -275,7 +275,7 @@ def test_useless_replies_are_said_and_the_answer_is_made_without_them(
         assert bad in ("", "<think>hm</think>"), error
     else:
         (step,) = [step for step in answer.trace if step.stage == "fall back"]
-        assert "no reply of the model could be used" in step.detail
+        assert "no usable reply of the model" in step.detail
         check_quotes(written, answer)
         assert bad not in answer.text
 

@@ -368,14 +368,19 @@ def test_an_abandoned_stream_is_counted_and_gives_back_the_rest(
 @pytest.mark.parametrize(
     ("reply", "error", "words"),
     [
-        pytest.param(Reply("half of an", finished=False), ModelOutputError, "middle", id="no end"),
+        pytest.param(
+            Reply("half of an", finished=False),
+            ModelOutputError,
+            "ended its answer early",
+            id="no end",
+        ),
         pytest.param(Reply("half of it all", cut=True), ModelUnavailable, "cut", id="cut"),
         pytest.param(Reply(" "), ModelOutputError, "empty", id="empty"),
         pytest.param(Reply("word " * 9_000), ModelOutputError, "limits", id="no end of it"),
         pytest.param(
             Reply(raw=b"", content_type="text/event-stream"),
             ModelOutputError,
-            "nothing",
+            "empty",
             id="nothing",
         ),
     ],

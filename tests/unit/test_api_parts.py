@@ -102,7 +102,7 @@ def test_rights_are_for_namespaces() -> None:
     assert one.within("b") == "b"
     assert [one.may_write(each) for each in ("a", "b", "", "c")] == [False, True, True, False]
     for namespace in ("c", "A", "a "):
-        with pytest.raises(Problem, match="may not read"):
+        with pytest.raises(Problem, match="no read access"):
             one.within(namespace)
     everything = Principal(id="2", name="two", writes=None)
     assert everything.within(None) is None
@@ -136,7 +136,7 @@ def test_a_lane_runs_so_many_and_lets_so_many_wait() -> None:
         first = asyncio.create_task(lane.run(go.wait))
         second = asyncio.create_task(lane.run(lambda: "second"))
         await asyncio.sleep(0.01)
-        with pytest.raises(Problem, match="wait already"):
+        with pytest.raises(Problem, match="are waiting"):
             await lane.run(lambda: "third")
         first.cancel()  # its thread goes on, and keeps the place
         await asyncio.sleep(0.01)
@@ -254,7 +254,7 @@ def test_more_jobs_than_may_wait_are_refused() -> None:
     while jobs.counts()["running"] == 0:
         threading.Event().wait(0.01)
     jobs.submit(job("b", "b"), wait)
-    with pytest.raises(Problem, match="wait already"):
+    with pytest.raises(Problem, match="are waiting"):
         jobs.submit(job("c", "c"), wait, after=lambda _state: discarded.append("c"))
     assert discarded == ["c"]
     go.set()
@@ -366,7 +366,7 @@ def test_a_token_counts_until_its_time_is_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "90", "d", "0d", "-1d", "1.5h", "99999999d", "9999999w"])
 def test_a_time_that_no_token_can_last_is_refused_in_a_line(wrong: str) -> None:
-    with pytest.raises(SettingsError, match=r"90d|calendar"):
+    with pytest.raises(SettingsError, match="lifetime too long"):
         time_after(wrong, NOW)
 
 
