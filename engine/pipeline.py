@@ -16,6 +16,10 @@
     write reports  with a language model                          enrichment.reports
 
 The first five run batch by batch; `storage.indexer` has a method for each step but the first.
+Without a language model enrich, refine and write reports do nothing: rules extract, and reports are
+extractive. A source that fails is a failure in the report and stops no other; a document whose
+source is missing is removed by `sync`, and by `add` where its archive or table was read and no
+longer holds it.
 """
 
 from __future__ import annotations

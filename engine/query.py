@@ -14,8 +14,9 @@
     store     the answer in the cache                             cache
 
 Retrieve, pack, answer and verify are the steps of `answering.answerer` (local) and of
-`answering.global_search.search` (global). Where the question cannot be embedded, they run once
-more without vectors, over BM25 and the graph walk alone.
+`answering.global_search.search` (global). Where the question cannot be embedded, routing
+and these steps run once more without vectors, over BM25 and the graph walk alone. `overview` is the
+global answerer, `brief` the same with low effort, for the global half of a question for both.
 """
 
 from __future__ import annotations

@@ -252,6 +252,6 @@ def format_of_name(file_name: str) -> Format:
 
 
 def is_known(file_name: str) -> bool:
-    """Check whether a reader is registered for this suffix or name."""
+    """Check whether a source of this suffix or name can be read."""
     path = PurePosixPath(file_name)
     return path.suffix.lower() in FORMATS or path.name.lower() in NAMES

@@ -117,7 +117,7 @@ def find_deleted(
 def documents_inside(
     held: Iterable[DocumentRow], found: DiscoveredSources, *, namespace: str
 ) -> set[str]:
-    """Return ids of documents inside the walked folders."""
+    """Return ids of stored documents whose source lies inside the walked folders."""
     rows = list(held)
     return {
         row.id

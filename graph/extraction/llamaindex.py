@@ -77,7 +77,7 @@ def attach_extraction(node: BaseNode, extraction: Extraction) -> None:
 
 
 def node_text(node: BaseNode) -> str:
-    """Return the text that offsets refer to: content without metadata."""
+    """Return the text of a LlamaIndex node that extraction reads and its offsets refer to."""
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 

@@ -529,7 +529,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
 def read_stated_aliases(
     connection: Connection, documents: Collection[str] | None = None
 ) -> list[tuple[str, str]]:
-    """Read stated alias pairs `(name, alias)` (of these documents), sorted."""
+    """Read the pairs `(name, alias)` that documents state, for entity resolution, sorted."""
     query = select(statements.c.subject, statements.c.object).distinct()
     query = query.where(statements.c.predicate == ALSO_KNOWN_AS)
     rows = _of_documents(connection, _placed(query, documents), documents)

@@ -453,5 +453,5 @@ _ANY = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _latin))})(?!\w)|(?:{
 
 
 def countries_in(text: str) -> list[tuple[int, int, str]]:
-    """Find countries and demonyms in order: (start, end, country)."""
+    """Find the countries and demonyms in a sentence of an answer: (start, end, country)."""
     return [(m.start(), m.end(), COUNTRY_OF[m.group()]) for m in _ANY.finditer(text)]

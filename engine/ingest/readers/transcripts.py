@@ -359,7 +359,7 @@ def find_conversations(value: object) -> list[Conversation]:
 
 
 def turn_blocks(talk: Conversation) -> Iterator[str]:
-    """Return a paragraph for each turn, under the title."""
+    """Return a Markdown paragraph for each speaker turn of a dialogue, under the title."""
     if talk.title:
         yield f"# {talk.title}"
     for turn in talk.turns:

@@ -14,7 +14,7 @@ from engine.storage.tokenization import tokens, tokens_with
 from graph.text.cjk import CJK, HAN, count_han, has_han, is_chinese, simplified
 from graph.text.sentences import sentence_spans
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 RARE = "𠮷"
 """U+20BB7, of extension B, as in the name 𠮷野家."""
 

@@ -5,7 +5,7 @@ import pytest
 from engine.config import Settings
 from engine.errors import SettingsError
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def test_the_local_profile_is_the_defaults() -> None:

@@ -301,7 +301,7 @@ def test_a_reason_of_any_length_stays_one_short_line() -> None:
 
 
 def test_questions_that_the_router_is_measured_by_are_none_that_it_learns_from() -> None:
-    file = Path(__file__).parents[1] / "benchmarks" / "router_questions.jsonl"
+    file = Path(__file__).parents[3] / "benchmarks" / "router_questions.jsonl"
     read = [json.loads(line) for line in file.open(encoding="utf8")]
     learnt = {
         text for language in ("en", "zh") for kind in example_questions(language) for text in kind
@@ -312,7 +312,7 @@ def test_questions_that_the_router_is_measured_by_are_none_that_it_learns_from()
 
 
 def test_held_out_questions_find_their_way_without_any_model() -> None:
-    file = Path(__file__).parents[1] / "benchmarks" / "router_questions.jsonl"
+    file = Path(__file__).parents[3] / "benchmarks" / "router_questions.jsonl"
     read = [json.loads(line) for line in file.open(encoding="utf8")]
     held_out = [each for each in read if each["split"] == "held_out"]
     right = [each for each in held_out if classify_scope(each["text"]).mode == each["scope"]]

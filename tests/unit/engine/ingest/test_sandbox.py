@@ -35,7 +35,7 @@ from engine.ingest.worker import (
     write_frame,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 MEBIBYTE = 1 << 20
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
