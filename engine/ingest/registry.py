@@ -217,7 +217,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys((".adoc", ".asc", ".asciidoc"), _ASCIIDOC),
     **dict.fromkeys((".rest", ".rst"), _RESTRUCTURED),
     **dict.fromkeys((".bbl", ".ltx", ".tex"), _LATEX),
-    ".rtf": _format("rtf", "readers.anydoc:read_rtf"),
+    ".rtf": _format("rtf", "readers.office.rtf:read_rtf"),
     **dict.fromkeys((".csv", ".psv", ".tab", ".tsv"), _DELIMITED),
     **dict.fromkeys((".geojson", ".json"), _JSON),
     **dict.fromkeys((".jsonl", ".ndjson"), _JSON_LINES),

@@ -335,7 +335,7 @@ def test_a_server_that_never_says_a_word_is_one_error_in_time(
     )
     with StallingProxy() as silent:
         url = address.format(silent.port)
-        with pytest.raises(VectorStoreUnavailable, match="the library itself is whole"):
+        with pytest.raises(VectorStoreUnavailable, match="the library itself is not damaged"):
             open_store(kind, "mute", dimension=3, url=url, timeout_seconds=0.4).count()
 
 

@@ -214,7 +214,8 @@ def _client(kind: StoreKind) -> type[ExternalStore]:
 def _silent(what: str, seconds: float | None) -> VectorStoreUnavailable:
     limit = "in time" if seconds is None else f"within {seconds:g} s (vectors.timeout_seconds)"
     return VectorStoreUnavailable(
-        f"the vector store {what} did not answer {limit}; the library itself is whole"
+        f"cannot use the vector store: {what} did not answer {limit}; "
+        "the library itself is not damaged; check the store and try again"
     )
 
 

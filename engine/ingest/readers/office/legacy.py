@@ -25,7 +25,6 @@ from typing import NamedTuple
 from ....errors import SourceError
 from ....types import MetaValue
 from ...document import Content, ReadOptions, one_line, sanitise_text
-from ..anydoc import read_rtf
 from ..html import read_web_page
 from ..markdown_writer import (
     Block,
@@ -38,6 +37,7 @@ from ..markdown_writer import (
 from ..text import markdown_title
 from .docx import read_docx, read_pptx
 from .ooxml import OLE_MAGIC, real_title
+from .rtf import read_rtf
 
 _ENCRYPTED = 0xF3D1C4DF
 _SLIDE_LIST, _SLIDE_PLACE = 0x0FF0, 0x03F3

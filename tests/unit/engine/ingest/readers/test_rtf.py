@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import Content, ReadOptions
-from engine.ingest.readers.anydoc import read_rtf
+from engine.ingest.readers.office.rtf import read_rtf
 
 OPTIONS = ReadOptions()
 
@@ -142,7 +142,7 @@ def test_a_failure_inside_the_parser_is_the_files(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_parser_is_imported_with_the_first_document() -> None:
-    imported = "import engine, engine.ingest.load, engine.ingest.readers.anydoc, sys"
+    imported = "import engine, engine.ingest.load, engine.ingest.readers.office.rtf, sys"
     code = f"{imported}; print('anydoc' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Documents parsed by the anydoc library, as Markdown blocks.
+"""RTF as Markdown, parsed by the anydoc library.
 
 Styles of letters are not written: they part words from their marks in search and quotations.
 Notes follow the body. The library is imported with the first document, in the reading process.
@@ -10,11 +10,11 @@ import codecs
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from ...errors import SourceError
-from ..document import Content, ReadOptions, iso_date, one_line, sanitise_text
-from .markdown_writer import (
+from ....errors import SourceError
+from ...document import Content, ReadOptions, iso_date, one_line, sanitise_text
+from ..markdown_writer import (
     Block,
     block_table,
     check_length,
@@ -24,8 +24,8 @@ from .markdown_writer import (
     markdown_heading,
     markdown_paragraph,
 )
-from .markdown_writer import list_item as list_item
-from .text import front_matter_values, markdown_title, plain_title
+from ..markdown_writer import list_item as list_item
+from ..text import front_matter_values, markdown_title, plain_title
 
 if TYPE_CHECKING:
     import anydoc
@@ -55,10 +55,8 @@ _RTF_FIELD = re.compile(
 _WHEN = re.compile(r"\{\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 
 
-def parse(
-    data: bytes, format_: Literal["doc", "rtf"], *, name: str, save_as: str
-) -> anydoc.Document:
-    """Parse a document; `name` is its kind and `save_as` a format that can be read.
+def parse(data: bytes) -> anydoc.Document:
+    """Parse a document.
 
     Raises:
         SourceError: encrypted, damaged, or past the library's limits.
@@ -66,7 +64,7 @@ def parse(
     import anydoc
 
     try:
-        return anydoc.to_document(data, format_)
+        return anydoc.to_document(data, "rtf")
     except anydoc.EncryptedError as error:
         raise SourceError("is encrypted: save it without a password") from error
     except anydoc.ResourceLimitError as error:
@@ -75,23 +73,22 @@ def parse(
         ) from error
     except anydoc.ConvertError as error:
         raise SourceError(
-            f"is damaged, or not of the format {name} ({one_line(str(error))}): "
-            f"open it and save it as {save_as}"
+            f"is damaged, or not of the format RTF ({one_line(str(error))}): "
+            "open it and save it as .docx"
         ) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # pyo3 derives it from BaseException
             raise
         raise SourceError(
-            f"is damaged: its reader failed on it; open it and save it as {save_as}"
+            "is damaged: its reader failed on it; open it and save it as .docx"
         ) from error
 
 
 class BlockWriter:
-    """Writer of one document's blocks; `links` also writes the addresses of links."""
+    """Writer of one document's blocks."""
 
-    def __init__(self, document: anydoc.Document, *, links: bool = False) -> None:
+    def __init__(self, document: anydoc.Document) -> None:
         self._document = document
-        self._links = links
         self._marks = {note.id: str(mark) for mark, note in enumerate(document.notes, start=1)}
 
     def body(self) -> Iterator[Block]:
@@ -188,7 +185,7 @@ class BlockWriter:
     def _link(self, part: anydoc.Inline) -> str:
         text = self.text(part.content)
         target = part.target
-        is_written = self._links and target and target.kind == "external" and target.value != text
+        is_written = target and target.kind == "external" and target.value != text
         return f"[{text}]({target.value})" if is_written and target else text
 
 
@@ -212,8 +209,8 @@ def read_rtf(data: bytes, options: ReadOptions) -> Content:
     if not data.startswith(b"{\\rtf"):
         raise SourceError("is not RTF: it does not begin with {\\rtf; check its suffix")
     data = _UNSHOWN.sub(rb"{\\*\\unshown\\", _in_unicode(data))
-    document = parse(data, "rtf", name="RTF", save_as=".docx")
-    text = sanitise_text(join_blocks(BlockWriter(document, links=True).body()))
+    document = parse(data)
+    text = sanitise_text(join_blocks(BlockWriter(document).body()))
     check_length(len(text), max_characters=options.max_characters)
     about = _about(data)
     title = str(about.pop("title", "")) or plain_title(text) or markdown_title(text)
@@ -255,7 +252,7 @@ def _about(data: bytes) -> dict[str, object]:
     about: dict[str, object] = {}
     for name, value in _RTF_FIELD.findall(group):
         try:
-            field = parse(head + value.encode("latin-1") + b"}", "rtf", name="RTF", save_as="RTF")
+            field = parse(head + value.encode("latin-1") + b"}")
         except SourceError:
             continue  # the information may be damaged alone
         text = one_line(sanitise_text(join_blocks(BlockWriter(field).body())))
