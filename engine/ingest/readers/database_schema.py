@@ -21,6 +21,7 @@ from urllib.parse import quote
 from ...errors import SourceError
 from ..document import iso_date, one_line, sanitise_text
 from .database_connection import ReadOnlyDatabase
+from .markdown_writer import pipe_table
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Inspector
@@ -316,20 +317,17 @@ def _table_text(table: Table) -> str:
     commented = any(column.comment for column in table.columns)
     if commented:
         head.append("meaning")
-    lines = [_row(head), _row(["---"] * len(head))]
+    rows_of_columns: list[list[str]] = []
     for column in table.columns:
         nullable = "yes" if column.nullable else "no"
         cells = [column.name, column.type, nullable, points_to.get(column.name, "")]
-        lines.append(_row([*cells, column.comment] if commented else cells))
-    return f"## {_cell(table.name)}\n\n{' '.join(facts)}\n\n" + "\n".join(lines) + "\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+        rows_of_columns.append([_cell(cell) for cell in (*cells, *[column.comment][:commented])])
+    described = pipe_table(head, rows_of_columns)
+    return f"## {_cell(table.name)}\n\n{' '.join(facts)}\n\n{described}\n"
 
 
 def _cell(text: str) -> str:
-    return one_line(sanitise_text(text), limit=500).replace("|", "\\|")
+    return one_line(sanitise_text(text), limit=500)
 
 
 _NAMES_IN_A_MESSAGE = 10

@@ -12,6 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from .markdown_writer import block_table
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -41,23 +43,15 @@ def _is_long(cell: HtmlElement) -> bool:
     return len(one_line_text(cell)) > _LAYOUT_CELL  # without styles and white space
 
 
-def pipe_table(table: HtmlElement) -> str:
+def html_table(table: HtmlElement) -> str:
     """Convert a table with its first row as header and its caption before it.
 
     Spanning cells stand once.
     """
-    rows = [row for row in _grid(table) if any(row)]
-    if not rows:
-        return ""
-    width = max(map(len, rows))
-    filled = [[*row, *[""] * (width - len(row))] for row in rows]
-    used = [column for column in range(width) if any(row[column] for row in filled)]
-    lines = [f"| {' | '.join(row[column] for column in used)} |" for row in filled]
+    written = block_table(list(_grid(table))).text
     caption = table.find("caption")
     title = one_line_text(caption) if caption is not None else ""
-    return "\n".join(
-        [*([title, ""] if title else []), lines[0], "|" + " --- |" * len(used), *lines[1:]]
-    )
+    return f"{title}\n\n{written}" if title and written else written
 
 
 def _grid(table: HtmlElement) -> Iterator[list[str]]:
@@ -74,7 +68,7 @@ def _grid(table: HtmlElement) -> Iterator[list[str]]:
             )
             columns = max(1, min(columns, _MOST_COLUMNS - len(cells)))
             still.update({len(cells) + offset: rows - 1 for offset in range(columns) if rows > 1})
-            cells += [one_line_text(cell).replace("|", "\\|"), *[""] * (columns - 1)]
+            cells += [one_line_text(cell), *[""] * (columns - 1)]
         reserved = still
         yield cells
 
@@ -188,7 +182,7 @@ class _Writer:
             code = element.text_content().strip("\n").rstrip()
             self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
         elif tag == "table" and is_data_table(element):
-            self.block(pipe_table(element))
+            self.block(html_table(element))
         else:
             return False
         return True

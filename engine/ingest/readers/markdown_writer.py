@@ -75,14 +75,14 @@ def block_table(rows: Sequence[Sequence[str]]) -> Block:
 
     Empty rows and columns are dropped.
     """
-    kept = [[_cell(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)]
+    kept = [row for row in rows if any(cell.strip() for cell in row)]
     if not kept:
         return Block("")
     width = max(map(len, kept))
-    padded = [row + [""] * (width - len(row)) for row in kept]
-    columns = [column for column in range(width) if any(row[column] for row in padded)]
-    lines = [f"| {' | '.join(row[column] for column in columns)} |" for row in padded]
-    return Block("\n".join([lines[0], "|" + " --- |" * len(columns), *lines[1:]]), "table")
+    padded = [[*row, *[""] * (width - len(row))] for row in kept]
+    columns = [column for column in range(width) if any(row[column].strip() for row in padded)]
+    header, *others = ([row[column] for column in columns] for row in padded)
+    return Block(pipe_table(header, others), "table")
 
 
 def inline_blocks(blocks: Iterable[Block]) -> str:
@@ -172,7 +172,7 @@ def pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def pipe_row(row: Sequence[str], *, width: int = 0) -> str:
     """One row of a Markdown table, filled up with empty cells to `width`."""
-    cells = [" ".join(cell.split()).replace("|", "\\|") for cell in row]
+    cells = [_cell(cell) for cell in row]
     return "| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |"
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..markdown_writer import pipe_table
 from .glyphs import Piece, Rule, is_wide
 from .layout import (
     Columns,
@@ -121,7 +122,7 @@ class _Block:
 
     def shown(self, words: Counter[str]) -> str:
         if self.kind == "table":
-            return "\n\n".join(pipe_table(line.rows) for line in self.lines)
+            return "\n\n".join(pipe_table(line.rows[0], line.rows[1:]) for line in self.lines)
         if self.kind == "code":
             return _fenced(self.lines)
         text = join_lines([_LEADERS.sub(" ", line.text) for line in self.lines], words)
@@ -247,12 +248,6 @@ def _fenced(lines: Sequence[Line]) -> str:
     left = min(line.left for line in lines)
     shown = (" " * round((line.left - left) / (0.6 * line.size)) + line.text for line in lines)
     return "\n".join(["```", *shown, "```"])
-
-
-def pipe_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a Markdown table, the first as its head."""
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
 
 _NEAR = 3.0

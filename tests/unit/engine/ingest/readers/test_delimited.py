@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions
+from engine.ingest.readers import markdown_writer
 from engine.ingest.readers.markdown_writer import pipe_table, record_block
 from engine.ingest.readers.structured import has_header, read_delimited, separator_of
 
@@ -148,3 +150,19 @@ def test_any_bytes_give_text_or_a_reason(data: bytes) -> None:
 
 def test_a_table_is_as_wide_as_its_widest_row() -> None:
     assert pipe_table(["a"], [["1", "2"]]) == "| a |  |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_one_writer_makes_every_table() -> None:
+    """No other module of the readers writes the line below a table's header."""
+    readers = Path(markdown_writer.__file__).parent
+    writers = {
+        str(file.relative_to(readers))
+        for file in readers.rglob("*.py")
+        if '" --- |"' in file.read_text(encoding="utf8")
+    }
+    assert writers == {"markdown_writer.py"}
+
+
+def test_a_bar_within_a_cell_is_escaped_once() -> None:
+    table = pipe_table(["a|b", r"c\|d"], [["x\ny", ""]])
+    assert table == "| a\\|b | c\\|d |\n| --- | --- |\n| x y |  |"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import Content, ReadOptions
+from engine.ingest.readers.markdown_writer import pipe_table
 from engine.ingest.readers.pdf import reader as pdf_scans
 from engine.ingest.readers.pdf.glyphs import Piece
 from engine.ingest.readers.pdf.layout import (
@@ -19,7 +20,7 @@ from engine.ingest.readers.pdf.layout import (
     join_lines,
     word_counts,
 )
-from engine.ingest.readers.pdf.markdown import pipe_table, with_aligned_tables
+from engine.ingest.readers.pdf.markdown import with_aligned_tables
 from engine.ingest.readers.pdf.reader import pdf_date, read_pdf
 
 NO_OCR = ReadOptions(ocr=False)
@@ -395,7 +396,7 @@ def test_a_table_without_rules_is_known_by_its_columns() -> None:
     for number, row in enumerate(rows):
         for column, cell in enumerate(row):
             page.text(50 + 120 * column, 700 - 14 * number, cell)
-    assert text(page).endswith(pipe_table(rows))
+    assert text(page).endswith(pipe_table(rows[0], rows[1:]))
 
 
 def test_a_frame_around_prose_is_no_table() -> None:
