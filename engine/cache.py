@@ -35,7 +35,6 @@ from .answering.global_search.context import Effort
 from .concurrency import wait_cancellable
 from .config import CacheSettings, Settings
 from .errors import MissingExtra, SettingsError
-from .llm.response import identity_of
 from .providers.llm_clients import Models
 from .storage.graph_api import derived_stamp, reports_stamp
 from .storage.library import Library, vector_stamp
@@ -43,8 +42,9 @@ from .storage.schema import DocumentFilter, documents
 from .types import Answer, TraceStep, Turn, Usage
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from redis import Redis
+
+    from .embeddings.choice import EmbeddingChoice
 
 MAX_BYTES = 4_000_000
 """Of one answer; what is longer is neither cached nor read."""
@@ -495,7 +495,7 @@ def build_answer_cache(
     settings: Settings,
     *,
     models: Models,
-    embed_model: BaseEmbedding | None,
+    embedding: EmbeddingChoice,
     searches_web: bool = False,
 ) -> AnswerCache | None:
     """Build the answer cache; None where it is disabled.
@@ -509,7 +509,7 @@ def build_answer_cache(
     shelf = _shelf(settings.cache, place=str(library.path.resolve()))
     if shelf is None:
         return None
-    made_by = _makers(settings, models, embed_model, searches_web=searches_web)
+    made_by = _makers(settings, models, embedding, searches_web=searches_web)
     return AnswerCache(library, shelf, made_by=made_by)
 
 
@@ -533,7 +533,7 @@ def _shelf(settings: CacheSettings, *, place: str) -> CacheBackend | None:
 def _makers(
     settings: Settings,
     models: Models,
-    embed_model: BaseEmbedding | None,
+    embedding: EmbeddingChoice,
     *,
     searches_web: bool,
 ) -> str:
@@ -545,7 +545,7 @@ def _makers(
         own,
         settings.model_dump(mode="json", exclude=_OF_NO_ACCOUNT),
         sorted((stage, gateway.identity) for stage, gateway in models.gateways.items()),
-        identity_of(embed_model) if embed_model is not None else "",
+        sorted(embedding.identities),
         searches_web,
     ]
     text = json.dumps(parts, sort_keys=True)

@@ -29,9 +29,10 @@ from .config import (
 )
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
+from .embeddings.choice import cosine_floor, reads_english_only
 from .embeddings.local import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
-from .embeddings.wrappers import tokeniser_coverage, unwrap_embedding
+from .embeddings.wrappers import unwrap_embedding
 from .llm.response import identity_of
 from .llm_components import (
     build_batch_llm,
@@ -64,6 +65,7 @@ from .storage.library import Library
 from .storage.preparation import Chunker, chunk_document
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
 from .storage.vector_index import WindowedVectorIndex
+from .storage.vector_spaces import TFIDF_WORTH, VectorSpace
 from .storage.vector_stores import open_store
 from .types import SourceText, StageUsage
 from .verification.pipeline import CitationVerifier
@@ -91,25 +93,32 @@ def _sentence_model(
     return None
 
 
-def _vectors(
+def _space(
     library: Library,
     settings: Settings,
     *,
-    embed_model: BaseEmbedding | None,
+    embed_model: BaseEmbedding,
     tokeniser: Tokeniser,
-) -> WindowedVectorIndex | None:
-    if embed_model is None:
-        return None
+) -> VectorSpace:
+    """Return the vector space of one embedding model."""
     limit: int = getattr(embed_model, "window_tokens", settings.chunk.size_tokens)
     cut = split_windows
     if settings.embedding.sentences:
         cut = partial(windows_and_sentences, sentence_spans=sentence_spans)
-    return WindowedVectorIndex(
+    index = WindowedVectorIndex(
         library,
         embed_model=embed_model,
         model=identity_of(embed_model),
         dense=_external(library, settings.vectors, model=identity_of(embed_model)),
         windows=partial(cut, limit=limit, tokeniser=tokeniser),
+    )
+    hashed = isinstance(unwrap_embedding(embed_model), TfidfEmbedding)
+    return VectorSpace(
+        index=index,
+        embed_model=embed_model,
+        english_only=reads_english_only(embed_model),
+        worth=TFIDF_WORTH if hashed else 1.0,
+        floor=cosine_floor(embed_model),
     )
 
 
@@ -144,7 +153,8 @@ class Components:
         library: where everything is stored.
         settings: all sections.
         models: language models by stage.
-        embed_model: None for BM25 and the walk alone.
+        embed_models: in order, each for what those before cannot read; none for BM25 and the walk
+            alone.
         history: costs of language models in this library, for forecasts.
         web_search: asked where `check.corrective` finds too little.
     """
@@ -155,17 +165,17 @@ class Components:
         *,
         settings: Settings,
         models: Models,
-        embed_model: BaseEmbedding | None,
+        embed_models: Sequence[BaseEmbedding],
         history: Callable[[], Sequence[StageUsage]],
         web_search: WebSearch | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
         self._models = models
-        self._embed_model = embed_model
+        self._embed_model = embed_models[0] if embed_models else None
         self._tokeniser = load_tokeniser()
         self._build_extraction()
-        self._build_retrieval()
+        self._build_retrieval(embed_models)
         self._build_answers(web_search)
         self._build_routing()
         self._build_indexing(history)
@@ -197,21 +207,20 @@ class Components:
         self._lazy_reports = reports if settings.reports == "lazy" else None
         self.graph = _graph(self._library, settings, extractor=self._rules)
 
-    def _build_retrieval(self) -> None:
-        settings, models, embed_model = self._settings, self._models, self._embed_model
-        self._readable = tokeniser_coverage(embed_model, tokeniser=self._tokeniser)
+    def _build_retrieval(self, embed_models: Sequence[BaseEmbedding]) -> None:
+        settings, models, readable = self._settings, self._models, self._tokeniser.readable
         words = tokens_with(chinese_dictionary(settings.retrieve))
-        self.keyword = KeywordRetriever(self._library, tokens=words, readable=self._readable)
-        self._sentence_model = _sentence_model(embed_model, keyword=self.keyword)
-        self.vectors = _vectors(
-            self._library, settings, embed_model=embed_model, tokeniser=self._tokeniser
+        self.keyword = KeywordRetriever(self._library, tokens=words, readable=readable)
+        self._sentence_model = _sentence_model(self._embed_model, keyword=self.keyword)
+        self.spaces = tuple(
+            _space(self._library, settings, embed_model=model, tokeniser=self._tokeniser)
+            for model in embed_models
         )
         self.retriever = LocalRetriever(
             self._library,
             keyword=self.keyword,
-            dense=self.vectors.store.dense if self.vectors is not None else None,
-            embed_model=embed_model,
-            readable=self._readable,
+            spaces=self.spaces,
+            readable=readable,
             settings=settings.retrieve,
             expander=build_expander(settings.retrieve, models=models, idf=self.keyword.idf),
             judge=build_passage_reranker(settings.rerank, models=models),
@@ -266,9 +275,10 @@ class Components:
 
     def _build_routing(self) -> None:
         settings, retriever, model = self._settings.route, self.retriever, self._sentence_model
+        english_only = model is not None and reads_english_only(model)
         selector = QuerySelector(
             model,
-            readable=self._readable,
+            readable=self._tokeniser.readable if english_only else lambda _question: 1.0,
             identity=identity_of(model) if model is not None else "",
             known_names=lambda question, within: len(
                 {place.label for place in retriever.find_entities(question, within)}
@@ -292,7 +302,8 @@ class Components:
             chunker=partial(chunk, options=options, tokeniser=tokeniser),
             graph=self.graph,
             keyword=self.keyword,
-            vectors=self.vectors,
+            spaces=self.spaces,
+            english_share=tokeniser.readable,
             recipe=_recipe(settings, options=options, models=models, embed_model=self._embed_model),
             enrichment=self._runner,
             refiner=self._refiner,
@@ -346,8 +357,9 @@ def _recipe(
     models: Models,
     embed_model: BaseEmbedding | None,
 ) -> list[str]:
-    """List the settings and versions that decide chunking, tokenisation and embedding."""
+    """List the settings and versions that decide chunking and tokenisation."""
     further = ["sentences"] if settings.embedding.sentences else []
+    cuts_by_model = settings.chunk.strategy == "semantic" and settings.chunk.semantic_by_model
     return [
         *further,
         settings.chunk.model_dump_json(),
@@ -355,7 +367,7 @@ def _recipe(
         TOKENS_VERSION,
         " ".join(chinese_dictionary(settings.retrieve)),
         models.extraction.identity if models.extraction and options.complete is not None else "",
-        identity_of(embed_model) if embed_model is not None else "no embedding",
+        identity_of(embed_model) if cuts_by_model and embed_model is not None else "",
     ]
 
 

@@ -134,12 +134,14 @@ class ChunkSettings(_Section):
 class EmbeddingSettings(_Section):
     """Embedding model.
 
-    `bundled` (MiniLM on onnxruntime), `tfidf` (hashed words) or `none`.
+    `bundled` (bge-small-en-v1.5 on onnxruntime), `tfidf` (hashed words) or `none`.
 
     Prefixes are known by the model's name where they are not given. `dimensions` cuts vectors of a
     model made for it. `fallback` names, in order, what a new library takes where `kind` does not
     answer; a library stays with the model that it began with. With `sentences` a passage is found
-    by its nearest sentence, too: several times the vectors, for text that has no titles.
+    by its nearest sentence, too: several times the vectors, for text that has no titles. With
+    `multilingual` a second bundled model reads what an English one cannot, and finds documents in
+    another language than the question's.
     """
 
     kind: Literal["bundled", "openai_like", "tfidf", "none"] = "bundled"
@@ -148,8 +150,8 @@ class EmbeddingSettings(_Section):
     passage_prefix: str | None = None
     dimensions: int | None = Field(None, ge=1)
     force_dimensions: bool = False
-    quantise: bool = False
     sentences: bool = False
+    multilingual: bool = True
     batch_size: int = Field(32, ge=1)
     model: str = ""
     base_url: str = ""

@@ -6,6 +6,7 @@ built for a library, and from which settings, stands in `components`.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from functools import partial, wraps
@@ -18,7 +19,7 @@ from .components import Components
 from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
-from .embeddings.wrappers import ChosenEmbedding, choose_embedding, probe_error, skip_probe
+from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
 from .errors import QuestionError, SettingsError
@@ -96,6 +97,9 @@ def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
     return asked
 
 
+_log = logging.getLogger("loregraph")
+
+
 class KnowledgeEngine:
     """An open library with everything that can be done with it; a context manager.
 
@@ -104,7 +108,7 @@ class KnowledgeEngine:
         settings: all sections.
         llm: one language model for all stages, or None.
         llms: otherwise each stage's; a stage without one does without.
-        embedding: the model of chunks and questions; None means keyword and graph only.
+        embedding: the models of chunks and questions; none means keyword and graph only.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class KnowledgeEngine:
         settings: Settings,
         llm: LLM | None,
         llms: Mapping[Stage, LLM],
-        embedding: ChosenEmbedding | None,
+        embedding: EmbeddingChoice,
         web_search: WebSearch | None = None,
     ) -> None:
         self._library = library
@@ -129,19 +133,18 @@ class KnowledgeEngine:
             history=self._ledger.rows,
             web_search=web_search,
         )
-        embed_model = embedding.model if embedding is not None else None
-        parts = make(embed_model=embed_model)
+        parts = make(embed_models=embedding.models)
         cache = build_answer_cache(
             library,
             settings,
             models=models,
-            embed_model=embed_model,
+            embedding=embedding,
             searches_web=web_search is not None,
         )
         self._queries = QueryPipeline(
             parts,
             budget=models.budget,
-            without_vectors=lambda: make(embed_model=None),
+            without_vectors=lambda: make(embed_models=()),
             cache=cache,
             telemetry=build_telemetry(settings.telemetry),
         )
@@ -156,7 +159,7 @@ class KnowledgeEngine:
         )
         self._forecasts = parts.forecasts
         self._graph = parts.graph
-        self._vectors = parts.vectors
+        self._spaces = parts.spaces
         self._keyword = parts.keyword
         self._indexer = parts.indexer
         self._pictures = GraphViewCache(library)
@@ -212,7 +215,15 @@ class KnowledgeEngine:
         try:
             held = library.vector_models()
             judge = probe_error if asks_models else skip_probe
-            chosen = choose_embedding(chain, held=held, reason_against=judge) if chain else None
+            chosen = choose_models(
+                chain,
+                held=held,
+                multilingual=settings.embedding.multilingual,
+                reason_against=judge,
+                environment=environment,
+            )
+            for note in chosen.notes:
+                _log.warning("%s", note)
             return cls(
                 library,
                 settings=settings,
@@ -240,8 +251,8 @@ class KnowledgeEngine:
 
     def close(self) -> None:
         """Close the library, and the vector store where there is one."""
-        if self._vectors is not None:
-            self._vectors.store.dense.close()
+        for space in self._spaces:
+            space.dense.close()
         self._queries.close()
         self._ledger.close()
         self._library.close()
@@ -405,6 +416,17 @@ class KnowledgeEngine:
             dry_run=dry_run,
             progress=progress or no_progress,
         )
+
+    def reembed(self, *, progress: Progress | None = None) -> IngestReport:
+        """Bring the vectors of all documents up to the present embedding models.
+
+        Only chunks without such vectors are embedded; texts are neither cut nor read anew. Vectors
+        of other models are removed at the end. A run that is stopped is carried on by the next.
+
+        Raises:
+            EmbeddingUnavailable: a model cannot embed; what was embedded before it failed is kept.
+        """
+        return self._pipeline.reembed(progress=progress or no_progress)
 
     def remove(
         self,
@@ -639,7 +661,7 @@ class KnowledgeEngine:
         Entities, communities and reports are derived where they are not up to date; a vector store
         outside is compared with the library and every vector in it written anew.
         """
-        return repair_library(self._indexer, self._vectors)
+        return repair_library(self._indexer, self._spaces)
 
     def export_graph(
         self,
@@ -698,8 +720,8 @@ class KnowledgeEngine:
 
     @property
     def vector_index(self) -> WindowedVectorIndex | None:
-        """The LlamaIndex vector index over this library; None where embedding is off."""
-        return self._vectors
+        """The LlamaIndex vector index of the first model; None where embedding is off."""
+        return self._spaces[0].index if self._spaces else None
 
     def as_query_engine(self) -> RouterQueryEngine:
         """Return the LlamaIndex router query engine over local and global answers."""

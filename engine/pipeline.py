@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from .config import IngestSettings
-from .embeddings.wrappers import ChosenEmbedding, check_same_model
+from .embeddings.choice import NO_EMBEDDING, EmbeddingChoice, check_same_model
 from .errors import SourceError
 from .events import Progress
 from .ingest.change_detection import (
@@ -176,7 +176,7 @@ class IngestPipeline:
         indexer: writes a document through every index, step by step.
         settings: limits on what is read.
         budget: what language models may cost; each call of a method here is a run.
-        embedding: the library's embedding model, and what is to be said of it.
+        embedding: the library's embedding models, and what is to be said of them.
         cache: answers to clear when documents came, changed or went; None for none.
         warnings: what is to be said of whatever may be paid for.
     """
@@ -188,7 +188,7 @@ class IngestPipeline:
         settings: IngestSettings,
         *,
         budget: Budget,
-        embedding: ChosenEmbedding | None = None,
+        embedding: EmbeddingChoice = NO_EMBEDDING,
         cache: AnswerCache | None = None,
         warnings: Sequence[str] = (),
     ) -> None:
@@ -316,6 +316,24 @@ class IngestPipeline:
             seconds=dict(run.seconds),
         )
 
+    def reembed(self, *, progress: Progress) -> IngestReport:
+        """Embed every stored chunk that has no vectors of the present models.
+
+        Vectors of other models are removed at the end; a run that is stopped is carried on by the
+        next.
+        """
+        self._budget.start_run()
+        run = IndexRun(progress=progress)
+        with self._library.writer(), track_usage() as usage:
+            self._indexer.reembed(run)
+        self._clear_cache()
+        return IngestReport(
+            embedded=run.embedded,
+            notes=tuple(run.notes),
+            usage=usage.total,
+            seconds={stage: round(value, 3) for stage, value in sorted(run.seconds.items())},
+        )
+
     # --- steps ------------------------------------------------------------------------------
 
     def _ingest(
@@ -338,6 +356,7 @@ class IngestPipeline:
                 run.stored |= indexer.commit(extracted, run.steps)
                 del batch, embedded, extracted  # freed before the next sources are read
             self._remove_missing(run)
+            indexer.embed_missing(run.steps, only=run.detector.unchanged)
             indexer.enrich(run.steps)
             indexer.derive(run.steps)
             indexer.refine(run.steps)
@@ -357,8 +376,7 @@ class IngestPipeline:
         removes_deleted: bool,
     ) -> _Ingestion:
         """Look at what the library holds; refuse a run that would remove too much of it."""
-        if self._embedding is not None:
-            check_same_model(self._embedding, held_now=self._library.vector_models())
+        check_same_model(self._embedding, held_now=self._library.vector_models())
         run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted)
         scope = documents_inside(run.rows, found, namespace=choice.namespace)
         early = run.deleted | emptied_documents(run.rows, found, namespace=choice.namespace)
@@ -403,7 +421,7 @@ class IngestPipeline:
     def _report(self, run: _Ingestion, usage: Usage) -> IngestReport:
         """Build the report of an ingestion."""
         steps, detector = run.steps, run.detector
-        embedding = self._embedding.notes if self._embedding is not None and run.stored else ()
+        embedding = self._embedding.notes if run.stored else ()
         present = {row.id for row in self._rows() if row.namespace == run.choice.namespace}
         notes = (*self._warnings, *run.found.notes, *detector.notes, *embedding, *steps.notes)
         return replace(

@@ -37,6 +37,7 @@ def _python() -> Finding:
 
 
 def _models(settings: Settings) -> list[Finding]:
+    from ..embeddings.model_files import MODELS, model_fault
     from ..llm.response import identity_of
     from ..providers.factory import build_embedding
     from ..storage.graph_api import LanguageExtractor
@@ -51,6 +52,11 @@ def _models(settings: Settings) -> list[Finding]:
             findings.append(Finding(text=f"embedding: {identity_of(embedding)}"))
     except EngineError as error:
         findings.append(Finding(text=f"embedding: {error}", is_problem=True))
+    findings += [
+        Finding(text=f"model {model.name} {fault}; run `loregraph models fetch`", is_lack=True)
+        for model in MODELS
+        if (fault := model_fault(model))
+    ]
     extractor = LanguageExtractor(
         spacy_model=settings.graph.spacy_model, concepts=settings.graph.concepts
     )

@@ -17,6 +17,7 @@ from ..errors import EngineError
 from . import graph, server
 from .evaluate import eval_app
 from .graph import entities_app
+from .models import models_app
 from .server import demo, token_app
 from .session import (
     DEFAULT_LIBRARY,
@@ -63,6 +64,7 @@ graph_app.command("communities")(graph.communities)
 app.add_typer(entities_app, name="entities", help="What is taken for one thing.")
 app.add_typer(eval_app, name="eval", help="How well documents are found.")
 app.add_typer(config_app, name="config", help="The settings in force.")
+app.add_typer(models_app, name="models", help="The model files.")
 app.add_typer(token_app, name="token", help="Who may call the server.")
 
 Words = list[str]
@@ -284,6 +286,21 @@ def search(
             namespace=namespace,
         )
     show_passages(passages, explain=explain, as_json=json_output)
+
+
+@app.command()
+def reembed(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Embed stored chunks that have no vectors of the present models."""
+    with writing(library, profile) as (engine, progress):
+        report = engine.reembed(progress=progress)
+    if json_output:
+        finish(report, as_json=True)
+    else:
+        typer.echo(f"{report.embedded} texts embedded")
 
 
 @app.command()

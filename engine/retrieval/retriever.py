@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ from ..errors import QuestionError
 from ..events import Listener, null_listener
 from ..observability import retrieval_span
 from ..storage.bm25_index import KeywordRetriever
-from ..storage.external_index import Dense
 from ..storage.files import load_snapshot
 from ..storage.graph_api import (
     Chunk,
@@ -42,12 +40,14 @@ from ..storage.graph_api import (
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
+from ..storage.vector_spaces import LEAST_WEIGHT, VectorSpace, space_weights
 from ..types import Passage, TraceStep
 from .fusion import (
     ExtraRetriever,
     Ranking,
     RelevanceFeatures,
     Scores,
+    calibrated_cosine,
     further_scores,
     question_tokens,
     rank_passages,
@@ -63,6 +63,10 @@ from .passages import (
 from .query_expansion import Expander, Expansion, rank_expanded
 from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
 
+DENSE_LISTS = ("dense", "multilingual")
+"""Names of the lists of the first and the second vector space."""
+ACROSS_LANGUAGES = 0.75
+"""Share of its weight that BM25 loses between a question and a passage of different languages."""
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
 
@@ -75,12 +79,16 @@ class SearchResult:
     trace: list[TraceStep] = field(default_factory=list)
 
 
+QueryVectors = Mapping[str, NDArray[np.float32]]
+"""Vectors of a question by the identity of their model; empty where none can read it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """A question as the lists see it."""
 
     text: str
-    vector: NDArray[np.float32] | None
+    vectors: QueryVectors
     names: QuestionNames
 
 
@@ -209,9 +217,8 @@ class LocalRetriever(BaseRetriever):
     Args:
         library: what is searched.
         keyword: its BM25 side.
-        dense: its vector side, or None.
-        embed_model: embeds the question; None where there is no vector side.
-        readable: how much of a text the embedding model can read, 0–1.
+        spaces: its vector side, in order; none for BM25 and the walk alone.
+        readable: how much of a text an English model can read, 0–1.
         settings: which lists take part, and how they are fused.
         within: the documents that any search of this retriever may see; None means all.
         extra: further lists as `(name, retriever, weight)`: any LlamaIndex retriever whose nodes
@@ -225,8 +232,7 @@ class LocalRetriever(BaseRetriever):
         library: Library,
         *,
         keyword: KeywordRetriever,
-        dense: Dense | None,
-        embed_model: BaseEmbedding | None,
+        spaces: Sequence[VectorSpace],
         readable: Callable[[str], float],
         settings: RetrieveSettings,
         within: DocumentFilter | None = None,
@@ -236,8 +242,7 @@ class LocalRetriever(BaseRetriever):
     ) -> None:
         self._library = library
         self._keyword = keyword
-        self._dense = dense if settings.dense else None
-        self._embed_model = embed_model
+        self._spaces = tuple(spaces) if settings.dense else ()
         self._readable = readable
         self._settings = settings
         self._within = within
@@ -245,6 +250,7 @@ class LocalRetriever(BaseRetriever):
         self._weights = {
             "keyword": settings.keyword_weight,
             "dense": settings.dense_weight,
+            "multilingual": settings.dense_weight,
             **{name: weight for name, _, weight in extra},
         }
         self._expander = expander
@@ -361,14 +367,16 @@ class LocalRetriever(BaseRetriever):
         limit: int,
         steps: Tracer,
     ) -> list[Passage]:
-        vectors = [self._embed(each.dense) if each.dense else None for each in searches]
-        vector = vectors[0]
-        said = f"{vector.size} dimensions" if vector is not None else "no embedding"
+        with self._library.read() as connection:
+            english = self._views.current(connection, within).of(self._keyword.readable)
+        vectors = [self._embed(each.dense, english) for each in searches]
+        sizes = " and ".join(str(vector.size) for vector in vectors[0].values())
+        said = f"{sizes} dimensions" if sizes else "no embedding"
         steps.record("embed", said, "", "; ".join(each.dense for each in searches if each.dense))
         with self._library.read() as connection:  # one view of the library for all lists
             shown = self._views.current(connection, within)
             names = shown.view.names_in(connection, question)
-            asked = _Asked(text=question, vector=vector, names=names)
+            asked = _Asked(text=question, vectors=vectors[0], names=names)
             known = sorted(shown.view.display.get(label, label) for label in names.labels)
             chunks = len(shown.view.chunk_ids)
             steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
@@ -382,10 +390,10 @@ class LocalRetriever(BaseRetriever):
 
     def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Return cosines of chunks to a question by id; empty if unreadable by the encoder."""
-        query = self._embed(question)
-        if query is None or self._dense is None:
-            return {}
-        return self._dense.cosines(query, chunk_ids)
+        for space in self._spaces:
+            if space.reads(self._readable(question)):
+                return space.dense.cosines(self._vector(space, question), chunk_ids)
+        return {}
 
     def find_entities(
         self, text: str, within: DocumentFilter | None = None
@@ -420,16 +428,29 @@ class LocalRetriever(BaseRetriever):
         # Embedding may wait for a server: the event loop must go on.
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
-    def _embed(self, question: str) -> NDArray[np.float32] | None:
-        if self._embed_model is None or self._dense is None or not self._readable(question):
-            return None
-        return np.asarray(self._embed_model.get_query_embedding(question), dtype=np.float32)
+    def _embed(self, question: str, english: NDArray[np.float32]) -> QueryVectors:
+        """Embed a question in every space that reads it and some of the passages.
+
+        `english` are the English shares of the passages.
+        """
+        if not question or not self._spaces:
+            return {}
+        weights = space_weights(self._spaces, self._readable(question), english)
+        return {
+            space.identity: self._vector(space, question)
+            for space, weight in zip(self._spaces, weights, strict=True)
+            if weight.max(initial=0.0) > (0.0 if space is self._spaces[0] else LEAST_WEIGHT)
+        }
+
+    @staticmethod
+    def _vector(space: VectorSpace, question: str) -> NDArray[np.float32]:
+        return np.asarray(space.embed_model.get_query_embedding(question), dtype=np.float32)
 
     def _rank(
         self,
         asked: _Asked,
         searches: Sequence[Expansion],
-        vectors: Sequence[NDArray[np.float32] | None],
+        vectors: Sequence[QueryVectors],
         shown: FilteredView,
         steps: Tracer,
     ) -> Ranking:
@@ -455,24 +476,28 @@ class LocalRetriever(BaseRetriever):
     def _fused(
         self,
         text: str,
-        vector: NDArray[np.float32] | None,
+        vectors: QueryVectors,
         shown: FilteredView,
         steps: Tracer,
         names: QuestionNames | None,
     ) -> Ranking:
-        """Rank one search: by `text` unless empty, and by `vector` if given.
+        """Rank one search: by `text` unless empty, and by its vectors.
 
         `names` are those of `text`, where things shall be searched by all their names.
         """
         keyword = self._by_words(text, names, shown, steps)
-        dense = self._by_vector(vector, shown, steps)
+        dense = self._by_vectors(vectors, shown, steps)
+        weights = self._row_weights(text, shown)
         further = self._by_others(text, shown, steps)
-        nothing = None if dense is not None or further else np.zeros(len(shown.view.chunk_ids))
+        nothing = None if dense or further else np.zeros(len(shown.view.chunk_ids))
         return rank_passages(
             keyword[0] if keyword else nothing,
             keyword[1] if keyword else None,
-            dense=dense,
-            dense_weight=(self._readable(text) if text else 1.0) * shown.of(self._keyword.readable),
+            dense=dense.get("dense"),
+            dense_weight=weights.get("dense", 0.0),
+            multilingual=dense.get("multilingual"),
+            multilingual_weight=weights.get("multilingual", 0.0),
+            keyword_weight=self._shared_words(text, shown),
             further=further,
             fusion=self._settings.fusion,
             weights=self._weights,
@@ -491,18 +516,37 @@ class LocalRetriever(BaseRetriever):
         steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
         return body, title
 
-    def _by_vector(
-        self, vector: NDArray[np.float32] | None, shown: FilteredView, steps: Tracer
-    ) -> NDArray[np.float64] | None:
-        if self._dense is None or vector is None:
+    def _row_weights(self, text: str, shown: FilteredView) -> dict[str, NDArray[np.float64]]:
+        """Return the weight of each row by list, for a question (an English one where empty)."""
+        share = self._readable(text) if text else 1.0
+        weights = space_weights(self._spaces, share, shown.of(self._keyword.readable))
+        return dict(zip(DENSE_LISTS, weights, strict=False))
+
+    def _shared_words(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
+        """Return the weight of BM25 for each row: less where question and passage differ in
+        language, since hardly any word is the same in both."""
+        share = self._readable(text) if text else 1.0
+        apart = np.abs(share - shown.of(self._keyword.readable).astype(np.float64))
+        return np.asarray(1.0 - ACROSS_LANGUAGES * apart)
+
+    def _by_vectors(
+        self, vectors: QueryVectors, shown: FilteredView, steps: Tracer
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the cosine of each row by list, of the spaces that have vectors."""
+        found = dict[str, NDArray[np.float64]]()
+        for name, space in zip(DENSE_LISTS, self._spaces, strict=False):
+            vector = vectors.get(space.identity)
+            if vector is None:
+                continue
+            cosines = space.dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
+            if cosines is None:
+                steps.record(name, "no vectors")
+                continue
+            steps.record(name, f"cosine by {space.identity}", shown.leading(cosines))
+            found[name] = cosines
+        if not vectors:
             steps.record("dense", "off")
-            return None
-        cosines = self._dense.array(vector, shown.view.chunk_ids, depth=DENSE_DEPTH)
-        if cosines is None:
-            steps.record("dense", "no vectors")
-        else:
-            steps.record("dense", "cosine", shown.leading(cosines))
-        return cosines
+        return found
 
     def _by_others(
         self, text: str, shown: FilteredView, steps: Tracer
@@ -561,11 +605,8 @@ class LocalRetriever(BaseRetriever):
             document_frequency=self._keyword.document_frequency(shown.counted),
             passage_count=self._keyword.passage_count(shown.counted),
         )
-        cosines: dict[str, float] = {}
-        if self._dense is not None and asked.vector is not None:
-            cosines = self._dense.cosines(asked.vector, [each.chunk.id for each in found])
+        likeness = self._likeness(asked, shown, found)
         best = float(ranking.scores.max()) or 1.0
-        readable = self._readable(asked.text) * shown.of(self._keyword.readable)
         view = shown.view
         return list(
             relevance_probability(
@@ -573,14 +614,36 @@ class LocalRetriever(BaseRetriever):
                     RelevanceFeatures(
                         covered=float(covered[place]),
                         share=float(ranking.scores[each.row]) / best,
-                        cosine=cosines.get(each.chunk.id),
-                        readable=float(readable[each.row]),
+                        cosine=cosine,
+                        readable=readable,
                         names=_share(asked.names, {view.titles[each.row], *view.labels[each.row]}),
                     )
-                    for place, each in enumerate(found)
+                    for place, (each, (cosine, readable)) in enumerate(
+                        zip(found, likeness, strict=True)
+                    )
                 ]
             )
         )
+
+    def _likeness(
+        self, asked: _Asked, shown: FilteredView, found: Sequence[ReadSpan]
+    ) -> list[tuple[float | None, float]]:
+        """Return the cosine of each read span, and how much of the pair the models read, 0–1.
+
+        Of several spaces the mean, each by its weight for that passage.
+        """
+        weights = self._row_weights(asked.text, shown)
+        ids = [each.chunk.id for each in found]
+        sums = [(0.0, 0.0)] * len(found)
+        for name, space in zip(DENSE_LISTS, self._spaces, strict=False):
+            vector = asked.vectors.get(space.identity)
+            cosines = space.dense.cosines(vector, ids) if vector is not None else {}
+            for place, each in enumerate(found):
+                cosine, weight = cosines.get(each.chunk.id), float(weights[name][each.row])
+                if cosine is not None:
+                    like = calibrated_cosine(cosine, floor=space.floor)
+                    sums[place] = (sums[place][0] + weight * like, sums[place][1] + weight)
+        return [(like / weight if weight else None, weight) for like, weight in sums]
 
 
 def _share(asked: QuestionNames, present: set[str]) -> float | None:

@@ -120,7 +120,7 @@ def fit_examples(
 def load_pretrained(model: str, language: Language) -> ExampleSimilarity | None:
     """Load the bundled model's precomputed fit; None for other models or questions.
 
-    `model` is its identity, such as `all-MiniLM-L6-v2/fp32`. Learning takes a second of processor
+    `model` is its identity, such as `bge-small-en-v1.5/int8`. Learning takes a second of processor
     time, which a command line would pay for every question.
     """
     known = json.loads((files(__package__) / _FILE).read_text(encoding="utf8"))

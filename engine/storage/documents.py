@@ -33,7 +33,7 @@ from .schema import (
     metadata_text,
     metadata_values,
 )
-from .vector_index import WindowedVectorIndex
+from .vector_spaces import VectorSpace
 
 if TYPE_CHECKING:
     from .schema import Filters
@@ -549,13 +549,14 @@ def set_user_metadata(
     return True
 
 
-def repair_library(indexer: Indexer, vectors: WindowedVectorIndex | None) -> list[str]:
+def repair_library(indexer: Indexer, spaces: Sequence[VectorSpace]) -> list[str]:
     """Bring everything that is derived up to the library; what was done, a line each."""
     done = indexer.derived()
     lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
-    if vectors is not None and isinstance(vectors.store.dense, ExternalDense):
-        found = vectors.store.dense.reconcile(full=True)
-        lines.append(f"vector store: {found.added} vectors written, {found.removed} removed")
+    for dense in (space.dense for space in spaces):
+        if isinstance(dense, ExternalDense):
+            found = dense.reconcile(full=True)
+            lines.append(f"vector store: {found.added} vectors written, {found.removed} removed")
     return lines
 
 

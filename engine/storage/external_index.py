@@ -9,6 +9,7 @@ touched and written after, so that a crash between leads to a new reconciliation
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import uuid
@@ -224,7 +225,8 @@ class ExternalDense:
         self._checked = False
         self._held: _Held | None = None
         self._stamped: tuple[str, dict[str, str]] | None = None
-        self._file = library.path / "derived" / "vector-store.json"
+        mark = hashlib.sha256(model.encode()).hexdigest()[:8]  # a stamp and a lock for each model
+        self._file = library.path / "derived" / f"vector-store-{mark}.json"
 
     def search(
         self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
@@ -418,7 +420,7 @@ class ExternalDense:
     def _alone(self) -> Iterator[None]:
         """One process at a time writes to the store; searches go on."""
         folder = self._file.parent
-        lock = FileLock(folder / "vector-store.lock", timeout=_LOCK_SECONDS)
+        lock = FileLock(self._file.with_suffix(".lock"), timeout=_LOCK_SECONDS)
         try:
             folder.mkdir(exist_ok=True)
             lock.acquire()

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -39,6 +39,7 @@ from .graph_api import (
 )
 from .library import Library
 from .preparation import (
+    BATCH_CHUNKS,
     CHUNK,
     EMBED,
     KEYWORDS,
@@ -49,17 +50,15 @@ from .preparation import (
     chunk_document,
     embed_chunks,
     extract_chunks,
+    nodes_without_vectors,
 )
 from .usage_log import drop_stale_replies
-from .vector_index import WindowedVectorIndex
+from .vector_spaces import VectorSpace
 
 if TYPE_CHECKING:
     from ..enrichment.entities import EntityRefiner, RefineResult
     from ..enrichment.extraction import LLMExtractionRunner
     from ..enrichment.reports import ReportWriter
-
-BATCH_CHUNKS = 64
-"""Chunks embedded and extracted together; a batch ends at a document's end."""
 
 _log = logging.getLogger("loregraph")
 T = TypeVar("T")
@@ -113,10 +112,11 @@ class Indexer:
         plain_chunkers: cut in its place what it cannot, one after the other.
         graph: the knowledge-graph index.
         keyword: the BM25 retriever.
-        vectors: the vector index, or None where embedding is switched off.
-        recipe: everything that decides how a document is cut, embedded and extracted; a document
-            stored under another recipe counts as changed. What a language model reads is no part
-            of it: chunks are read anew without being cut anew.
+        spaces: the vector spaces, none where embedding is switched off.
+        recipe: everything that decides how a document is cut and extracted; a document stored
+            under another recipe counts as changed. What a language model reads and what an
+            embedding model makes is no part of it: both are made anew without cutting anew.
+        english_share: how much of a text an English model reads, 0–1.
         enrichment: reads chunks with a language model once they are stored; None for none.
         refiner: asks a model about names and descriptions once all is derived; None for none.
         reports: writes reports with a language model as documents come; None for none.
@@ -129,8 +129,9 @@ class Indexer:
         chunker: Chunker,
         graph: KnowledgeGraphIndex,
         keyword: KeywordRetriever,
-        vectors: WindowedVectorIndex | None,
+        spaces: Sequence[VectorSpace],
         recipe: Sequence[str],
+        english_share: Callable[[str], float] = lambda _text: 1.0,
         enrichment: LLMExtractionRunner | None = None,
         refiner: EntityRefiner | None = None,
         reports: ReportWriter | None = None,
@@ -140,7 +141,8 @@ class Indexer:
         self._chunkers = (chunker, *plain_chunkers)
         self._graph = graph
         self._keyword = keyword
-        self._vectors = vectors
+        self._spaces = tuple(spaces)
+        self._english_share = english_share
         self._enrichment = enrichment
         self._refiner = refiner
         self._reports = reports
@@ -168,20 +170,60 @@ class Indexer:
             yield batch
 
     def embed(self, batch: Sequence[Prepared], run: IndexRun) -> list[Prepared]:
-        """Return the batch with embedded windows of its chunks; as it came without embedding."""
-        if self._vectors is None:
-            return [each.with_faults(EMBED, {}) for each in batch]
+        """Return the batch with embedded windows of its chunks, in every space that reads them."""
         nodes = _nodes_of(batch)
+        shares = self._shares(nodes)
+        windows = dict[str, Mapping[str, list[BaseNode]]]()
+        faults = dict[str, Fault]()
         run.progress("embed", run.chunks, run.chunks + len(nodes))
         with run.timed("embed"):
-            done = embed_chunks(nodes, self._vectors)
-        run.embedded += done.count
+            for space in self._spaces:
+                read = [node for node in nodes if space.reads(shares[node.node_id])]
+                done = embed_chunks(read, space.index)
+                run.embedded += done.count
+                windows[space.identity] = done.windows
+                faults |= done.faults
         return [
-            replace(each, windows=_some(done.windows, each.node_ids)).with_faults(
-                EMBED, done.faults
-            )
+            replace(
+                each,
+                windows={model: _some(made, each.node_ids) for model, made in windows.items()},
+            ).with_faults(EMBED, faults)
             for each in batch
         ]
+
+    def embed_missing(self, run: IndexRun, only: Collection[str] | None = None) -> int:
+        """Embed stored chunks that a space reads and has no vectors of; return how many texts.
+
+        Of the documents `only`, or of all; their vectors of other models are removed at the end.
+        Each batch is committed, so that a run which is stopped is carried on by the next.
+        """
+        before = run.embedded
+        for space in self._spaces:
+            with run.timed("embed"):
+                for nodes in nodes_without_vectors(self._library, space, only=only):
+                    run.progress("embed", run.embedded - before, run.embedded - before + len(nodes))
+                    done = embed_chunks(nodes, space.index)
+                    run.embedded += done.count
+                    with self._library.write() as connection:
+                        space.index.insert_nodes([w for ws in done.windows.values() for w in ws])
+                        reasons = {key: fault.reason for key, fault in done.faults.items()}
+                        put_faults(connection, reasons, stage=EMBED)
+        if self._spaces:
+            models = [space.identity for space in self._spaces]
+            self._library.drop_other_vectors(models, only=only)
+        return run.embedded - before
+
+    def reembed(self, run: IndexRun) -> int:
+        """Bring the vectors of all documents up to the present models; return how many texts."""
+        self.embed_missing(run)
+        self.derive(run)
+        return run.embedded
+
+    def _shares(self, nodes: Sequence[BaseNode]) -> dict[str, float]:
+        """Return the English share of each chunk's text, by id."""
+        if not any(space.english_only for space in self._spaces):
+            return {node.node_id: 1.0 for node in nodes}
+        return {node.node_id: self._english_share(_body_of(node)) for node in nodes}
 
     def extract(self, batch: Sequence[Prepared], run: IndexRun) -> list[Prepared]:
         """Return the batch with names and relations by rules, and earlier readings by the model.
@@ -220,8 +262,8 @@ class Indexer:
     def remove(self, document_id: str) -> None:
         """Delete a document from every table in one transaction; unknown ids are ignored."""
         with self._library.write(), graph_errors():
-            if self._vectors is not None:
-                self._vectors.delete_ref_doc(document_id)
+            for space in self._spaces:
+                space.index.delete_ref_doc(document_id)
             self._graph.delete_ref_doc(document_id)
             self._library.delete_document_row(document_id)
 
@@ -244,12 +286,11 @@ class Indexer:
 
     def _update_vector_store(self, run: IndexRun) -> None:
         """Make a vector store outside equal to the library, which is whole without it."""
-        dense = self._vectors.store.dense if self._vectors is not None else None
-        if not isinstance(dense, ExternalDense):
-            return
+        outside = [each.dense for each in self._spaces if isinstance(each.dense, ExternalDense)]
         try:
             with run.timed("vector store"):
-                dense.ensure_current()
+                for dense in outside:
+                    dense.ensure_current()
         except EngineError as error:
             run.notes.append(f"the next question tries again: {error}")
 
@@ -352,19 +393,19 @@ class Indexer:
 
     def _replace(self, prepared: Prepared) -> None:
         """Commit one document atomically, replacing its previous version."""
-        windows = [w for node in prepared.nodes for w in prepared.windows.get(node.node_id, [])]
         with self._library.write() as connection, graph_errors():
             if self._library.holds(prepared.source.id):
                 self.remove(prepared.source.id)
             self._library.put_document(prepared.source, recipe=self.recipe)
             self._insert(prepared)
-            if self._vectors is not None and windows:
-                self._vectors.insert_nodes(windows)
+            for space in self._spaces:
+                made = prepared.windows.get(space.identity, {})
+                if windows := [w for node in prepared.nodes for w in made.get(node.node_id, [])]:
+                    space.index.insert_nodes(windows)
             plain = self._keyword.index_nodes(
                 [
-                    (node.node_id, title, f"{context}\n{node.get_content()}".lstrip("\n"))
+                    (node.node_id, context_prefix(node.metadata)[0], _body_of(node))
                     for node in prepared.nodes
-                    for title, context in [context_prefix(node.metadata)]
                 ]
             )
             faults = {**prepared.faults, KEYWORDS: plain}
@@ -396,6 +437,12 @@ def _log_once(document_id: str, faults: Iterable[Fault]) -> None:
 
 def _some(values: Mapping[str, T], ids: Iterable[str]) -> dict[str, T]:
     return {key: values[key] for key in ids if key in values}
+
+
+def _body_of(node: BaseNode) -> str:
+    """Return the text of a chunk as it is indexed by words, what stands before it included."""
+    context = context_prefix(node.metadata)[1]
+    return f"{context}\n{node.get_content()}".lstrip("\n")
 
 
 def _pairs(count: int) -> str:

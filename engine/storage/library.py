@@ -13,7 +13,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -572,11 +572,12 @@ class Library:
     # --- vectors and keyword tokens ---------------------------------------------------------
 
     def put_vectors(self, values: Sequence[WindowVector], *, model: str) -> None:
-        """Replace the vectors of these chunks; each is brought to unit length."""
+        """Replace this model's vectors of these chunks; each is brought to unit length."""
         with self.write() as connection:
             _count_vector_change(connection)
             for batch in in_batches(value.chunk_id for value in values):
-                connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
+                own = vectors.c.chunk_id.in_(batch) & (vectors.c.model == model)
+                connection.execute(delete(vectors).where(own))
             if values:
                 connection.execute(
                     insert(vectors),
@@ -602,6 +603,22 @@ class Library:
                     chunk_table.c.id.in_(batch), chunk_table.c.extractor.is_(None)
                 )
                 delete_chunks(connection, connection.execute(unread).scalars().all())
+
+    def drop_other_vectors(
+        self, models: Collection[str], *, only: Collection[str] | None = None
+    ) -> None:
+        """Remove the vectors of all models but these, of the documents `only` or of all."""
+        if not self.vector_models() - set(models):
+            return
+        others = vectors.c.model.not_in(sorted(models))
+        inside = select(chunk_table.c.id)
+        with self.write() as connection:
+            _count_vector_change(connection)
+            if only is None:
+                connection.execute(delete(vectors).where(others))
+            for batch in in_batches(only or ()):
+                own = vectors.c.chunk_id.in_(inside.where(chunk_table.c.document_id.in_(batch)))
+                connection.execute(delete(vectors).where(others, own))
 
     def vector_models(self) -> frozenset[str]:
         """Identities of the models whose vectors are stored."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from llama_index.core.schema import BaseNode, TextNode
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, exists, func, select
 
 from ..types import PartialDocument, SourceText
 from .graph_api import (
@@ -29,14 +29,21 @@ from .graph_api import (
     graph_errors,
     in_batches,
     isolation,
+    node_of_chunk,
     product_version,
+    read_chunks,
 )
 from .library import Library
+from .schema import keywords, vectors
 from .vector_index import CHUNK_KEY, WindowedVectorIndex
+from .vector_spaces import VectorSpace
 
 T = TypeVar("T")
 CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
 """Stages that can be at fault, beside `EXTRACT` and those of the graph."""
+
+BATCH_CHUNKS = 64
+"""Chunks embedded and extracted together; a batch ends at a document's end."""
 
 Chunker = Callable[[SourceText], list[TextNode]]
 
@@ -45,13 +52,13 @@ Chunker = Callable[[SourceText], list[TextNode]]
 class Prepared:
     """A document ready to be stored.
 
-    `windows` and `known` (what a language model read before) are by chunk id; `faults` are by
-    stage and chunk id.
+    `windows` are by embedding model and chunk id, `known` (what a language model read before) by
+    chunk id, `faults` by stage and chunk id.
     """
 
     source: SourceText
     nodes: list[BaseNode]
-    windows: Mapping[str, list[BaseNode]] = field(default_factory=dict)
+    windows: Mapping[str, Mapping[str, list[BaseNode]]] = field(default_factory=dict)
     known: Mapping[str, Extraction] = field(default_factory=dict)
     faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
 
@@ -104,7 +111,7 @@ def chunk_document(
     return [], fault
 
 
-def embed_chunks(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Done:
+def embed_chunks(nodes: Sequence[BaseNode], index: WindowedVectorIndex) -> Done:
     """Embed chunks; those that the model cannot take have no windows and a fault.
 
     Raises:
@@ -115,14 +122,14 @@ def embed_chunks(nodes: Sequence[BaseNode], vectors: WindowedVectorIndex) -> Don
     done = Done()
     for some in _batches(nodes):
         with isolation(EMBED) as isolated:
-            windows = vectors.windows(some.items)
-            done.count += vectors.embed(windows)
+            windows = index.windows(some.items)
+            done.count += index.embed(windows)
             for window in windows:
                 done.windows[window.metadata[CHUNK_KEY]].append(window)
         if not isolated.fault or some.divide():
             continue
         with isolation(EMBED) as tried:
-            vectors.try_out()
+            index.try_out()
         if tried.fault:
             raise isolated.fault.error or RuntimeError(isolated.fault.reason)
         done.faults[some.items[0].node_id] = isolated.fault
@@ -176,6 +183,31 @@ def _batches(items: Sequence[T]) -> Iterator[_Batch[T]]:
     waiting = [items] if items else []
     while waiting:
         yield _Batch(waiting.pop(), waiting)
+
+
+def nodes_without_vectors(
+    library: Library, space: VectorSpace, *, only: Collection[str] | None = None
+) -> Iterator[list[BaseNode]]:
+    """Yield batches of stored chunks that a space reads and has no vectors of.
+
+    In the order of their ids; those of the documents `only`, or of all. Chunks that the model
+    could not take before are left out.
+    """
+    held = exists().where(vectors.c.chunk_id == chunk_table.c.id)
+    failed = exists().where(faults.c.chunk_id == chunk_table.c.id, faults.c.stage == EMBED)
+    query = select(chunk_table.c.id, chunk_table.c.document_id).where(
+        ~held.where(vectors.c.model == space.identity), ~failed
+    )
+    if space.english_only:
+        query = query.join(keywords, keywords.c.chunk_id == chunk_table.c.id)
+        query = query.where(keywords.c.readable > 0)
+    with library.read() as connection:
+        rows = connection.execute(query.order_by(chunk_table.c.id)).all()
+    ids = [row.id for row in rows if only is None or row.document_id in only]
+    for begin in range(0, len(ids), BATCH_CHUNKS):
+        with library.read() as connection:
+            found = read_chunks(connection, ids[begin : begin + BATCH_CHUNKS])
+        yield [node_of_chunk(found[key]) for key in sorted(found)]
 
 
 _LACKS = {

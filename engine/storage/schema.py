@@ -34,7 +34,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 6
+SCHEMA = 7
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -64,6 +64,17 @@ _STEPS: dict[int, tuple[str, ...]] = {
     4: ("ALTER TABLE usage ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",),
     # The tables of faults and of what models could not answer are made by `migrate`.
     5: ("ALTER TABLE documents ADD COLUMN outdated TEXT",),
+    6: (  # a chunk has vectors of several models
+        "ALTER TABLE vectors RENAME TO old_vectors",
+        "DROP INDEX IF EXISTS vectors_by_input",
+        "CREATE TABLE vectors (chunk_id VARCHAR NOT NULL, model VARCHAR NOT NULL, "
+        "window INTEGER NOT NULL, input_sha VARCHAR NOT NULL, vector BLOB NOT NULL, "
+        "PRIMARY KEY (chunk_id, model, window), "
+        "FOREIGN KEY(chunk_id) REFERENCES chunks (id) ON DELETE CASCADE)",
+        "INSERT INTO vectors SELECT chunk_id, model, window, input_sha, vector FROM old_vectors",
+        "DROP TABLE old_vectors",
+        "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
+    ),
 }
 
 
@@ -110,13 +121,13 @@ vectors = Table(
     "vectors",
     metadata,
     Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("model", String, primary_key=True),
     Column("window", Integer, primary_key=True),
-    Column("model", String, nullable=False),
     Column("input_sha", String, nullable=False),
     Column("vector", LargeBinary, nullable=False),  # float32, unit length
     Index("vectors_by_input", "input_sha", "model"),
 )
-"""Vectors; a chunk longer than the encoder's window has several, and the best counts."""
+"""Vectors of chunks by model; a chunk longer than a model's window has several, the best counts."""
 
 keywords = Table(
     "keywords",
@@ -124,7 +135,7 @@ keywords = Table(
     Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
     Column("title", Text, nullable=False),  # tokens with spaces between
     Column("body", Text, nullable=False),  # the title's tokens among them
-    Column("readable", Float, nullable=False),  # 0–1: how much of it the bundled encoder can read
+    Column("readable", Float, nullable=False),  # 0–1: how much of it an English model can read
 )
 
 usage = Table(

@@ -9,7 +9,7 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 from engine import KnowledgeEngine, Settings
-from engine.embeddings.wrappers import EmbeddingUnavailable
+from engine.embeddings.choice import EmbeddingUnavailable
 
 _STATION = "Maeve Brandt founded the lighthouse station on Skerry Island in 1901."
 _BREAD = "Oran Tal baked bread in the harbour town for forty years."
@@ -115,5 +115,5 @@ def test_a_library_of_another_model_is_embedded_anew_when_settings_change(
     )
     with KnowledgeEngine.open(tmp_path / "library", settings=changed) as engine:
         report = engine.add_text(_STATION, document_id="station", title="Skerry")
-        assert report.changed == ("station",)
+        assert (report.unchanged, report.embedded) == (("station",), 1)
         assert _models(engine) == ["RemoteEmbedding/test-embedding"] != held

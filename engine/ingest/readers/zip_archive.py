@@ -134,7 +134,7 @@ class Container:
     @property
     def names(self) -> tuple[str, ...]:
         """The entries' names as the directory has them, folders left out."""
-        return tuple(name for name, info in self._entries.items() if not info.is_dir())
+        return tuple(name for name in self._entries if not name.endswith("/"))
 
     def find(self, name: str) -> str | None:
         """Return the entry of this name, case-insensitively if needed; None if absent."""
@@ -356,7 +356,7 @@ def _bunzipped(packed: memoryview) -> Iterator[bytes]:
 
 def _is_folder_or_link(info: zipfile.ZipInfo) -> bool:
     mode = info.external_attr >> 16
-    return info.is_dir() or info.filename.endswith("\\") or stat.S_ISLNK(mode)
+    return info.filename.endswith(("/", "\\")) or stat.S_ISLNK(mode)  # a name may be empty
 
 
 def is_os_junk(path: str) -> bool:

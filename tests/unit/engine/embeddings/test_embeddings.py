@@ -14,21 +14,24 @@ from openai_server import OpenAIServer, Reply, embed
 from pydantic import Field
 
 from engine.config import EmbeddingSettings
-from engine.embeddings.local import TfidfEmbedding, hashed_vector
-from engine.embeddings.wrappers import (
-    NO_PREFIXES,
+from engine.embeddings.choice import (
     ChosenEmbedding,
+    EmbeddingChoice,
     EmbeddingUnavailable,
     GuardedEmbedding,
-    Prefixes,
-    TruncatedEmbedding,
     check_same_model,
     choose_embedding,
     is_english_only,
-    prefixes_for,
     probe_error,
+    reads_english_only,
+)
+from engine.embeddings.local import TfidfEmbedding, hashed_vector
+from engine.embeddings.wrappers import (
+    NO_PREFIXES,
+    Prefixes,
+    TruncatedEmbedding,
+    prefixes_for,
     smallest_size,
-    tokeniser_coverage,
     truncate_embedding,
     with_prefixes,
 )
@@ -397,10 +400,10 @@ def test_a_library_begun_meanwhile_by_another_model_is_not_mixed(
 ) -> None:
     choice = ChosenEmbedding(model=_CHAIN[0], identity=_FAR, held=frozenset(held))
     if not refused:
-        check_same_model(choice, held_now=now)
+        check_same_model(EmbeddingChoice(first=choice), held_now=now)
         return
     with pytest.raises(EmbeddingUnavailable, match="since it was opened"):
-        check_same_model(choice, held_now=now)
+        check_same_model(EmbeddingChoice(first=choice), held_now=now)
 
 
 # --- the guard ----------------------------------------------------------------------------------
@@ -449,8 +452,6 @@ def test_prefixes_default_to_nothing() -> None:
 
 # --- what is read -------------------------------------------------------------------------------
 
-_MIXED, _HAN = "Maeve 建造灯塔", "刘备在桃园结义"
-
 
 @pytest.mark.parametrize(
     ("name", "english_only"),
@@ -472,23 +473,11 @@ def test_an_endpoints_model_reads_every_script_unless_known_for_english(
     name: str, english_only: bool
 ) -> None:
     assert is_english_only(name) == english_only
-    reads = tokeniser_coverage(with_prefixes(_Fixed(model_name=name)), tokeniser=_Tokeniser())
-    assert reads(_HAN) == (0.25 if english_only else 1.0)
+    assert reads_english_only(with_prefixes(_Fixed(model_name=name))) == english_only
 
 
-class _Tokeniser:
-    def readable(self, text: str) -> float:
-        return 0.25
-
-
-def test_without_a_model_nothing_is_read_and_hashed_words_read_all_scripts_alike() -> None:
-    assert tokeniser_coverage(None, tokeniser=_Tokeniser())("text") == 0.0
-    reads = tokeniser_coverage(GuardedEmbedding(_tfidf()), tokeniser=_Tokeniser())
-    assert reads(_HAN) == reads("English") == 0.5
-
-
-def test_the_bundled_model_reads_what_its_tokeniser_says() -> None:
+def test_the_bundled_model_reads_english_only_and_hashed_words_every_script() -> None:
     from engine.embeddings.local import BundledEmbedding
 
-    reads = tokeniser_coverage(GuardedEmbedding(BundledEmbedding()), tokeniser=_Tokeniser())
-    assert reads(_MIXED) == 0.25
+    assert reads_english_only(GuardedEmbedding(BundledEmbedding()))
+    assert not reads_english_only(GuardedEmbedding(_tfidf()))

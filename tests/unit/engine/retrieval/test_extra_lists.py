@@ -50,8 +50,7 @@ def retriever(
     return LocalRetriever(
         engine._library,
         keyword=engine._keyword,
-        dense=None,
-        embed_model=None,
+        spaces=(),
         readable=lambda _: 0.0,
         settings=RetrieveSettings(walk=False, half_life_days=half_life_days),
         **arguments,  # type: ignore[arg-type]

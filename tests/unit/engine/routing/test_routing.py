@@ -323,7 +323,7 @@ def test_held_out_questions_find_their_way_without_any_model() -> None:
 def test_what_is_shipped_for_the_bundled_model_is_what_it_would_be_taught() -> None:
     model = BundledEmbedding()
     again = "run tests/benchmarks/fit_likeness.py again"
-    beforehand = load_pretrained("all-MiniLM-L6-v2/fp32", "en")
+    beforehand = load_pretrained("bge-small-en-v1.5/int8", "en")
     assert beforehand is not None, again
     taught = fit_examples(lambda texts: model.get_text_embedding_batch(list(texts)), "en")
     for question in (*GLOBAL[:5], *LOCAL[:5]):
@@ -332,7 +332,7 @@ def test_what_is_shipped_for_the_bundled_model_is_what_it_would_be_taught() -> N
 
 
 @pytest.mark.parametrize(
-    ("model", "language"), [("all-MiniLM-L6-v2/fp32", "zh"), ("another/fp32", "en"), ("", "en")]
+    ("model", "language"), [("bge-small-en-v1.5/int8", "zh"), ("another/fp32", "en"), ("", "en")]
 )
 def test_nothing_is_shipped_for_other_models_or_languages(model: str, language: Language) -> None:
     assert load_pretrained(model, language) is None

@@ -1,0 +1,127 @@
+"""bge-small-en-v1.5 on onnxruntime: texts to unit vectors of 384.
+
+The file is the model hub's graph with int8 weights (inputs `input_ids`, `attention_mask`,
+`token_type_ids`, int64, texts × tokens; output `last_hidden_state`, float32, texts × tokens × 384).
+A vector is the first token's state, L2-normalised, as the model's card says (Xiao et al., "C-Pack",
+2023). Each text is run by itself, unpadded: int8 activations are scaled once a run, so a vector
+depends on its text alone, not on its batch, their order or the number of threads.
+
+The weights lie between −64 and 64, so that a product of unsigned activations and signed weights
+never saturates: processors with AVX2, AVX-512 or VNNI give equal bits; older ones, which round
+elsewhere, cosines of .998 to those.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelUnavailable
+from .model_files import EMBEDDING, FETCH_COMMAND, model_file
+from .tokenizer import read_tokeniser
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+MODEL_NAME = EMBEDDING.name
+MODEL_DIMENSION = 384
+MODEL_WINDOW_TOKENS = 510
+"""Of the 512 that it reads, [CLS] and [SEP] take two."""
+_MAX_THREADS = 4
+
+
+class OnnxEncoder:
+    """The bundled English encoder; loaded on first use, thread-safe.
+
+    Args:
+        threads: threads of one run; by default the processors of this process, four at most.
+        environment: where to look for `LOREGRAPH_MODELS`.
+    """
+
+    dimension = MODEL_DIMENSION
+    window_tokens = MODEL_WINDOW_TOKENS
+    identity = f"{MODEL_NAME}/int8"
+
+    def __init__(
+        self, *, threads: int | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._threads = threads
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, float32, (len(texts), 384), in input order.
+
+        Only the first 510 tokens of a text are read: cut longer ones with
+        `tokenizer.split_windows`.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        if texts:
+            tokeniser, session = self._parts()
+            for row, text in enumerate(texts):
+                ids = np.array([tokeniser.encode(text).ids], dtype=np.int64)
+                inputs = {
+                    "input_ids": ids,
+                    "attention_mask": np.ones_like(ids),
+                    "token_type_ids": np.zeros_like(ids),
+                }
+                state = session.run(["last_hidden_state"], inputs)[0][0, 0]
+                vectors[row] = state / np.linalg.norm(state)
+        return vectors
+
+    def _parts(self) -> tuple[Tokenizer, InferenceSession]:
+        with self._lock:
+            if self._loaded is None:
+                tokeniser = read_tokeniser(
+                    model_file(EMBEDDING, "tokenizer.json", self._environment)
+                )
+                tokeniser.enable_truncation(MODEL_WINDOW_TOKENS + 2)
+                model = model_file(EMBEDDING, "model.onnx", self._environment)
+                self._loaded = (tokeniser, open_session(str(model), threads=self._threads))
+            return self._loaded
+
+
+def open_session(path: str, *, threads: int | None = None) -> InferenceSession:
+    """Open an ONNX graph on the processor.
+
+    Raises:
+        ModelUnavailable: onnxruntime cannot load the file.
+    """
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as failures
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or min(_processors(), _MAX_THREADS)
+    options.inter_op_num_threads = 1
+    # A spinning worker burns a core while it waits and makes CPU seconds lie.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except (
+        failures.Fail,
+        failures.InvalidGraph,
+        failures.InvalidProtobuf,
+        failures.NoSuchFile,
+        failures.NotImplemented,
+        failures.RuntimeException,
+    ) as error:
+        raise ModelUnavailable(
+            f"onnxruntime cannot load {path!r}: {error}; run `{FETCH_COMMAND}`"
+        ) from error
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

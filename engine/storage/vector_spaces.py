@@ -1,0 +1,79 @@
+"""Vector spaces: a library's embedding models in order, each for what those before cannot read.
+
+A space weighs what its model reads of question and passage; the next one gets what is left. So two
+English texts are compared by the English model, and every other pair by the multilingual one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from numpy.typing import NDArray
+
+from ..llm.response import identity_of
+from .external_index import Dense
+from .vector_index import WindowedVectorIndex
+
+TFIDF_WORTH = 0.5
+"""Weight of hashed words beside BM25; measured: more helps, 1 hurts."""
+LEAST_WEIGHT = 0.5
+"""A space that weighs less for a question and every passage is not searched."""
+
+Shares = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorSpace:
+    """The vectors of one embedding model.
+
+    `english_only`: it reads the English share of a text, else everything; `worth`: weight of its
+    list beside BM25, 0–1; `floor`: the cosine of texts that have nothing to do with each other.
+    """
+
+    index: WindowedVectorIndex
+    embed_model: BaseEmbedding
+    english_only: bool = False
+    worth: float = 1.0
+    floor: float = 0.0
+
+    @property
+    def identity(self) -> str:
+        """Identity of the model and of its vectors."""
+        return identity_of(self.embed_model)
+
+    @property
+    def dense(self) -> Dense:
+        """The search structure over the vectors."""
+        return self.index.store.dense
+
+    def reads(self, english_share: float) -> bool:
+        """Check whether a text is embedded at all, by its English share, 0–1."""
+        return not self.english_only or english_share > 0
+
+    def weight(self, english_share: Shares | float) -> Shares | float:
+        """Return the weight of texts, 0–1, by their English shares."""
+        if self.english_only:
+            return np.asarray(english_share, dtype=np.float64) * self.worth
+        return np.full(np.shape(english_share), self.worth)
+
+
+def space_weights(
+    spaces: Sequence[VectorSpace], question_share: float, passage_shares: Shares
+) -> list[NDArray[np.float64]]:
+    """Return for each space the weight of each passage, 0–1, `(n,)`, for one question.
+
+    Args:
+        spaces: in order.
+        question_share: English share of the question, 0–1.
+        passage_shares: English share of each passage, 0–1, `(n,)`.
+    """
+    left = np.ones(len(passage_shares))
+    found = []
+    for space in spaces:
+        both = np.asarray(space.weight(question_share) * space.weight(passage_shares))
+        found.append(left * both)
+        left = left * (1.0 - both)
+    return found
