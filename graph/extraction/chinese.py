@@ -1,10 +1,10 @@
 """Chinese names, recurring nouns and relations from part-of-speech tags.
 
-The tagger is `rjieba` (jieba's dictionary and model, compiled: the same tags for about 93 names of
-100, a hundred times faster), else `jieba`; with neither, titles in 《》 and quoted names are still
-found. Tags are jieba's (nr person, ns place, nt organisation, nz other name, n noun, v verb).
-Relations are strict patterns between two names of one clause: "甲创立了乙", "甲由乙创立",
-"甲的学生乙", "甲任乙所长", "甲在乙工作".
+LAC proposes names with their types (`lac`); rules trim what it takes along, join what ends in
+"…大学" or "…事件", and add titles in 《》, names in quotation marks and other occurrences of found
+names. Without LAC the words and tags are those of `rjieba` (jieba's dictionary and model,
+compiled), else of `jieba`; with none, marked names are still found. Relations are strict patterns
+between two names of one clause: "甲创立了乙", "甲由乙创立", "甲的学生乙", "甲任乙所长", "甲在乙工作".
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..model import Mention
-from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname, parts_of
+from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname
 from ..text.cjk import HAN, has_han
 from ..text.names import CHINESE_FUNCTION_WORDS, name_key
 from ..text.sentences import Segment
+from . import lac
 from .aliases import (
     HAN_AUXILIARIES,
     HAN_EVENT_SUFFIXES,
@@ -36,7 +37,7 @@ Tagger = Callable[[str], Sequence[tuple[str, str]]]
 
 
 class HanToken(NamedTuple):
-    """A word of a segment; offsets into the whole text."""
+    """A word of a segment with LAC's tag; offsets into the whole text."""
 
     start: int
     end: int
@@ -51,31 +52,41 @@ _DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8
 _SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
 _NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
 _NAME_TAGS = {
-    "nr": "PERSON",
-    "nrt": "PERSON",
-    "nrfg": "PERSON",
-    "ns": "PLACE",
-    "nt": "ORGANISATION",
+    "PER": "PERSON",
+    "LOC": "PLACE",
+    "ORG": "ORGANISATION",
+    "nw": "WORK",
+    "nz": "NAME",
 }
-_FOREIGN = frozenset({"nr", "nrt", "nrfg", "ns"})
-_PROPER = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz", "g", "x", "eng"})
-_JOINABLE = frozenset(
-    {"n", "nr", "nrt", "nrfg", "ns", "nt", "nz", "ng", "g", "vn", "j", "b", "s", "l"}
-)
-_NOUNS = frozenset({"n", "vn", "nz", "ng", "j", "l"})
-_TAIL_WORDS = frozenset("乃于以为曾任和与在是之及则也即被将对从到向并又曰谓引令亦去率说道问答")
-_HEAD_WORDS = frozenset("同与和由被向对令使乃谓")
+_NOUNS = frozenset({"n", "vn", "nz"})
+_JOINABLE = frozenset({*_NOUNS, *_NAME_TAGS, "s"})
+_SHORTEST_WORK = 3
+_TAILS = frozenset("曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答")
+_KIN = frozenset("兄弟妻侄婿")
+_HEADS = frozenset("同与和由被向对令使乃谓名言")
+_PRONOUNS = frozenset("汝吾我你他她它")
+_RANKS = frozenset("王帝公侯")
 _WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
 _MAX_RUN = 14
+_MARKS_OF_NAMES = "《》〈〉“”「」『』‘’（）()[]{}·•・‧，,。、 \u3000"
+_OF_JIEBA = {
+    **dict.fromkeys(("nr", "nrt", "nrfg"), "PER"),
+    **dict.fromkeys(("ng", "j", "l"), "n"),
+    **dict.fromkeys(("uj", "ul", "uz", "ug"), "u"),
+    **dict(ns="LOC", nt="ORG", mq="m", zg="d", t="TIME"),
+}
+"""Tags of jieba that LAC calls otherwise."""
 
 
 def load_tagger() -> tuple[Tagger | None, str]:
     """Load the tagger with name and version; `(None, "none")` without a dictionary.
 
-    The dictionary itself is read when the first text is tagged.
+    Model and dictionary themselves are read when the first text is tagged.
     """
     from importlib.metadata import PackageNotFoundError, version
 
+    if lac.identity():
+        return lac.tag, lac.identity()
     for name, tagger in (("rjieba", _rjieba_tags), ("jieba", _jieba_tags)):
         try:
             return tagger, f"{name}-{version(name)}"
@@ -87,7 +98,7 @@ def load_tagger() -> tuple[Tagger | None, str]:
 def _rjieba_tags(text: str) -> list[tuple[str, str]]:
     import rjieba
 
-    return rjieba.tag(text)
+    return [_as_lac(word, tag) for word, tag in rjieba.tag(text)]
 
 
 def _jieba_tags(text: str) -> list[tuple[str, str]]:
@@ -96,7 +107,13 @@ def _jieba_tags(text: str) -> list[tuple[str, str]]:
     import jieba.posseg
 
     jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
-    return [(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
+    return [_as_lac(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
+
+
+def _as_lac(word: str, tag: str) -> tuple[str, str]:
+    """Return a word with LAC's tag; a person without a surname is of no sure type."""
+    is_doubtful = tag == "nr" and word[0] not in SURNAMES and word[:2] not in COMPOUND_SURNAMES
+    return word, "nz" if is_doubtful else _OF_JIEBA.get(tag, tag)
 
 
 def chinese_tokens(segment: Segment, tagger: Tagger) -> list[HanToken]:
@@ -134,61 +151,54 @@ def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
     """Return candidate names in a Chinese text (persons, places, …), possibly overlapping."""
     found = []
     for index, token in enumerate(tokens):
-        if token.tag in _NAME_TAGS or token.tag == "nz":
-            found.extend(_single(tokens, index))
+        found.extend(_tagged(token))
         found.extend(_with_suffix(tokens, index))
-        if _is_syllables(token):
-            found.extend(_transliterated(tokens, index))
-    found.extend(_titled(tokens))
     return [c for c in found if c.end - c.start >= 2]
 
 
-def _single(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    token = tokens[index]
-    word, kind = token.word, _NAME_TAGS.get(token.tag, "NAME")
-    if word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word):
-        return []
-    if kind != "PERSON":
-        return [Candidate(token.start, token.end, kind)] if has_han(word) else []
-    if len(word) == 1 and index + 1 < len(tokens):
-        following = tokens[index + 1]
-        whole = word + following.word
-        if following.tag in _NAME_TAGS and han_surname(whole):
-            return [Candidate(token.start, following.end, "PERSON")]
-        return []
-    while len(word) > 2 and word[-1] in _TAIL_WORDS:
-        word = word[:-1]
-    if not has_han(word):
-        return []
-    start = token.start
-    if len(word) > 2 and word[0] in _HEAD_WORDS and not han_surname(word):
-        start, word = start + 1, word[1:]
-    is_person = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES or token.tag != "nr"
-    return [Candidate(start, start + len(word), "PERSON" if is_person else "NAME")]
+def _tagged(token: HanToken) -> Iterator[Candidate]:
+    """Return a word that is tagged as a name, without what clings to it."""
+    kind = _NAME_TAGS.get(token.tag, "")
+    word = token.word.strip(_MARKS_OF_NAMES)
+    start = token.start + token.word.find(word)
+    if kind == "PERSON":
+        word = _without_tail(word)
+        skipped = _head_length(word)
+        start, word = start + skipped, word[skipped:]
+    if kind == "WORK" and len(word) < _SHORTEST_WORK:
+        return
+    is_word = word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word)
+    if kind and has_han(word) and not is_word:
+        yield Candidate(start, start + len(word), kind)
+
+
+def _without_tail(name: str) -> str:
+    while name and (name[-1] in _TAILS or (name[-1] in _KIN and len(name) > 2)):
+        name = name[:-1]
+    return "" if name[:1] in _PRONOUNS else name
+
+
+def _head_length(name: str) -> int:
+    """Count the characters before a person's name: 名思摩, 长沙王司马乂."""
+    ranked = len(name) > 3 and name[0] in _RANKS and name[1:3] in COMPOUND_SURNAMES
+    return int(ranked or (len(name) > 2 and name[0] in _HEADS and not han_surname(name)))
 
 
 def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """Join a noun run that ends in "…大学", "…研究所", "…市", from its first proper part."""
+    """Join a noun run that ends in "…大学", "…研究所", "…事件", from its first name."""
     token = tokens[index]
-    if token.tag not in _JOINABLE | {"v"} or not has_han(token.word):
-        return []
     suffix, kind = _suffix_of(token.word)
-    if not suffix or token.word in HAN_VAGUE:
+    if not suffix or token.tag not in _NOUNS or token.word in HAN_VAGUE:
         return []
     first = index
     while first > 0 and _joins(tokens[first - 1], tokens[first]):
         if token.end - tokens[first - 1].start > _MAX_RUN:
             break
         first -= 1
-    while first < index and tokens[first].tag == "vn":
+    while first < index and tokens[first].tag not in _NAME_TAGS:
         first += 1
-    run = tokens[first : index + 1]
-    own = len(token.word) - len(suffix) >= 2 and token.tag in _PROPER
-    proper = any(t.tag in _PROPER or (t.tag == "a" and len(t.word) == 1) for t in run[:-1])
-    if len(suffix) == 1 and kind == "PLACE" and not own:
-        proper = len(run) > 1 and run[-2].tag in _PROPER
-        run = run[-2:] if proper else run
-    return [Candidate(run[0].start, token.end, kind)] if own or proper else []
+    is_named = first < index or token.tag == "nz"
+    return [Candidate(tokens[first].start, token.end, kind)] if is_named else []
 
 
 def _suffix_of(word: str) -> tuple[str, str]:
@@ -199,56 +209,9 @@ def _suffix_of(word: str) -> tuple[str, str]:
 
 
 def _joins(before: HanToken, after: HanToken) -> bool:
-    if before.end != after.start or before.word in HAN_VAGUE or _NO_NAME & set(before.word):
-        return False
-    single = len(before.word) == 1 and has_han(before.word)
-    if before.tag == "a":
-        return single
-    if before.tag == "x":
-        return single
-    return before.tag in _JOINABLE and before.word not in CHINESE_FUNCTION_WORDS
-
-
-def _transliterated(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """Join transliterated foreign names that the dictionary split.
-
-    At least three characters, one of the words tagged as a name, the others names too or single.
-    """
-    if index and _is_syllables(tokens[index - 1]) and tokens[index - 1].end == tokens[index].start:
-        return []
-    last = index
-    while (
-        last + 1 < len(tokens)
-        and _is_syllables(tokens[last + 1])
-        and tokens[last].end == tokens[last + 1].start
-    ):
-        last += 1
-    run = tokens[index : last + 1]
-    named = any(t.tag in _FOREIGN and len(t.word) > 1 for t in run)
-    length = run[-1].end - run[0].start
-    if len(run) < 2 or not named or not 3 <= length <= 8:
-        return []
-    kind = "PLACE" if any(t.tag == "ns" for t in run) else "PERSON"
-    return [Candidate(run[0].start, run[-1].end, kind)]
-
-
-def _is_syllables(token: HanToken) -> bool:
-    return TRANSLITERATION.issuperset(token.word) and (
-        len(token.word) == 1 or token.tag in _FOREIGN or token.tag in {"x", "nz"}
-    )
-
-
-def _titled(tokens: Sequence[HanToken]) -> list[Candidate]:
-    """ "林博士", "欧阳教授": a surname that begins a word, and a title."""
-    found = []
-    for index, token in enumerate(tokens):
-        for last in range(index, min(index + 3, len(tokens))):
-            word = "".join(t.word for t in tokens[index : last + 1])
-            joined = 3 <= len(word) <= 6 and tokens[last].end - token.start == len(word)
-            surname = word[0] in SURNAMES or word[:2] in COMPOUND_SURNAMES
-            if joined and surname and parts_of(word).han_title:
-                found.append(Candidate(token.start, tokens[last].end, "PERSON"))
-    return found
+    is_usable = before.word not in HAN_VAGUE and before.word not in CHINESE_FUNCTION_WORDS
+    joined = before.end == after.start and not _NO_NAME & set(before.word)
+    return is_usable and joined and before.tag in _JOINABLE
 
 
 def find_recurring(
@@ -282,7 +245,8 @@ def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
         end = name.end
         surface = text[name.start : end]
         is_run = name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1])
-        if is_run and text.count(surface[:-1]) >= 3 * text.count(surface):
+        is_surname = surface[:-1] in COMPOUND_SURNAMES
+        if is_run and not is_surname and text.count(surface[:-1]) >= 3 * text.count(surface):
             end -= 1
         kept.append(Candidate(name.start, end, name.type, name.key))
     return kept
@@ -313,13 +277,12 @@ def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
 
 _CLAUSE_END = frozenset("，,。！？；;：:\n（）()")
 _MARKS = frozenset(" \u3000《》“”「」『』\"'*_")
-_LIGHT = frozenset({"ul", "uz", "ug", "d", "m", "q", "t", "mq", "zg", "f", "ad"})
+_LIGHT = frozenset({"u", "xc", "d", "m", "q", "TIME", "f", "ad"})
 """Tags that leave subject and object unchanged: particles, adverbs, numbers."""
 _PASSIVE = frozenset({"被", "由", "遭", "受"})
 _WHERE = frozenset(
     {"在", "于", "从", "到", "向", "至", "往", "与", "和", "同", "跟", "对", "为", "给"}
 )
-_NOUN = re.compile(r"n|ng|vn|l")
 _MAX_WORDS = 8
 
 
@@ -390,7 +353,7 @@ def _read(
     first: Mention, second: Mention, between: list[HanToken], after: list[HanToken]
 ) -> HanRelation | None:
     words = [t.word for t in between]
-    content = [t for t in between if t.tag not in _LIGHT and t.word not in {"了", "着", "过"}]
+    content = [t for t in between if t.word == "的" or t.tag not in _LIGHT]
     if not content or any(word in HAN_NEGATIONS for word in words):
         return None
     head = content[0].word
@@ -400,7 +363,7 @@ def _read(
         return _office(first, second, after, "任")
     if len(content) == 1 and head in _PASSIVE | _WHERE:
         return _around(first, second, head, after)
-    if len(content) == 2 and head == "的" and _NOUN.fullmatch(content[1].tag):
+    if len(content) == 2 and head == "的" and content[1].tag in {"n", "vn"}:
         return HanRelation(second, f"是…的{content[1].word}", first)
     if len(content) <= 2 and all(t.tag.startswith("v") for t in content):
         verb = "".join(t.word for t in content)
@@ -425,7 +388,7 @@ def _is_auxiliary(word: str) -> bool:
 def _office(holder: Mention, of: Mention, after: list[HanToken], verb: str) -> HanRelation | None:
     """ "甲是乙（的）所长": the noun right behind the second name, if the clause ends with it."""
     words = [t for t in after if t.word not in {"的", " "}]
-    nouns = [t for t in words if _NOUN.fullmatch(t.tag) or t.word.endswith(("长", "员", "人"))]
+    nouns = [t for t in words if t.tag in {"n", "vn"} or t.word.endswith(("长", "员", "人"))]
     if not words or len(words) > 2 or nouns != words:
         return None
     return HanRelation(holder, f"{verb}…的{''.join(t.word for t in words)}", of)

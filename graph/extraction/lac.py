@@ -174,8 +174,7 @@ _models: dict[Path, _Model] = {}
 
 
 def _loaded() -> _Model:
-    folder = _folder()
-    assert folder is not None
+    folder = _folder() or Path()
     if folder not in _models:
         with _lock:
             if folder not in _models:

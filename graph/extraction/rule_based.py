@@ -104,7 +104,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 10
+RULES_VERSION = 11
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
