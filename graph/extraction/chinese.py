@@ -3,8 +3,9 @@
 LAC proposes names with their types (`lac`); rules trim what it takes along, join what ends in
 "…大学" or "…事件", and add titles in 《》, names in quotation marks and other occurrences of found
 names. Without LAC the words and tags are those of `rjieba` (jieba's dictionary and model,
-compiled), else of `jieba`; with none, marked names are still found. Relations are strict patterns
-between two names of one clause: "甲创立了乙", "甲由乙创立", "甲的学生乙", "甲任乙所长", "甲在乙工作".
+compiled), else of `jieba`; with none, marked names are still found. Relations are strict
+patterns between two names of one clause: "甲创立了乙", "甲由乙创立", "甲的学生乙", "甲任乙所长",
+"甲在乙工作".
 """
 
 from __future__ import annotations
@@ -61,19 +62,23 @@ _NAME_TAGS = {
 _NOUNS = frozenset({"n", "vn", "nz"})
 _JOINABLE = frozenset({*_NOUNS, *_NAME_TAGS, "s"})
 _SHORTEST_WORK = 3
-_TAILS = frozenset("曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答")
-_KIN = frozenset("兄弟妻侄婿")
+_TAIL = re.compile(
+    r"(?:大[怒喜惊笑]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
+)
+_OF_NO_PERSON = (("PLACE", ("道", "洋")), ("NAME", ("语", "族", "属")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
 _PRONOUNS = frozenset("汝吾我你他她它")
 _RANKS = frozenset("王帝公侯")
 _WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
 _MAX_RUN = 14
+_LONG_SUFFIX = 3
+_SUFFIXES = frozenset(suffix for suffix, _ in HAN_SUFFIXES)
 _MARKS_OF_NAMES = "《》〈〉“”「」『』‘’（）()[]{}·•・‧，,。、 \u3000"
 _OF_JIEBA = {
     **dict.fromkeys(("nr", "nrt", "nrfg"), "PER"),
     **dict.fromkeys(("ng", "j", "l"), "n"),
     **dict.fromkeys(("uj", "ul", "uz", "ug"), "u"),
-    **dict(ns="LOC", nt="ORG", mq="m", zg="d", t="TIME"),
+    **{"ns": "LOC", "nt": "ORG", "mq": "m", "zg": "d", "t": "TIME"},
 }
 """Tags of jieba that LAC calls otherwise."""
 
@@ -162,20 +167,23 @@ def _tagged(token: HanToken) -> Iterator[Candidate]:
     word = token.word.strip(_MARKS_OF_NAMES)
     start = token.start + token.word.find(word)
     if kind == "PERSON":
-        word = _without_tail(word)
+        word = "" if word[:1] in _PRONOUNS else _TAIL.sub("", word)
         skipped = _head_length(word)
         start, word = start + skipped, word[skipped:]
     if kind == "WORK" and len(word) < _SHORTEST_WORK:
         return
     is_word = word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word)
     if kind and has_han(word) and not is_word:
-        yield Candidate(start, start + len(word), kind)
+        yield Candidate(start, start + len(word), _corrected(kind, word))
 
 
-def _without_tail(name: str) -> str:
-    while name and (name[-1] in _TAILS or (name[-1] in _KIN and len(name) > 2)):
-        name = name[:-1]
-    return "" if name[:1] in _PRONOUNS else name
+def _corrected(kind: str, word: str) -> str:
+    """Return the type of a name, by its last characters where they say another one."""
+    if kind == "PLACE" and _suffix_of(word)[1] == "ORGANISATION":
+        return "ORGANISATION"
+    if kind == "PERSON" and len(word) > 2 and not han_surname(word) and word.isalpha():
+        return next((other for other, ends in _OF_NO_PERSON if word.endswith(ends)), kind)
+    return kind
 
 
 def _head_length(name: str) -> int:
@@ -185,20 +193,24 @@ def _head_length(name: str) -> int:
 
 
 def _with_suffix(tokens: Sequence[HanToken], index: int) -> list[Candidate]:
-    """Join a noun run that ends in "…大学", "…研究所", "…事件", from its first name."""
+    """Join a noun run that ends in "…大学", "…研究所", "…事件", from its first name.
+
+    What ends in a long suffix ("…观测站") needs no name in it.
+    """
     token = tokens[index]
-    suffix, kind = _suffix_of(token.word)
-    if not suffix or token.tag not in _NOUNS or token.word in HAN_VAGUE:
+    if token.tag not in _NOUNS or token.word in HAN_VAGUE or not _suffix_of(token.word)[0]:
         return []
     first = index
     while first > 0 and _joins(tokens[first - 1], tokens[first]):
         if token.end - tokens[first - 1].start > _MAX_RUN:
             break
         first -= 1
-    while first < index and tokens[first].tag not in _NAME_TAGS:
-        first += 1
-    is_named = first < index or token.tag == "nz"
-    return [Candidate(tokens[first].start, token.end, kind)] if is_named else []
+    suffix, kind = _suffix_of("".join(each.word for each in tokens[first : index + 1]))
+    proper = (i for i in range(first, index) if tokens[i].tag in _NAME_TAGS)
+    begin = next(proper, first if len(suffix) >= _LONG_SUFFIX else index)
+    length = token.end - tokens[begin].start
+    is_named = (begin < index or token.tag == "nz") and length > len(suffix)
+    return [Candidate(tokens[begin].start, token.end, kind)] if is_named else []
 
 
 def _suffix_of(word: str) -> tuple[str, str]:
@@ -211,7 +223,8 @@ def _suffix_of(word: str) -> tuple[str, str]:
 def _joins(before: HanToken, after: HanToken) -> bool:
     is_usable = before.word not in HAN_VAGUE and before.word not in CHINESE_FUNCTION_WORDS
     joined = before.end == after.start and not _NO_NAME & set(before.word)
-    return is_usable and joined and before.tag in _JOINABLE
+    is_noun = before.tag in _JOINABLE or before.word + after.word in _SUFFIXES
+    return is_usable and joined and is_noun
 
 
 def find_recurring(
