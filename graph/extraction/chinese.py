@@ -78,7 +78,11 @@ _OF_JIEBA = {
     **dict.fromkeys(("nr", "nrt", "nrfg"), "PER"),
     **dict.fromkeys(("ng", "j", "l"), "n"),
     **dict.fromkeys(("uj", "ul", "uz", "ug"), "u"),
-    **{"ns": "LOC", "nt": "ORG", "mq": "m", "zg": "d", "t": "TIME"},
+    "ns": "LOC",
+    "nt": "ORG",
+    "mq": "m",
+    "zg": "d",
+    "t": "TIME",
 }
 """Tags of jieba that LAC calls otherwise."""
 
@@ -365,9 +369,8 @@ def _clause_rest(tokens: Sequence[HanToken], start: int) -> list[HanToken]:
 def _read(
     first: Mention, second: Mention, between: list[HanToken], after: list[HanToken]
 ) -> HanRelation | None:
-    words = [t.word for t in between]
     content = [t for t in between if t.word == "的" or t.tag not in _LIGHT]
-    if not content or any(word in HAN_NEGATIONS for word in words):
+    if not content or any(map(_is_negated, between)):
         return None
     head = content[0].word
     if len(content) == 1 and head in {"是", "为"}:
@@ -394,6 +397,12 @@ def _read(
     return None
 
 
+def _is_negated(token: HanToken) -> bool:
+    """Check for a negation, as a word or as the beginning of a verb: 不听."""
+    is_verb = token.tag.startswith("v") and len(token.word) > 1
+    return token.word in HAN_NEGATIONS or (is_verb and token.word[0] in HAN_NEGATIONS)
+
+
 def _is_auxiliary(word: str) -> bool:
     return word in HAN_AUXILIARIES
 
@@ -415,7 +424,7 @@ def _around(
     skipped = after[: after.index(verbs[0])] if verbs else []
     if not verbs or any(t.tag not in _LIGHT for t in skipped):
         return None
-    if any(t.word in HAN_NEGATIONS for t in skipped):
+    if any(map(_is_negated, [*skipped, verbs[0]])):
         return None
     verb = verbs[0].word
     if word in _PASSIVE:
