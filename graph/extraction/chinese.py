@@ -65,9 +65,9 @@ _SHORTEST_WORK = 3
 _TAIL = re.compile(
     r"(?:大[怒喜惊笑]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
 )
-_OF_NO_PERSON = (("PLACE", ("道", "洋")), ("NAME", ("语", "族", "属")))
+_NO_PERSON = re.compile(r"^[我你他她它]|[哉矣乎吾汝彼]")
+_OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
-_PRONOUNS = frozenset("汝吾我你他她它")
 _RANKS = frozenset("王帝公侯")
 _WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
 _MAX_RUN = 14
@@ -171,10 +171,10 @@ def _tagged(token: HanToken) -> Iterator[Candidate]:
     word = token.word.strip(_MARKS_OF_NAMES)
     start = token.start + token.word.find(word)
     if kind == "PERSON":
-        word = "" if word[:1] in _PRONOUNS else _TAIL.sub("", word)
+        word = "" if _NO_PERSON.search(word) else _TAIL.sub("", word)
         skipped = _head_length(word)
         start, word = start + skipped, word[skipped:]
-    if kind == "WORK" and len(word) < _SHORTEST_WORK:
+    if word.endswith("曰") or (kind == "WORK" and len(word) < _SHORTEST_WORK):
         return
     is_word = word in CHINESE_FUNCTION_WORDS or word in HAN_VAGUE or _WEEKDAY.fullmatch(word)
     if kind and has_han(word) and not is_word:
@@ -183,6 +183,8 @@ def _tagged(token: HanToken) -> Iterator[Candidate]:
 
 def _corrected(kind: str, word: str) -> str:
     """Return the type of a name, by its last characters where they say another one."""
+    if kind in {"PLACE", "ORGANISATION"} and word.endswith("人"):
+        return "NAME"
     if kind == "PLACE" and _suffix_of(word)[1] == "ORGANISATION":
         return "ORGANISATION"
     if kind == "PERSON" and len(word) > 2 and not han_surname(word) and word.isalpha():
@@ -252,20 +254,23 @@ def find_recurring(
 
 
 def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
-    """Trim a stray last character off untitled names of three or more characters.
+    """Trim a stray first or last character off untitled names of three or more characters.
 
-    The tagger takes the verb along ("玄德领"). Where the text has the shorter name at least three
-    times as often as the longer one, the shorter one is meant.
+    The tagger takes a verb along ("玄德领", "雪颜良"). Where the text has the shorter name at least
+    three times as often as the longer one, the shorter one is meant.
     """
     kept = []
     for name in names:
-        end = name.end
-        surface = text[name.start : end]
+        start, end = name.start, name.end
+        surface = text[start:end]
         is_run = name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1])
+        often = 3 * text.count(surface)
         is_surname = surface[:-1] in COMPOUND_SURNAMES
-        if is_run and not is_surname and text.count(surface[:-1]) >= 3 * text.count(surface):
+        if is_run and not is_surname and text.count(surface[:-1]) >= often:
             end -= 1
-        kept.append(Candidate(name.start, end, name.type, name.key))
+        elif is_run and surface[0] not in SURNAMES and han_surname(surface[1:]):
+            start += text.count(surface[1:]) >= often
+        kept.append(Candidate(start, end, name.type, name.key))
     return kept
 
 
