@@ -63,11 +63,11 @@ _NOUNS = frozenset({"n", "vn", "nz"})
 _JOINABLE = frozenset({*_NOUNS, *_NAME_TAGS, "s"})
 _SHORTEST_WORK = 3
 _TAIL = re.compile(
-    r"(?:大[怒喜惊笑]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
+    r"(?:大[怒喜惊笑]|之[子女妻弟兄孙]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
 )
 """Words and kin that a tagger takes along behind a person's name."""
 _NO_PERSON = re.compile(r"^[我你]|[哉矣乎汝]|吾$")
-_OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类")))
+_OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类", "线")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
 _RANKS = frozenset("王帝公侯")
 _WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
