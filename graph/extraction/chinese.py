@@ -159,7 +159,7 @@ def marked_candidates(segment: Segment) -> list[Candidate]:
 
 def name_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:
     """Return candidate names in a Chinese text (persons, places, …), possibly overlapping."""
-    found = []
+    found: list[Candidate] = []
     for index, token in enumerate(tokens):
         found.extend(_tagged(token))
         found.extend(_with_suffix(tokens, index))
