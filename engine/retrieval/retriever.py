@@ -65,7 +65,7 @@ from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
 
 DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
-ACROSS_LANGUAGES = 0.75
+ACROSS_LANGUAGES = 0.9
 """Share of its weight that BM25 loses between a question and a passage of different languages."""
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
