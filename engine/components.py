@@ -30,7 +30,7 @@ from .config import (
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
-from .embeddings.local import TfidfEmbedding
+from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
 from .embeddings.wrappers import unwrap_embedding
 from .llm.response import identity_of
@@ -116,6 +116,7 @@ def _space(
     return VectorSpace(
         index=index,
         embed_model=embed_model,
+        identity=identity_of(embed_model),
         english_only=reads_english_only(embed_model),
         worth=TFIDF_WORTH if hashed else 1.0,
         floor=cosine_floor(embed_model),

@@ -30,7 +30,7 @@ from .answering.global_search.context import Effort
 from .answering.synthesis import replay_events
 from .cache import AnswerCache, CacheKey, CacheRequest, SingleFlight
 from .components import Components
-from .embeddings.choice import EmbeddingUnavailable
+from .embeddings.wrappers import EmbeddingUnavailable
 from .errors import QuestionError
 from .events import Listener, StepEvent, closing_events, null_listener, record_steps
 from .ingest.document import sanitise_text

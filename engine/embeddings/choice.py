@@ -10,30 +10,19 @@ and adding stops. Where the model reads English alone, a second one reads what i
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import PrivateAttr
 
-from ..errors import ModelError, ModelUnavailable
+from ..errors import ModelError
 from ..llm.response import identity_of
-from .local import BundledEmbedding
+from .bundled import BundledEmbedding
 from .model_files import EMBEDDING, FETCH_COMMAND, MULTILINGUAL, ModelSource, model_fault
 from .multilingual import MultilingualEmbedding
-from .wrappers import WrappedEmbedding, unwrap_embedding
+from .wrappers import EmbeddingUnavailable, GuardedEmbedding, unwrap_embedding
 
-REST_SECONDS = 30.0
-"""Seconds without embedding attempts after a failed one."""
 _PROBE = "loregraph"
-
-Clock = Callable[[], float]
-
-
-class EmbeddingUnavailable(ModelUnavailable):
-    """The model of this library's vectors cannot embed now; no other one may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,71 +210,6 @@ def check_same_model(choice: EmbeddingChoice, *, held_now: Collection[str]) -> N
             f"this library has vectors of {others[0]} since it was opened here with"
             f" {chosen.identity}: run the same command again, which will take theirs"
         )
-
-
-class GuardedEmbedding(WrappedEmbedding):
-    """A library's model, whose failure is told from that of any other model.
-
-    Every `ModelUnavailable` becomes an `EmbeddingUnavailable` that says what to do. After one, the
-    embedding of questions fails at once for `rest_seconds`, so that a server which hangs costs one
-    question its timeout and not each. `holds_vectors` is false of a library's only model until it
-    has embedded: then another one can still be chosen, which the error says.
-    """
-
-    _holds_vectors: bool = PrivateAttr()
-    _rest_seconds: float = PrivateAttr()
-    _clock: Clock = PrivateAttr()
-    _lock: threading.Lock = PrivateAttr()
-    _rests_until: float = PrivateAttr()
-    _reason: str = PrivateAttr()
-
-    def __init__(
-        self,
-        inner: BaseEmbedding,
-        *,
-        holds_vectors: bool = True,
-        rest_seconds: float = REST_SECONDS,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        super().__init__(inner)
-        self._holds_vectors = holds_vectors
-        self._rest_seconds = rest_seconds
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._rests_until = float("-inf")
-        self._reason = ""
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        with self._lock:
-            if self._clock() < self._rests_until:
-                raise EmbeddingUnavailable(self._reason)
-        try:
-            vector = super()._get_query_embedding(query)
-        except ModelUnavailable as error:
-            raise self._note(error) from error
-        return vector
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        try:
-            vectors = super()._get_text_embeddings(texts)
-        except ModelUnavailable as error:
-            raise self._note(error) from error
-        self._holds_vectors = True
-        return vectors
-
-    def _note(self, error: ModelUnavailable) -> EmbeddingUnavailable:
-        reason = (
-            f"{error}; this library's vectors are of {self.identity}, and no other model can embed"
-            " for it: questions are answered by words and links alone meanwhile, and what was"
-            " stored before is kept"
-            if self._holds_vectors
-            else f"{error}; this library has no vectors yet: add again when it answers, choose"
-            " another model (embedding.kind), or one that stands in (embedding.fallback)"
-        )
-        with self._lock:
-            self._reason = reason
-            self._rests_until = self._clock() + self._rest_seconds
-        return EmbeddingUnavailable(reason)
 
 
 def _guarded(model: BaseEmbedding, *, holds_vectors: bool = True) -> GuardedEmbedding:

@@ -1,4 +1,4 @@
-"""Wrappers around an embedding model: an endpoint, prefixes, truncation.
+"""Wrappers around an embedding model: an endpoint, prefixes, truncation, failure.
 
 Wrappers keep what the inner model says of itself (window, dimension). Prefixes for queries and
 passages are those of the models' own cards. Truncation follows Kusupati et al., "Matryoshka
@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
-from ..errors import ModelOutputError, SettingsError
+from ..errors import ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.response import identity_of
 from ..llm.retry import translate_errors
 
@@ -340,3 +343,78 @@ def truncate_embedding(
         )
     centred = _CENTRED.search(model.model_name.casefold()) is not None
     return TruncatedEmbedding(model, dimensions=dimensions, centred=centred)
+
+
+REST_SECONDS = 30.0
+"""Seconds without embedding attempts after a failed one."""
+
+Clock = Callable[[], float]
+
+
+class EmbeddingUnavailable(ModelUnavailable):
+    """The model of this library's vectors cannot embed now; no other one may."""
+
+
+class GuardedEmbedding(WrappedEmbedding):
+    """A library's model, whose failure is told from that of any other model.
+
+    Every `ModelUnavailable` becomes an `EmbeddingUnavailable` that says what to do. After one, the
+    embedding of questions fails at once for `rest_seconds`, so that a server which hangs costs one
+    question its timeout and not each. `holds_vectors` is false of a library's only model until it
+    has embedded: then another one can still be chosen, which the error says.
+    """
+
+    _holds_vectors: bool = PrivateAttr()
+    _rest_seconds: float = PrivateAttr()
+    _clock: Clock = PrivateAttr()
+    _lock: threading.Lock = PrivateAttr()
+    _rests_until: float = PrivateAttr()
+    _reason: str = PrivateAttr()
+
+    def __init__(
+        self,
+        inner: BaseEmbedding,
+        *,
+        holds_vectors: bool = True,
+        rest_seconds: float = REST_SECONDS,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        super().__init__(inner)
+        self._holds_vectors = holds_vectors
+        self._rest_seconds = rest_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rests_until = float("-inf")
+        self._reason = ""
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        with self._lock:
+            if self._clock() < self._rests_until:
+                raise EmbeddingUnavailable(self._reason)
+        try:
+            vector = super()._get_query_embedding(query)
+        except ModelUnavailable as error:
+            raise self._note(error) from error
+        return vector
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        try:
+            vectors = super()._get_text_embeddings(texts)
+        except ModelUnavailable as error:
+            raise self._note(error) from error
+        self._holds_vectors = True
+        return vectors
+
+    def _note(self, error: ModelUnavailable) -> EmbeddingUnavailable:
+        reason = (
+            f"{error}; this library's vectors are of {self.identity}, and no other model can embed"
+            " for it: questions are answered by words and links alone meanwhile, and what was"
+            " stored before is kept"
+            if self._holds_vectors
+            else f"{error}; this library has no vectors yet: add again when it answers, choose"
+            " another model (embedding.kind), or one that stands in (embedding.fallback)"
+        )
+        with self._lock:
+            self._reason = reason
+            self._rests_until = self._clock() + self._rest_seconds
+        return EmbeddingUnavailable(reason)

@@ -237,14 +237,14 @@ def _bare_embedding(
         case "none":
             return None
         case "bundled":
-            from ..embeddings.local import BundledEmbedding
+            from ..embeddings.bundled import BundledEmbedding
 
             return BundledEmbedding(
                 embed_batch_size=settings.batch_size,
                 environment=environment,
             )
         case "tfidf":
-            from ..embeddings.local import TfidfEmbedding
+            from ..embeddings.tfidf import TfidfEmbedding
             from ..storage.tokenization import TOKENS_VERSION, tokens
 
             return TfidfEmbedding(tokens=tokens, tokens_version=TOKENS_VERSION)

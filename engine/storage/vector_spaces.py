@@ -13,7 +13,6 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
-from ..llm.response import identity_of
 from .external_index import Dense
 from .vector_index import WindowedVectorIndex
 
@@ -29,20 +28,16 @@ Shares = NDArray[np.floating]
 class VectorSpace:
     """The vectors of one embedding model.
 
-    `english_only`: it reads the English share of a text, else everything; `worth`: weight of its
+    `identity` is the model's; `english_only`: it reads the English share of a text, else everything; `worth`: weight of its
     list beside BM25, 0–1; `floor`: the cosine of texts that have nothing to do with each other.
     """
 
     index: WindowedVectorIndex
     embed_model: BaseEmbedding
+    identity: str
     english_only: bool = False
     worth: float = 1.0
     floor: float = 0.0
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model and of its vectors."""
-        return identity_of(self.embed_model)
 
     @property
     def dense(self) -> Dense:

@@ -54,7 +54,7 @@ from engine.chunking.recursive import (
 from engine.chunking.semantic import SemanticNodeParser, term_vectors
 from engine.chunking.span_parser import ContextSource, Measure, Span, SpanNodeParser
 from engine.chunking.structure import sentence_starts
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.tokenizer import load_tokeniser
 from engine.embeddings.tokenizer import split_windows as cut_windows
 from engine.retrieval.fusion import rank_passages

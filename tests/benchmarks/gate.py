@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS, SETS
 
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.evaluation import RetrievalReport, paired_bootstrap
 from engine.retrieval.retriever import SearchResult
 from engine.types import Passage

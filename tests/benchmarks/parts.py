@@ -32,7 +32,7 @@ from rerankers import TokenEncoder, VectorReranker, late_interaction
 from retrieval import LISTS, SETS
 
 from engine import KnowledgeEngine, Settings
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.evaluation import (
     EvaluationQuery,
     GoldSpan,

@@ -151,7 +151,7 @@ def read_vectors(name: str, vectors: Path) -> tuple[np.ndarray, np.ndarray, np.n
 
 def embed(name: str, texts: list[str], questions: list[str], vectors: Path) -> None:
     """Vectors of a set, with the bundled embedder, to `vectors`."""
-    from engine.embeddings.local import BundledEmbedding
+    from engine.embeddings.bundled import BundledEmbedding
 
     model = BundledEmbedding()
     vectors.mkdir(parents=True, exist_ok=True)

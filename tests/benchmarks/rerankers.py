@@ -58,10 +58,10 @@ class TokenEncoder:
 
     def __init__(self, threads: int = 1) -> None:
         import onnxruntime
+        from engine.embeddings.minilm import graph_from_tensors
         from onnx import TensorProto, helper
         from safetensors.numpy import load
 
-        from engine.embeddings.minilm import graph_from_tensors
         from engine.embeddings.tokenizer import find_model_files, read_tokeniser, read_weights
 
         files = find_model_files(None)

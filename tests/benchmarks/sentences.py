@@ -26,7 +26,7 @@ from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS
 
 from engine import KnowledgeEngine, Settings
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.evaluation import paired_bootstrap
 
 WITH = Settings.model_validate({"embedding": {"sentences": True}})

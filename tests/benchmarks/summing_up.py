@@ -31,7 +31,7 @@ from citations import idf_of, passage_of  # noqa: E402
 from corpora import DATA  # noqa: E402
 
 from engine.config import CheckSettings  # noqa: E402
-from engine.embeddings.local import BundledEmbedding  # noqa: E402
+from engine.embeddings.bundled import BundledEmbedding  # noqa: E402
 from engine.storage.graph_api import sentence_spans  # noqa: E402
 from engine.verification.entailment import (  # noqa: E402
     EntailmentScorer,

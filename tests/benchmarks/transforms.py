@@ -29,7 +29,7 @@ from corpora import DATA, KEPT, Query, built, queries
 from retrieval import SETS, bootstrap, recall
 
 from engine import KnowledgeEngine
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.tokenizer import load_tokeniser
 from engine.llm.response import identity_of
 from engine.retrieval.fusion import Ranking, rank_passages

@@ -9,7 +9,7 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 from engine import KnowledgeEngine, Settings
-from engine.embeddings.choice import EmbeddingUnavailable
+from engine.embeddings.wrappers import EmbeddingUnavailable
 
 _STATION = "Maeve Brandt founded the lighthouse station on Skerry Island in 1901."
 _BREAD = "Oran Tal baked bread in the harbour town for forty years."

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from engine import KnowledgeEngine, Settings
 from engine.cli.main import app
-from engine.embeddings.choice import EmbeddingUnavailable
 from engine.embeddings.model_files import EMBEDDING, models_folder
+from engine.embeddings.wrappers import EmbeddingUnavailable
 
 ENGLISH = "bge-small-en-v1.5/int8"
 MULTILINGUAL = "use-multilingual-v3/int8"

@@ -25,7 +25,7 @@ from engine.embeddings.choice import (
     probe_error,
     reads_english_only,
 )
-from engine.embeddings.local import TfidfEmbedding, hashed_vector
+from engine.embeddings.tfidf import TfidfEmbedding, hashed_vector
 from engine.embeddings.wrappers import (
     NO_PREFIXES,
     Prefixes,
@@ -162,7 +162,7 @@ def test_a_prefix_of_questions_alone_leaves_stored_vectors_what_they_are() -> No
 
 
 def test_a_wrapped_model_keeps_its_window_and_batch_size() -> None:
-    from engine.embeddings.local import BundledEmbedding
+    from engine.embeddings.bundled import BundledEmbedding
 
     inner = BundledEmbedding(embed_batch_size=7)
     model = with_prefixes(inner, question="q ")
@@ -477,7 +477,7 @@ def test_an_endpoints_model_reads_every_script_unless_known_for_english(
 
 
 def test_the_bundled_model_reads_english_only_and_hashed_words_every_script() -> None:
-    from engine.embeddings.local import BundledEmbedding
+    from engine.embeddings.bundled import BundledEmbedding
 
     assert reads_english_only(GuardedEmbedding(BundledEmbedding()))
     assert not reads_english_only(GuardedEmbedding(_tfidf()))

@@ -73,7 +73,7 @@ def test_a_server_on_this_machine_needs_no_key(url: str) -> None:
 
 def test_importing_the_models_loads_neither_llama_index_nor_onnxruntime() -> None:
     code = (
-        "import sys, engine.llm, engine.embeddings.onnx_encoder, engine.providers.factory;"
+        "import sys, engine.llm, engine.embeddings.model_files, engine.providers.factory;"
         "heavy = {'llama_index', 'onnxruntime', 'openai', 'httpx'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

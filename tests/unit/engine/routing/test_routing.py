@@ -11,7 +11,7 @@ import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.tools.types import ToolMetadata
 
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding
 from engine.errors import ModelUnavailable, QuestionError
 from engine.prompts import Language, language_of
 from engine.routing.examples import (

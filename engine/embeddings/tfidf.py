@@ -1,4 +1,4 @@
-"""Embeddings in this process: the bundled model, and hashed words where none is installed.
+"""Hashed words as an embedding, where no model is installed or wanted.
 
 Hashed vectors of words and character n-grams depend on their text alone; how rare a word is weighs
 on the question's side (`lnc.ltc` of Salton and Buckley, 1988). Hashing is that of Weinberger et
@@ -11,84 +11,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
-
-from .onnx_encoder import MODEL_DIMENSION, MODEL_NAME, MODEL_WINDOW_TOKENS, OnnxEncoder
-
-
-class BundledEmbedding(BaseEmbedding):
-    """bge-small-en-v1.5 without torch, key or network; unit vectors of 384.
-
-    Cheap to construct; the model loads at the first text. A vector depends on its text alone.
-    Only the first 510 tokens of a text are read: longer ones are embedded in windows
-    (`tokenizer.split_windows`). Questions want the model's prefix (`wrappers.with_prefixes`).
-    """
-
-    _encoder: OnnxEncoder = PrivateAttr()
-
-    def __init__(
-        self,
-        *,
-        embed_batch_size: int = 32,
-        threads: int | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
-        self._encoder = OnnxEncoder(threads=threads, environment=environment)
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "BundledEmbedding"
-
-    @property
-    def dimension(self) -> int:
-        """Length of every vector."""
-        return MODEL_DIMENSION
-
-    @property
-    def window_tokens(self) -> int:
-        """Tokens of a text that the model reads."""
-        return MODEL_WINDOW_TOKENS
-
-    @property
-    def identity(self) -> str:
-        """Model and precision; vectors of different identities must never be compared."""
-        return self._encoder.identity
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, float32, (len(texts), 384), in input order.
-
-        Raises:
-            ModelUnavailable: the model is not installed or its files are damaged.
-        """
-        return self._encoder.embed(texts)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self.embed(texts).tolist()
-        return vectors
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
-
 
 VERSION = 1
 """Part of the identity: raise it whenever the same text would give another vector."""

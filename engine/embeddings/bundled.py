@@ -1,4 +1,4 @@
-"""bge-small-en-v1.5 on onnxruntime: texts to unit vectors of 384.
+"""The bundled English embedding: bge-small-en-v1.5 on onnxruntime.
 
 The file is the model hub's graph with int8 weights (inputs `input_ids`, `attention_mask`,
 `token_type_ids`, int64, texts × tokens; output `last_hidden_state`, float32, texts × tokens × 384).
@@ -13,12 +13,15 @@ elsewhere, cosines of .998 to those.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from ..errors import ModelUnavailable
@@ -89,6 +92,74 @@ class OnnxEncoder:
                 model = model_file(EMBEDDING, "model.onnx", self._environment)
                 self._loaded = (tokeniser, open_session(str(model), threads=self._threads))
             return self._loaded
+
+
+class BundledEmbedding(BaseEmbedding):
+    """bge-small-en-v1.5 without torch, key or network; unit vectors of 384.
+
+    Cheap to construct; the model loads at the first text. A vector depends on its text alone.
+    Only the first 510 tokens of a text are read: longer ones are embedded in windows
+    (`tokenizer.split_windows`). Questions want the model's prefix (`wrappers.with_prefixes`).
+    """
+
+    _encoder: OnnxEncoder = PrivateAttr()
+
+    def __init__(
+        self,
+        *,
+        embed_batch_size: int = 32,
+        threads: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
+        self._encoder = OnnxEncoder(threads=threads, environment=environment)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return "BundledEmbedding"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return MODEL_DIMENSION
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens of a text that the model reads."""
+        return MODEL_WINDOW_TOKENS
+
+    @property
+    def identity(self) -> str:
+        """Model and precision; vectors of different identities must never be compared."""
+        return self._encoder.identity
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, float32, (len(texts), 384), in input order.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        return self._encoder.embed(texts)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self.embed(texts).tolist()
+        return vectors
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
 def open_session(path: str, *, threads: int | None = None) -> InferenceSession:

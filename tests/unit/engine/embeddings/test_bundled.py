@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.embeddings.local import BundledEmbedding
+from engine.embeddings.bundled import BundledEmbedding, OnnxEncoder, open_session
 from engine.embeddings.model_files import EMBEDDING, models_folder
-from engine.embeddings.onnx_encoder import OnnxEncoder, open_session
 from engine.embeddings.wrappers import with_prefixes
 from engine.errors import ModelUnavailable
 
