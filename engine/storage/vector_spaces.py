@@ -28,8 +28,9 @@ Shares = NDArray[np.floating]
 class VectorSpace:
     """The vectors of one embedding model.
 
-    `identity` is the model's; `english_only`: it reads the English share of a text, else everything; `worth`: weight of its
-    list beside BM25, 0–1; `floor`: the cosine of texts that have nothing to do with each other.
+    `identity` is the model's; `english_only`: it reads the English share of a text, else
+    everything; `worth`: weight of its list beside BM25, 0–1; `floor`: the cosine of texts that have
+    nothing to do with each other.
     """
 
     index: WindowedVectorIndex
