@@ -18,6 +18,7 @@ from engine.embeddings.wrappers import EmbeddingUnavailable
 
 ENGLISH = "bge-small-en-v1.5/int8"
 MULTILINGUAL = "use-multilingual-v3/int8"
+INSTALLED = models_folder()
 TEXTS = {
     "station": "The marine station measures tides and salt in the harbour of Skerry.",
     "bread": "Oran Tal baked bread in the town for forty years and sold it on Mondays.",
@@ -145,10 +146,9 @@ def test_what_was_added_without_a_model_is_embedded_when_it_is_there(
     library: Path, tmp_path: Path, no_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "library"
-    for file in ("tokenizer.json",):  # sizes are counted alike
-        target = no_model / EMBEDDING.name / file
-        target.parent.mkdir(exist_ok=True)
-        target.symlink_to(Path.home() / ".local/share/loregraph/models" / EMBEDDING.name / file)
+    target = no_model / EMBEDDING.name / "tokenizer.json"  # sizes are counted alike
+    target.parent.mkdir()
+    target.symlink_to(INSTALLED / EMBEDDING.name / "tokenizer.json")
     _filled(path).close()
     assert {model for _, model in _vectors(path)} == {MULTILINGUAL}
     monkeypatch.delenv("LOREGRAPH_MODELS")
@@ -162,9 +162,7 @@ def test_what_was_added_without_a_model_is_embedded_when_it_is_there(
 def test_a_truncated_model_file_is_refused_and_said(
     copy: Path, no_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("LOREGRAPH_MODELS")
-    shutil.copytree(models_folder() / EMBEDDING.name, no_model / EMBEDDING.name)
-    monkeypatch.setenv("LOREGRAPH_MODELS", str(no_model))
+    shutil.copytree(INSTALLED / EMBEDDING.name, no_model / EMBEDDING.name)
     cut = no_model / EMBEDDING.name / "model.onnx"
     cut.write_bytes(cut.read_bytes()[:1000])
     with KnowledgeEngine.open(copy) as engine:
@@ -180,9 +178,7 @@ def test_a_truncated_model_file_is_refused_and_said(
 def test_other_weights_of_the_same_size_are_never_used(
     tmp_path: Path, no_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("LOREGRAPH_MODELS")
-    shutil.copytree(models_folder() / EMBEDDING.name, no_model / EMBEDDING.name)
-    monkeypatch.setenv("LOREGRAPH_MODELS", str(no_model))
+    shutil.copytree(INSTALLED / EMBEDDING.name, no_model / EMBEDDING.name)
     file = no_model / EMBEDDING.name / "model.onnx"
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with (

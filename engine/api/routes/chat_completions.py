@@ -131,7 +131,20 @@ async def get_model(id: str) -> Model:  # noqa: A002  # the parameter's public n
     return Model(id=id)
 
 
-@router.post("/chat/completions", summary="Chat", response_model=None)
+_CHUNK = {"type": "string", "description": "`data:` lines: JSON chunks, last `[DONE]`."}
+
+
+@router.post(
+    "/chat/completions",
+    summary="Chat",
+    response_model=None,
+    responses={
+        200: {
+            "description": "The answer; or, with `stream`, its pieces as server-sent events.",
+            "content": {"text/event-stream": {"schema": _CHUNK}},
+        }
+    },
+)
 async def complete(
     request: Request, service: ServiceHere, caller: Caller, wanted: ChatRequest
 ) -> dict[str, Any] | Response:
