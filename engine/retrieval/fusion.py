@@ -132,6 +132,8 @@ def _reciprocal_ranks(scores: Scores, k: int, depth: int) -> Scores:
     return shares
 
 
+ACROSS_LANGUAGES = 0.75
+"""Share of its weight that BM25 loses where it finds no words across languages."""
 Rows = npt.NDArray[np.int64]
 Fusion = Literal["score", "rrf", "weighted_score", "weighted_rrf"]
 """Rescaled scores or reciprocal ranks; every list alike, or each by its weight."""
@@ -196,7 +198,7 @@ def rank_passages(
     dense_weight: float | npt.ArrayLike = 1.0,
     multilingual: npt.ArrayLike | None = None,
     multilingual_weight: float | npt.ArrayLike = 1.0,
-    keyword_weight: float | npt.ArrayLike = 1.0,
+    apart: float | npt.ArrayLike = 0.0,
     further: Mapping[str, npt.ArrayLike] | None = None,
     fusion: Fusion = "score",
     weights: Mapping[str, float] | None = None,
@@ -212,7 +214,8 @@ def rank_passages(
             the encoder can read. Where it is nil, the keyword score alone decides.
         multilingual: cosine by the second model (n), compared over all rows.
         multilingual_weight: 0–1, one number or one a row: what the first model leaves to it.
-        keyword_weight: 0–1, one number or one a row: how far words can be the same in both.
+        apart: 0–1, one number or one a row: how far question and passage differ in language. There
+            BM25 says something where it finds words (a name in both), and nothing where not.
         further: more lists by name, each (n), nil where a list did not find the passage.
         fusion: how lists become one; by ranks is rescaled to 0–1 for the walk's sake.
         weights: of lists by name, 1 where not given; they count in the weighted fusions alone.
@@ -225,7 +228,9 @@ def rank_passages(
     if multilingual is not None:
         lists["multilingual"] = np.asarray(multilingual, dtype=np.float64)
         row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
-        row_weights["keyword"] = np.asarray(keyword_weight, dtype=np.float64)
+        if "keyword" in lists:
+            silent = np.asarray(apart, dtype=np.float64) * (1.0 - rescale(lists["keyword"]))
+            row_weights["keyword"] = 1.0 - ACROSS_LANGUAGES * silent
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
     lists = lists or {"keyword": np.zeros(0)}
     fused = _fused(lists, row_weights, fusion=fusion, weights=weights or {})

@@ -65,8 +65,6 @@ from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
 
 DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
-ACROSS_LANGUAGES = 0.9
-"""Share of its weight that BM25 loses between a question and a passage of different languages."""
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
 
@@ -497,7 +495,7 @@ class LocalRetriever(BaseRetriever):
             dense_weight=weights.get("dense", 0.0),
             multilingual=dense.get("multilingual"),
             multilingual_weight=weights.get("multilingual", 0.0),
-            keyword_weight=self._shared_words(text, shown),
+            apart=self._apart(text, shown),
             further=further,
             fusion=self._settings.fusion,
             weights=self._weights,
@@ -522,12 +520,10 @@ class LocalRetriever(BaseRetriever):
         weights = space_weights(self._spaces, share, shown.of(self._keyword.readable))
         return dict(zip(DENSE_LISTS, weights, strict=False))
 
-    def _shared_words(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
-        """Return the weight of BM25 for each row: less where question and passage differ in
-        language, since hardly any word is the same in both."""
+    def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
+        """Return how far each row differs from the question in language, 0–1, `(n,)`."""
         share = self._readable(text) if text else 1.0
-        apart = np.abs(share - shown.of(self._keyword.readable).astype(np.float64))
-        return np.asarray(1.0 - ACROSS_LANGUAGES * apart)
+        return np.abs(share - shown.of(self._keyword.readable).astype(np.float64))
 
     def _by_vectors(
         self, vectors: QueryVectors, shown: FilteredView, steps: Tracer
