@@ -23,7 +23,7 @@ from engine.storage.vector_index import DenseIndex
 from engine.storage.vector_stores import collection_name, open_store
 from engine.types import SourceText
 
-MODEL = "model"
+MODEL, OTHER = "model", "another model"
 DIMENSION = 24
 KINDS = ["library", "qdrant", "milvus", "pgvector", "chroma"]
 ODD = "命名 空间/d'1\"; DROP TABLE x; --%😀"
@@ -394,3 +394,56 @@ def test_a_library_and_its_copy_never_share_a_collection(tmp_path: Path) -> None
         for size in (3, 4)
     }
     assert len(names) == 8
+
+
+@pytest.fixture(params=KINDS)
+def make_two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Opens the vector sides of two models of one library, side by side in one store."""
+    kind = request.param
+    if kind == "library":
+        yield lambda library: [DenseIndex(library, model=name) for name in (MODEL, OTHER)]
+        return
+    url = request.getfixturevalue("postgres") if kind == "pgvector" else ""
+    path = "" if url else str(tmp_path / ("outside.db" if kind == "milvus" else "outside"))
+    opened: list[ExternalDense] = []
+
+    def open_(library: Library) -> list[ExternalDense]:
+        for dense in opened:
+            dense.close()
+        opened[:] = [
+            ExternalDense(
+                library,
+                lambda name, size: open_store(kind, name, dimension=size, url=url, path=path),
+                model=model,
+            )
+            for model in (MODEL, OTHER)
+        ]
+        return opened
+
+    yield open_
+    for dense in opened:
+        dense.close()
+
+
+def test_two_models_have_a_collection_each(library: Library, make_two: Make) -> None:
+    """Of different lengths; a change of one model's vectors leaves the other's alone."""
+    put(library, "a-1", chunks=12, seed=1)
+    longer = np.eye(DIMENSION + 8, dtype=np.float32)
+    library.put_vectors(
+        [
+            WindowVector(chunk_id=f"a-1/{n}", window=0, input_sha=f"other.{n}", vector=longer[n])
+            for n in range(6)
+        ],
+        model=OTHER,
+    )
+    first, second = make_two(library)
+    assert found(second, longer[3], top_k=1) == ["a-1/3"]
+    assert len(found(first, vector(1), top_k=20)) == 12
+    assert len(found(second, longer[0], top_k=20)) == 6
+    library.drop_other_vectors([MODEL])
+    assert found(second, longer[0], top_k=20) == []
+    assert len(found(first, vector(1), top_k=20)) == 12
+    library.delete_vectors(["a-1/0"])
+    assert len(found(first, vector(1), top_k=20)) == 11
+    first, second = make_two(library)
+    assert len(found(first, vector(1), top_k=20)) == 11

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llama_index.vector_stores.qdrant import QdrantVectorStore
@@ -15,6 +17,31 @@ from . import FILTER_KEYS
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
+
+
+_guard = threading.Lock()
+_local: dict[str, tuple[QdrantClient, int]] = {}
+"""Open local folders with how many stores use each: a folder takes one client only."""
+
+
+def _open_local(path: str) -> QdrantClient:
+    """Return the client of a folder, shared by the collections of several models."""
+    with _guard:
+        client, users = _local.get(path, (None, 0))
+        if client is None:
+            client = QdrantClient(path=path, force_disable_check_same_thread=True)
+        _local[path] = client, users + 1
+        return client
+
+
+def _close_local(path: str) -> None:
+    """Close the client of a folder with its last user."""
+    with _guard:
+        client, users = _local.pop(path)
+        if users > 1:
+            _local[path] = client, users - 1
+        else:
+            client.close()
 
 
 class QdrantStore:
@@ -36,8 +63,9 @@ class QdrantStore:
         timeout_seconds: float,
     ) -> None:
         self._name = name
+        self._path = str(Path(path).resolve()) if path else ""
         if path:
-            self._client = QdrantClient(path=path, force_disable_check_same_thread=True)
+            self._client = _open_local(self._path)
         else:
             self._client = QdrantClient(
                 url=url,
@@ -86,4 +114,7 @@ class QdrantStore:
 
     def close(self) -> None:
         """See `ExternalStore`."""
-        self._client.close()
+        if self._path:
+            _close_local(self._path)
+        else:
+            self._client.close()
