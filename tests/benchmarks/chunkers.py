@@ -2,10 +2,9 @@
 
     python tests/benchmarks/chunkers.py                 # all sets, table in Markdown
     python tests/benchmarks/chunkers.py qmsum hotpot    # some
-    python tests/benchmarks/chunkers.py --exact qmsum   # fp32 vectors in place of int8
     python tests/benchmarks/chunkers.py --with=context  # the baseline and what has this in its name
 
-Chunks are ranked by BM25 and MiniLM, fused as in the engine. Then text is read in that order until
+Chunks are ranked by BM25 and vectors, fused as in the engine. Then text is read in that order until
 a budget of tokens is full: what a chunk names to be read in its place (`Span.read`), no character
 twice, the last one cut at the budget. Measured is the share of the gold evidence's tokens in what
 was read (of a budget's worth of them, where there are more), so that neither small chunks nor large
@@ -99,8 +98,8 @@ class Strategy:
 class KeptVectors:
     """Unit vectors by text, embedded once and kept between runs."""
 
-    def __init__(self, *, quantise: bool) -> None:
-        self.model = BundledEmbedding(quantise=quantise, threads=2)
+    def __init__(self) -> None:
+        self.model = BundledEmbedding(threads=2)
         name = hashlib.sha256(self.model.identity.encode()).hexdigest()[:12]
         self.path = Path(tempfile.gettempdir()) / "loregraph-bench" / f"chunkers-{name}.npz"
         self.by_sha: dict[str, np.ndarray] = {}
@@ -413,7 +412,7 @@ def table_row(label: str, found: np.ndarray, baseline: np.ndarray, last: Sequenc
 def main(arguments: Sequence[str]) -> None:
     given_parts = [each for each in arguments if each.startswith("--with=")]
     part = given_parts[-1].removeprefix("--with=") if given_parts else ""
-    embed = KeptVectors(quantise="--exact" not in arguments)
+    embed = KeptVectors()
     embed.model.embed(["warm up"])
     TOKENISER.count("warm up")
     fresh = strategies(embed.model.embed)  # vectors that are kept would make them look quick

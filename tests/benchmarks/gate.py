@@ -31,10 +31,12 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS, SETS
 
 from engine.embeddings.bundled import BundledEmbedding
+from engine.embeddings.wrappers import with_prefixes
 from engine.evaluation import RetrievalReport, paired_bootstrap
 from engine.retrieval.retriever import SearchResult
 from engine.types import Passage
@@ -76,7 +78,7 @@ class Chunk:
 class Recipe:
     """Searches the chunks of one library; `vectors` are theirs, the best window of each counts."""
 
-    def __init__(self, folder: Path, model: BundledEmbedding) -> None:
+    def __init__(self, folder: Path, model: BaseEmbedding) -> None:
         self._model = model
         self._chunks, self._owners, self._vectors = read_library(folder)
         titles = [each.title for each in self._chunks]
@@ -130,7 +132,9 @@ def read_library(
         chunks = [Chunk(id=i, document_id=d, title=t, text=x, start=s, end=e)
                   for i, d, t, x, s, e in rows]  # fmt: skip
         row_of = {each.id: row for row, each in enumerate(chunks)}
-        held = connection.execute("SELECT chunk_id, vector FROM vectors").fetchall()
+        held = connection.execute(
+            "SELECT chunk_id, vector FROM vectors WHERE model LIKE 'bge%'"
+        ).fetchall()
     owners = np.array([row_of[chunk] for chunk, _ in held], dtype=np.int64)
     return chunks, owners, np.stack([np.frombuffer(v, dtype=np.float32) for _, v in held])
 
@@ -257,7 +261,7 @@ def walk_matrix(chunks: Sequence[Chunk]) -> tuple[set[str], dict[str, list[int]]
 # --- the comparison -------------------------------------------------------------------------------
 
 
-def compared(asked: AskedSet, model: BundledEmbedding) -> str:
+def compared(asked: AskedSet, model: BaseEmbedding) -> str:
     """One set's lines: both methods, and the engine's gain."""
     with opened(asked, model, LISTS[WHOLE]) as engine:
         ours = report(engine, asked, WHOLE)
@@ -280,7 +284,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
     arguments = parser.parse_args()
-    model = BundledEmbedding(threads=1)
+    model = with_prefixes(BundledEmbedding(threads=1))
     print("| set | figure | recipe | engine | engine − recipe | |\n|---|---|---|---|---|---|")
     for asked in sets(arguments.sets, most=None):
         print(compared(asked, model), flush=True)

@@ -110,7 +110,8 @@ def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
     count = load_tokeniser().count
     weight = engine._keyword.idf()
     text = engine._library.text_at
-    embed = embedder(engine._vectors._embed_model) if embedding and engine._vectors else None
+    spaces = engine._spaces if embedding else ()
+    embed = embedder(spaces[0].embed_model) if spaces else None
 
     def plain(question: str, found: Sequence[Passage], budget: int) -> PackedContext:
         return pack_context(found, budget_tokens=budget, count=count)

@@ -33,6 +33,7 @@ from retrieval import LISTS, SETS
 
 from engine import KnowledgeEngine, Settings
 from engine.embeddings.bundled import BundledEmbedding
+from engine.embeddings.wrappers import with_prefixes
 from engine.evaluation import (
     EvaluationQuery,
     GoldSpan,
@@ -104,7 +105,7 @@ class Gain:
 def main() -> None:
     """Print the tables of every set, and of all parts on all sets; write JSON where asked to."""
     arguments = read_arguments()
-    model = BundledEmbedding(threads=2)
+    model = with_prefixes(BundledEmbedding(threads=2))
     encoder = None if arguments.no_rerank else TokenEncoder()
     results: dict[str, dict[str, RetrievalReport]] = {}
     for asked in sets(arguments.sets, most=arguments.questions):

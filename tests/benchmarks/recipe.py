@@ -152,10 +152,13 @@ def read_vectors(name: str, vectors: Path) -> tuple[np.ndarray, np.ndarray, np.n
 def embed(name: str, texts: list[str], questions: list[str], vectors: Path) -> None:
     """Vectors of a set, with the bundled embedder, to `vectors`."""
     from engine.embeddings.bundled import BundledEmbedding
+    from engine.embeddings.wrappers import with_prefixes
 
     model = BundledEmbedding()
     vectors.mkdir(parents=True, exist_ok=True)
-    np.save(vectors / f"{name}.queries.npy", model.embed(questions))
+    asking = with_prefixes(model)
+    asked = [asking.get_query_embedding(question) for question in questions]
+    np.save(vectors / f"{name}.queries.npy", np.array(asked, dtype=np.float32))
     np.save(vectors / f"{name}.owners.npy", np.arange(len(texts)))
     np.save(vectors / f"{name}.npy", model.embed(texts))
 

@@ -34,6 +34,9 @@ from retrieval import bootstrap, recall
 
 from engine import KnowledgeEngine
 from engine.config import RerankSettings
+from engine.embeddings.bundled import open_session
+from engine.embeddings.model_files import EMBEDDING, model_file
+from engine.embeddings.tokenizer import read_tokeniser
 from engine.retrieval.rerank import Reranker, in_order_of, rerank_passages
 from engine.retrieval.rerank_models import build_reranker
 from engine.types import Passage
@@ -57,36 +60,19 @@ class TokenEncoder:
     """The bundled encoder, opened so that it gives the vectors of tokens too."""
 
     def __init__(self, threads: int = 1) -> None:
-        import onnxruntime
-        from engine.embeddings.minilm import graph_from_tensors
-        from onnx import TensorProto, helper
-        from safetensors.numpy import load
-
-        from engine.embeddings.tokenizer import find_model_files, read_tokeniser, read_weights
-
-        files = find_model_files(None)
-        model = graph_from_tensors(load(read_weights(files)))
-        (mean,) = [node for node in model.graph.node if node.op_type == "ReduceMean"]
-        self._hidden = mean.input[0]
-        model.graph.output.append(
-            helper.make_tensor_value_info(self._hidden, TensorProto.FLOAT, None)
-        )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self._session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokeniser = read_tokeniser(files.tokeniser)
-        self._tokeniser.enable_truncation(256)
+        self._session = open_session(str(model_file(EMBEDDING, "model.onnx")), threads=threads)
+        self._tokeniser = read_tokeniser(model_file(EMBEDDING, "tokenizer.json"))
+        self._tokeniser.enable_truncation(512)
 
     def read(self, text: str) -> Read:
         """The text without what the tokeniser puts around it."""
         encoded = self._tokeniser.encode(text)
-        ids = np.array([encoded.ids], dtype=np.int32)
-        hidden, whole = self._session.run([self._hidden, "vectors"], {"ids": ids})
-        tokens = hidden[0][1:-1]
-        tokens = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
-        return Read(tokens, encoded.offsets[1:-1], encoded.tokens[1:-1], whole[0])
+        ids = np.array([encoded.ids], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids),
+                  "token_type_ids": np.zeros_like(ids)}  # fmt: skip
+        (hidden,) = self._session.run(["last_hidden_state"], inputs)
+        states = hidden[0] / np.linalg.norm(hidden[0], axis=1, keepdims=True)
+        return Read(states[1:-1], encoded.offsets[1:-1], encoded.tokens[1:-1], states[0])
 
 
 Judge = Callable[[Read, Read, Passage], float]

@@ -21,12 +21,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from corpora import KEPT, documents
 from hard_sets import hard_set
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document
 from parts import WHOLE, AskedSet, opened, report, sets
 from retrieval import LISTS
 
 from engine import KnowledgeEngine, Settings
 from engine.embeddings.bundled import BundledEmbedding
+from engine.embeddings.wrappers import with_prefixes
 from engine.evaluation import paired_bootstrap
 
 WITH = Settings.model_validate({"embedding": {"sentences": True}})
@@ -57,7 +59,7 @@ def size(folder: Path) -> tuple[int, int]:
     return count, bytes_
 
 
-def compared(name: str, asked: AskedSet, model: BundledEmbedding) -> None:
+def compared(name: str, asked: AskedSet, model: BaseEmbedding) -> None:
     """Print one set's lines."""
     folder = KEPT / f"sentences-{asked.folder.name}"
     if not folder.exists():
@@ -88,7 +90,7 @@ def compared(name: str, asked: AskedSet, model: BundledEmbedding) -> None:
 
 def main() -> None:
     """Command line."""
-    model = BundledEmbedding(threads=1)
+    model = with_prefixes(BundledEmbedding(threads=1))
     print("| set | figure | without | with | gain |\n|---|---|---|---|---|")
     for name in sys.argv[1:]:
         for asked in sets([name], most=None):

@@ -31,6 +31,7 @@ from retrieval import SETS, bootstrap, recall
 from engine import KnowledgeEngine
 from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.tokenizer import load_tokeniser
+from engine.embeddings.wrappers import with_prefixes
 from engine.llm.response import identity_of
 from engine.retrieval.fusion import Ranking, rank_passages
 from engine.retrieval.query_expansion import (
@@ -54,7 +55,7 @@ class Lists:
 
     def __init__(self, name: str) -> None:
         self.library = Library(KEPT / name, create=False)
-        self.model = BundledEmbedding(threads=2)
+        self.model = with_prefixes(BundledEmbedding(threads=2))
         self.readable = load_tokeniser().readable
         self.keyword = KeywordRetriever(self.library, tokens=tokens, readable=self.readable)
         self.dense = DenseIndex(self.library, model=identity_of(self.model))
