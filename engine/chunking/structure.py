@@ -129,7 +129,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _DELIMITER_CELL = r"[ \t]*+:?-{2,}+:?[ \t]*+"
-_DELIMITER_ROW = re.compile(rf"[ \t]*+\|?{_DELIMITER_CELL}(?:\|{_DELIMITER_CELL})*+(?:\|[ \t]*+)?$")
+_DELIMITER_ROW = re.compile(rf"[ \t]*+\|?{_DELIMITER_CELL}(?:\|{_DELIMITER_CELL})*(?:\|[ \t]*+)?$")
 _LONG_LINE = 150
 
 

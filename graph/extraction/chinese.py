@@ -130,12 +130,35 @@ def chinese_tokens(segment: Segment, tagger: Tagger) -> list[HanToken]:
     """Return the words of a Chinese segment with document offsets."""
     tokens = []
     place = 0
-    for word, tag in tagger(segment.shadow):
+    for word, tag in _without_preposition(tagger(segment.shadow)):
         place = segment.shadow.index(word, place)
         start = segment.start + place
         tokens.append(HanToken(start, start + len(word), word, tag))
         place += len(word)
     return tokens
+
+
+_VERBS_WITH_YU = frozenset("生死卒逝殁葬居位任成建毕属源出")
+
+
+def _without_preposition(words: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Part 于 from persons: 陈明 + 远于 is 陈明远 + 于, 陈明生于 is 陈明 + 生于."""
+    waiting = list(reversed(words))
+    while waiting:
+        word, tag = waiting.pop()
+        after = waiting[-1][0] if waiting else ""
+        if tag != "PER":
+            yield word, tag
+        elif len(word) == len(after) == 2 and after[1] == "于" and after[0] not in _VERBS_WITH_YU:
+            waiting[-1] = ("于", "p")
+            yield word + after[0], tag
+        elif len(word) > 2 and word[-1] == "于":
+            is_verb = len(word) > 3 and word[-2] in _VERBS_WITH_YU
+            yield from (
+                ((word[:-2], tag), (word[-2:], "v")) if is_verb else ((word[:-1], tag), ("于", "p"))
+            )
+        else:
+            yield word, tag
 
 
 def marked_candidates(segment: Segment) -> list[Candidate]:

@@ -150,7 +150,7 @@ _ASS_FORMAT = re.compile(r"^Format:[ \t]*(.*)$", re.M | re.I)
 _ASS_FIELDS = ("layer", "start", "end", "style", "name", *["margin"] * 3, "effect", "text")
 _ASS_TITLE = re.compile(r"^Title:[ \t]*(\S.*)$", re.M)
 _ASS_OVERRIDE = re.compile(r"\{[^}\n]*+(\}?)")
-_ASS_DRAWING = re.compile(r"\{(?:[^{}\n\\]++|\\(?!p[1-9]))*+\\p[1-9][^{}\n]*+\}[^{\n]*")
+_ASS_DRAWING = re.compile(r"\{(?:[^{}\n\\]|\\(?!p[1-9]))*\\p[1-9][^{}\n]*+\}[^{\n]*")
 _ASS_NO_TITLES = frozenset({"untitled", "default aegisub file"})
 
 

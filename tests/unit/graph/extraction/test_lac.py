@@ -199,3 +199,17 @@ def test_without_a_sound_model_rules_read_on_and_say_so_once(
 
 def test_identity_names_the_model(extractor: LanguageExtractor) -> None:
     assert "zh=lac-826085ff" in extractor.identity
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("陈明远于1901年创立了临江气象站。", "陈明远"),
+        ("陈明生于1961年。", "陈明"),
+        ("陈明死于1961年。", "陈明"),
+        ("王建国于1980年出生。", "王建国"),
+    ],
+)
+def test_a_preposition_is_parted_from_a_person(text: str, name: str) -> None:
+    (found,) = LanguageExtractor().extract([text])
+    assert [m.surface for m in found.mentions if m.type == "PERSON"] == [name]
