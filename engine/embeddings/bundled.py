@@ -13,20 +13,19 @@ elsewhere, cosines of .998 to those.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from ..errors import ModelUnavailable
 from .model_files import EMBEDDING, FETCH_COMMAND, model_file
 from .tokenizer import read_tokeniser
+from .wrappers import LocalEmbedding
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -94,7 +93,7 @@ class OnnxEncoder:
             return self._loaded
 
 
-class BundledEmbedding(BaseEmbedding):
+class BundledEmbedding(LocalEmbedding):
     """bge-small-en-v1.5 without torch, key or network; unit vectors of 384.
 
     Cheap to construct; the model loads at the first text. A vector depends on its text alone.
@@ -141,25 +140,6 @@ class BundledEmbedding(BaseEmbedding):
             ModelUnavailable: the model is not installed or its files are damaged.
         """
         return self._encoder.embed(texts)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self.embed(texts).tolist()
-        return vectors
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
 def open_session(path: str, *, threads: int | None = None) -> InferenceSession:

