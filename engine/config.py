@@ -260,6 +260,7 @@ class RetrieveSettings(_Section):
     keyword: bool = True
     dense: bool = True
     walk: bool = True
+    second_look: bool = True  # at the first passages of the walk as a set
     dictionary: str = ""
     expand: tuple[Literal["mqe", "hyde", "decompose", "steps", "feedback"], ...] = ()
     pool: int = Field(100, ge=1)

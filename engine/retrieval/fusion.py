@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Literal, Protocol
@@ -188,6 +188,12 @@ class Ranking:
             seeds=outcome.seeds,
             walk_order=outcome.order,
         )
+
+    def reordered(self, order: Rows) -> Ranking:
+        """Return the ranking with its rows in another order; the scores go by place."""
+        scores = self.scores.copy()
+        scores[order] = self.scores[self.order]
+        return replace(self, scores=scores, walk_order=order)
 
 
 def rank_passages(

@@ -62,6 +62,13 @@ from .passages import (
 )
 from .query_expansion import Expander, Expansion, rank_expanded
 from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
+from .second_look import (
+    LOOKED_AT,
+    links_between,
+    relation_words,
+    relations_asked,
+    second_look,
+)
 
 DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
@@ -379,6 +386,10 @@ class LocalRetriever(BaseRetriever):
             chunks = len(shown.view.chunk_ids)
             steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
             ranking = self._rank(asked, searches, vectors, shown, steps)
+            if self._settings.walk and self._settings.second_look:
+                ranking = self._look_again(connection, asked, ranking, shown)
+                first = f"the first {LOOKED_AT} as a set"
+                steps.record("second look", first, shown.leading(ranking.scores))
             found = self._read(connection, shown.view, ranking, limit=limit)
             passages = self._passages(asked, shown, ranking, found)
         best = max((passage.relevance for passage in passages), default=0.0)
@@ -470,6 +481,32 @@ class LocalRetriever(BaseRetriever):
             seeds = "; ".join(dict.fromkeys(map(shown.name, ranking.seeds.tolist())))
             steps.record("walk", "titles and names", shown.leading(ranking.scores), seeds)
         return ranking
+
+    def _look_again(
+        self, connection: Connection, asked: _Asked, ranking: Ranking, shown: FilteredView
+    ) -> Ranking:
+        """Order the first passages by what of the question the others leave open."""
+        count = min(LOOKED_AT, int(np.count_nonzero(ranking.scores > 0)))
+        first = ranking.order[:count].tolist()
+        words, idf = question_tokens(asked.text), self._keyword.idf(shown.counted)
+        weights = [idf(word) for word in words]
+        links = links_between(shown.view.walk_graph, first, asked.names.labels)
+        texts = self._keyword.read_tokens(connection, [shown.view.chunk_ids[row] for row in first])
+        relations = relations_asked(
+            links.mentions,
+            texts,
+            {label: _name_forms(shown.view.display[label]) for _, _, label in links.mentions},
+            relation_words(asked.text, words, weights),
+        )
+        order = second_look(
+            ranking.order,
+            ranking.scores,
+            closeness=links.closeness,
+            relations=relations,
+            held=_words_held(asked, words, texts),
+            weights=weights,
+        )
+        return ranking.reordered(order)
 
     def _fused(
         self,
@@ -640,6 +677,31 @@ class LocalRetriever(BaseRetriever):
                     like = calibrated_cosine(cosine, floor=space.floor)
                     sums[place] = (sums[place][0] + weight * like, sums[place][1] + weight)
         return [(like / weight if weight else None, weight) for like, weight in sums]
+
+
+def _name_forms(name: str) -> list[list[str]]:
+    """Return the tokens of a name, and of the part before a comma."""
+    return [tokens(name), *([tokens(name.split(",")[0])] if "," in name else ())]
+
+
+def _words_held(
+    asked: _Asked, words: Sequence[str], texts: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """Return which words of the question each text holds: `(texts, words)`, 0 or 1.
+
+    The name of a thing that has several is held where any of them is.
+    """
+    present = [frozenset(text) for text in texts]
+    held = np.array([[word in some for word in words] for some in present], dtype=np.float64)
+    held = held.reshape(len(texts), len(words))
+    for thing in asked.names.things:
+        said = {token for start, end in thing.spans for token in tokens(asked.text[start:end])}
+        forms = [frozenset(tokens(key)) for key in thing.keys]
+        named = [any(form <= some for form in forms) for some in present]
+        for column, word in enumerate(words):
+            if word in said:
+                held[:, column] = np.maximum(held[:, column], named)
+    return held
 
 
 def _share(asked: QuestionNames, present: set[str]) -> float | None:

@@ -196,6 +196,13 @@ class KeywordRetriever(BM25Retriever):
         seen = _mask(counted, len(built.chunk_ids))
         return {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
 
+    def read_tokens(self, connection: Connection, chunk_ids: Sequence[str]) -> list[list[str]]:
+        """Return the tokens of title and text of a few chunks, in their order."""
+        wanted = keywords.c.chunk_id.in_(chunk_ids)
+        query = select(keywords.c.chunk_id, keywords.c.body).where(wanted)
+        kept = {chunk_id: str(body) for chunk_id, body in connection.execute(query)}
+        return [kept.get(chunk_id, "").split() for chunk_id in chunk_ids]
+
     def passage_count(self, counted: Rows = None) -> int:
         """Return the number of chunks, or of counted rows."""
         return len(self.chunk_ids) if counted is None else counted.size

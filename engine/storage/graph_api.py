@@ -131,6 +131,7 @@ from graph.search.global_strategies import (
     select_dynamic,
 )
 from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
+from graph.search.walk import WalkGraph
 from graph.storage.database import (
     Database,
     derived_reports,
@@ -237,6 +238,7 @@ __all__ = [
     "TestBudget",
     "UnreadChunk",
     "VisibleGraph",
+    "WalkGraph",
     "WalkSnapshot",
     "WrittenReport",
     "batch_descriptions",

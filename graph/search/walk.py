@@ -7,6 +7,7 @@ of labels and texts come by argument.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,6 +170,14 @@ class WalkGraph:
             shape=self.homes_of.shape,
         )
         return (self.links + self.mentions @ even).tocsr()
+
+    def frequency(self, label: str) -> int:
+        """Return the number of passages that a label stands in or that are its homes."""
+        place = bisect_left(self.names, label)
+        if place == len(self.names) or self.names[place] != label:
+            return 1
+        node = len(self.titles) + place
+        return int(self.links.indptr[node + 1] - self.links.indptr[node])
 
     @cached_property
     def incoming(self) -> sparse.csr_array:

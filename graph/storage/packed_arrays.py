@@ -303,8 +303,8 @@ def _write_strings(place: Path, table: StringTable) -> None:
 
 def _read(place: Path, name: str) -> npt.NDArray[Any]:
     file = place.with_name(f"{place.name}.{name}.npy")
-    values: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
-    return values
+    # A plain array over the map: slicing a `memmap` itself takes many times as long.
+    return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
 def _read_strings(place: Path) -> StringTable:

@@ -10,7 +10,8 @@ kept like the other libraries (see `corpora`); `--subset` takes fewer of the lar
 
 What is asked for is spans of documents: a passage, or the turns of a meeting. A span counts as
 found at k when the first k chunks hold at least half of its characters. Printed are recall at 2, 5
-and 10, all at 5, and the walk against fusion (and against RRF) with a paired bootstrap interval.
+and 10, all at 5, and the walk against fusion, RRF and the walk without its second look with a paired
+bootstrap interval.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def show(hard: HardSet, folder: Path) -> None:
         row.append(float((recalls(hard.asked, results[label], 5) == 1.0).mean()))
         middle, late = np.percentile(times, [50, 95])
         print(f"{label:14} " + " ".join(f"{x:6.3f}" for x in row) + f" {middle:7.1f} {late:7.1f}")
-    for other in ("fusion", "fusion (RRF)"):
+    for other in ("fusion", "fusion (RRF)", "walk alone"):
         for cut in (5, 10):
             gain = recalls(hard.asked, results["walk"], cut)
             gain = gain - recalls(hard.asked, results[other], cut)

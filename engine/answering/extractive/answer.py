@@ -19,6 +19,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
     split_passages,
@@ -34,7 +35,6 @@ from .question_type import QuestionType, answer_types, classify_question, strip_
 from .sentence_scoring import (
     RELATIVE,
     ScoredSentence,
-    lexical_variants,
     numbered_things,
     score_sentences,
 )

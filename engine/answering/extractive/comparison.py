@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import tokens
 from ...types import Passage
 from .question_type import WITHIN, Date, Event, countries_in, date_of, is_before
-from .sentence_scoring import lexical_variants
 
 _OR = re.compile(r"\bor\b|还是|或", re.IGNORECASE)
 _COMPARES = re.compile(
