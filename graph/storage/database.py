@@ -48,7 +48,14 @@ from ..model import (
     Relation,
     Report,
 )
-from .facts import chunk_of_row, derived_generation, facts_generation, rows_in, value_of_row
+from .facts import (
+    STATE_READ,
+    chunk_of_row,
+    derived_generation,
+    facts_generation,
+    rows_in,
+    value_of_row,
+)
 from .schema import (
     chunks,
     claims,
@@ -128,6 +135,7 @@ class Database:
             yield current
             return
         with self._turn, self._engine.connect() as connection, connection.begin():
+            connection.execution_options(**{STATE_READ: {}})
             self._local.reader = connection
             try:
                 yield connection

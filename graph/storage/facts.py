@@ -87,9 +87,19 @@ def title_key(title: str) -> str:
     return "" if is_generic(key) else key
 
 
+STATE_READ = "loregraph_state"
+"""Option of a connection that only reads: the values of the state table it has read."""
+
+
 def read_state(connection: Connection, key: str) -> str | None:
-    """Read a value of the state table."""
-    return connection.execute(select(state.c.value).where(state.c.key == key)).scalar()
+    """Read a value of the state table; once in a transaction that only reads."""
+    known: dict[str, str | None] | None = connection.get_execution_options().get(STATE_READ)
+    if known is not None and key in known:
+        return known[key]
+    value = connection.execute(select(state.c.value).where(state.c.key == key)).scalar()
+    if known is not None:
+        known[key] = value
+    return value
 
 
 def write_state(connection: Connection, key: str, value: str) -> None:

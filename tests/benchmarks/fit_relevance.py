@@ -1,142 +1,101 @@
 """Fit and check the coefficients of `engine.retrieval.fusion` on the development sets.
 
-    python tests/benchmarks/fit_relevance.py --vectors DIR [SET …]
+    python tests/benchmarks/fit_relevance.py [SET …]
 
-Cases are the ten best passages of every question: gold ones are positive, the others negative;
-and so are all that questions find in a corpus they were not made for; with the encoder and the
-walk, and without either. Every set weighs the same, its own corpus and the wrong ones half each.
-Prints the coefficients, then calibration of models that never saw the set they are judged on.
-Needs ../shared/data.
+Cases are the ten best passages of every question, as the engine retrieves them: gold ones are
+positive, the others negative; and so are all that questions find in a library they were not made
+for; with the encoder and the walk, and without either. Every set weighs the same, its own library
+and the wrong ones half each. Prints the coefficients, then calibration of models that never saw
+the set they are judged on. Libraries are built first where they are missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from recipe import CHINESE, SETS, Pool, load, read_vectors
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from corpora import KEPT, Query, built, queries
+from retrieval import SETS
+
+from engine import KnowledgeEngine, Settings
+from engine.retrieval import retriever
 from engine.retrieval.fusion import (
     COEFFICIENTS,
     FEATURES,
     RelevanceFeatures,
-    question_tokens,
-    rank_passages,
     relevance_features,
-    token_coverage,
+    relevance_probability,
 )
-from engine.storage.tokenization import tokens
-from graph.search.walk import rank_by_walk
-from graph.text.names import capitalised_names, is_matchable, name_key
 
 TOP = 10
-WRONG_QUESTIONS = 100
+OWN_QUESTIONS, WRONG_QUESTIONS = 150, 80
 PENALTY = 0.003
-PROFILES = ((True, True), (True, True), (False, True), (True, False))
-"""With an encoder or not, with a walk or not; the full profile counts twice."""
+PROFILES = (({}, 2.0), ({"dense": False}, 1.0), ({"walk": False}, 1.0))
+"""Settings of retrieval, and how much they count."""
+Case = tuple[np.ndarray, np.ndarray, float, int]
+"""Features, labels, weight, and the number of the question, negative in a wrong library."""
 
 
-class Corpus:
-    """A pool with what coverage needs: token sets and document frequencies."""
+@contextmanager
+def captured() -> Iterator[list[np.ndarray]]:
+    """Yield a list that gets the features of every retrieved list."""
+    kept: list[np.ndarray] = []
 
-    def __init__(self, pool: Pool, vectors: Path) -> None:
-        self.pool = pool
-        self.tokens = [
-            frozenset(tokens(f"{a}. {b}")) for a, b in zip(pool.titles, pool.texts, strict=True)
-        ]
-        self.frequency: dict[str, int] = {}
-        for held in self.tokens:
-            for token in held:
-                self.frequency[token] = self.frequency.get(token, 0) + 1
-        self.windows = None if pool.name in CHINESE else read_vectors(pool.name, vectors)
+    def judge(evidences: Sequence[RelevanceFeatures]) -> list[float]:
+        kept.append(relevance_features(evidences))
+        return relevance_probability(evidences)
 
-    def dense(self, question: np.ndarray | None) -> np.ndarray | None:
-        """Cosines with every passage; None where the encoder reads neither."""
-        if self.windows is None or question is None:
-            return None
-        passages, owners, _ = self.windows
-        best = np.full(len(self.pool.texts), -1.0, dtype=np.float32)
-        np.maximum.at(best, owners, passages @ question)
-        return best
+    retriever.relevance_probability = judge
+    try:
+        yield kept
+    finally:
+        retriever.relevance_probability = relevance_probability
 
 
-def cases(
-    corpus: Corpus, question: str, *, vector: np.ndarray | None, walking: bool
-) -> tuple[np.ndarray, list[int]]:
-    """Features of the ten best passages for a question, and their rows."""
-    pool = corpus.pool
-    asked = tokens(question)
-    labels = {m.key for m in pool.matcher.match(question, any_case=True)}
-    dense = corpus.dense(vector)
-    ranking = rank_passages(
-        pool.body.get_scores(asked),
-        pool.title.get_scores(asked),
-        dense=dense,
-    )
-    if walking:
-        ranking = ranking.walked(rank_by_walk(pool.graph, ranking.scores, labels))
-    rows = ranking.order[:TOP].tolist()
-    top = max(ranking.scores[rows[0]], 1e-9)
-    covered = token_coverage(
-        question_tokens(question),
-        [corpus.tokens[row] for row in rows],
-        document_frequency=lambda token: corpus.frequency.get(token, 0),
-        passage_count=len(pool.texts),
-    )
-    names = name_shares(pool, question, labels, rows)
-    evidences = [
-        RelevanceFeatures(
-            covered=float(covered[place]),
-            share=float(ranking.scores[row] / top),
-            cosine=None if dense is None else float(dense[row]),
-            names=None if names is None else float(names[place]),
-        )
-        for place, row in enumerate(rows)
-    ]
-    return relevance_features(evidences), rows
+def cases(name: str, asked: Sequence[tuple[Query, float, int, bool]]) -> list[Case]:
+    """The cases of questions, each with its weight, number and whether the library is its own."""
+    found: list[Case] = []
+    for lists, counts in PROFILES:
+        settings = Settings.model_validate({"retrieve": lists})
+        with captured() as kept, KnowledgeEngine.open(KEPT / name, settings=settings) as engine:
+            for query, weight, number, own in asked:
+                passages = engine.retrieve(query.text, top_k=TOP)
+                gold = query.gold if own else frozenset()
+                labels = np.array([float(p.document_id in gold) for p in passages])
+                if len(passages):
+                    found.append((kept[-1], labels, counts * weight / len(passages), number))
+    return found
 
 
-def name_shares(pool: Pool, question: str, labels: set[str], rows: list[int]) -> np.ndarray | None:
-    """The share of the question's names in each passage; None where it holds no name."""
-    runs = {name_key(question[a:b]) for a, b in capitalised_names(question)}
-    names = labels | {key for key in runs if is_matchable(key)}
-    if not names:
-        return None
-    held = [pool.graph.labels[row] | {pool.graph.titles[row]} for row in rows]
-    return np.array([len(names & some) / len(names) for some in held])
-
-
-def collect(corpora: list[Corpus], vectors: Path) -> dict[str, tuple[np.ndarray, ...]]:
-    """For each set: features, labels, weights, and the id of the question of each case."""
+def collect(names: Sequence[str]) -> dict[str, tuple[np.ndarray, ...]]:
+    """For each set: features, labels, weights, and the number of the question of each case."""
+    asked = {name: queries(name) for name in names}
     found = {}
-    for home in corpora:
-        pool = home.pool
-        asked = None if pool.name in CHINESE else read_vectors(pool.name, vectors)[2]
-        parts: list[tuple[np.ndarray, np.ndarray, float, int]] = []
-        for corpus in corpora:
-            own = corpus is home
-            count = len(pool.questions) if own else min(WRONG_QUESTIONS, len(pool.questions))
-            share = 0.5 / count if own else 0.5 / count / (len(corpora) - 1)
-            for place in range(count):
-                for sees, walking in PROFILES:
-                    matrix, rows = cases(
-                        corpus,
-                        pool.questions[place],
-                        vector=asked[place] if sees and asked is not None else None,
-                        walking=walking,
-                    )
-                    gold = set(pool.gold[place]) if own else set()
-                    label = np.array([float(row in gold) for row in rows])
-                    parts.append((matrix, label, share / len(rows), place if own else -1 - place))
-        found[pool.name] = (
+    for name in names:
+        built(name, KnowledgeEngine.open)[0].close()
+        own = asked[name][:OWN_QUESTIONS]
+        each = WRONG_QUESTIONS // max(1, len(names) - 1)
+        wrong = [query for other in names if other != name for query in asked[other][:each]]
+        wanted = [(query, 0.5 / len(own), place, True) for place, query in enumerate(own)]
+        wanted += [(q, 0.5 / len(wrong), -1 - place, False) for place, q in enumerate(wrong)]
+        parts = cases(name, wanted)
+        found[name] = (
             np.concatenate([m for m, *_ in parts]),
             np.concatenate([y for _, y, *_ in parts]),
             np.concatenate([np.full(len(y), w) for _, y, w, _ in parts]),
             np.concatenate([np.full(len(y), q) for _, y, _, q in parts]),
         )
+        print(f"{name}: {len(own)} own questions, {len(wrong)} of other sets", flush=True)
     return found
 
 
@@ -179,10 +138,9 @@ def judge(name: str, case: tuple[np.ndarray, ...], beta: np.ndarray) -> np.ndarr
 
 
 def best_by_question(p: np.ndarray, question: np.ndarray, *, own: bool) -> np.ndarray:
-    """The greatest probability of each result list, of its own corpus or of wrong ones."""
-    chosen = question >= 0 if own else question < 0
-    count = int(chosen.sum()) // TOP
-    return p[chosen].reshape(count, TOP).max(axis=1)
+    """The greatest probability for each question, in its own library or in wrong ones."""
+    numbers = np.unique(question[question >= 0 if own else question < 0])
+    return np.array([p[question == number].max() for number in numbers])
 
 
 def reliability(p: np.ndarray, y: np.ndarray, w: np.ndarray) -> None:
@@ -197,12 +155,9 @@ def reliability(p: np.ndarray, y: np.ndarray, w: np.ndarray) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
-    parser.add_argument("--vectors", type=Path, required=True)
-    arguments = parser.parse_args()
-    corpora = [Corpus(load(name, arguments.vectors), arguments.vectors) for name in arguments.sets]
-    data = collect(corpora, arguments.vectors)
+    data = collect(parser.parse_args().sets)
     fitted = fit(list(data.values()))
     print("fitted on all:")
     for feature, value, now in zip(FEATURES, fitted, COEFFICIENTS, strict=True):

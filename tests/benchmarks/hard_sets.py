@@ -10,7 +10,7 @@ kept like the other libraries (see `corpora`); `--subset` takes fewer of the lar
 
 What is asked for is spans of documents: a passage, or the turns of a meeting. A span counts as
 found at k when the first k chunks hold at least half of its characters. Printed are recall at 2, 5
-and 10, all at 5, and the walk against fusion, RRF and the walk without its second look with a paired
+and 10, all at 5, and the walk against fusion, RRF and itself without the second look, with a paired
 bootstrap interval.
 """
 

@@ -21,8 +21,8 @@ from engine.answering.extractive.question_type import (
     is_before,
     is_dateline,
 )
-from engine.answering.extractive.sentence_scoring import lexical_variants
 from engine.answering.packing import Draft
+from engine.retrieval.lexical_variants import lexical_variants
 from engine.retrieval.passages import split_passages, strip_markdown
 from engine.storage.tokenization import tokens
 from engine.types import Passage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answering.extractive.sentence_scoring import FORMS, lexical_variants
+from engine.retrieval.lexical_variants import FORMS, lexical_variants
 from engine.storage.tokenization import tokens
 
 
