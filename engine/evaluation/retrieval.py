@@ -310,16 +310,19 @@ def paired_bootstrap(
     return Interval(mean=float(differences.mean()), low=float(low), high=float(high))
 
 
-LISTS = ("keyword", "dense", "walk")
+LISTS = ("keyword", "dense")
+ON_TOP = ("walk", "second_look")
 
 
 def ablations(settings: Settings) -> Iterator[tuple[str, Settings]]:
     """Yield labels and settings of a retrieval ablation in a fixed order."""
     retrieve = settings.retrieve
-    on = [name for name in LISTS if getattr(retrieve, name)]
-    for name in on:
-        if set(on) - {name, "walk"}:
-            yield f"without {name}", _with(settings, {name: False})
+    lists = [name for name in LISTS if getattr(retrieve, name)]
+    for name in lists if len(lists) > 1 else ():
+        yield f"without {name}", _with(settings, {name: False})
+    for name in ON_TOP:
+        if retrieve.walk and getattr(retrieve, name):
+            yield f"without {name.replace('_', ' ')}", _with(settings, {name: False})
     for fusion in get_args(RetrieveSettings.model_fields["fusion"].annotation):
         if fusion != retrieve.fusion:
             yield f"fusion {fusion}", _with(settings, {"fusion": fusion})

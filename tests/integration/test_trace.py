@@ -49,11 +49,12 @@ def test_every_stage_of_a_local_answer_says_what_it_took_and_gave(open_engine, l
         answer = engine.ask(QUESTION)
     steps = by_stage(answer)
     assert list(steps) == [
-        "route", "embed", "view", "keyword", "dense", "fuse", "walk", "read", "pack", "extract",
+        "route", "embed", "view", "keyword", "dense", "fuse", "walk", "second look",
+        "read", "pack", "extract",
     ]  # fmt: skip
     for asked in ("route", "keyword", "extract"):
         assert steps[asked].input == QUESTION
-    for found in ("keyword", "fuse", "walk", "read", "pack"):
+    for found in ("keyword", "fuse", "walk", "second look", "read", "pack"):
         assert "The lamp" in steps[found].output, found
     assert "local" in steps["route"].output
     seeds = steps["walk"].input.split("; ")
