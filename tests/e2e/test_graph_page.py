@@ -412,6 +412,37 @@ def test_an_address_can_name_the_entity_that_it_opens_on(
     page.close()
 
 
+def test_an_alias_in_the_address_opens_its_entity_also_while_the_page_is_open(page: Any) -> None:
+    page.evaluate("location.hash = encodeURIComponent('alias of Jory Pell')")
+    page.locator("#panel h2").get_by_text("Jory Pell").wait_for()
+
+
+def test_colours_are_of_communities_or_of_types(page: Any) -> None:
+    of_communities = {item["colour"] for item in items(page, "entity")}
+    assert len(of_communities) > 1
+    page.get_by_role("button", name="Colours: communities").click()
+    switch = page.get_by_role("button", name="Colours: types")
+    switch.wait_for()
+    assert {item["colour"] for item in items(page, "entity")} == {"#4477aa"}  # all are persons
+    assert page.locator("#type-key").get_by_text("person").is_visible()
+    switch.click()
+    page.get_by_role("button", name="Colours: communities").wait_for()
+    assert {item["colour"] for item in items(page, "entity")} == of_communities
+    assert page.locator("#type-key").is_hidden()
+
+
+def test_lines_of_a_chosen_entity_are_named_but_not_where_names_only_stand_together(
+    page: Any,
+) -> None:
+    assert page.evaluate("graphPage.lineNames()") == []
+    page.mouse.click(*position(page, "Maeve Tolland"))
+    page.locator("#panel h2").get_by_text("Maeve Tolland").wait_for()
+    page.wait_for_timeout(300)  # the next frame
+    names = page.evaluate("graphPage.lineNames()")
+    assert names
+    assert all("met <script>" in name and ("→" in name or "←" in name) for name in names), names
+
+
 def test_filters_by_type_document_and_weight_leave_what_matches(large: Any) -> None:
     graph = generated(ENTITIES)
     events = sum(one.type == "EVENT" for one in graph.entities)

@@ -227,7 +227,7 @@ function relationList(box, relations, { row, names, texts }) {
 }
 function relationBox(relation, { row, names, texts }) {
   const { relations } = state.tables, outward = relations.source[relation] === row, other = state.tables.otherEnd(relation, row);
-  const predicate = relations.predicates[relations.predicate[relation]], isLoose = predicate === "occurs with";
+  const predicate = relations.predicates[relations.predicate[relation]], isLoose = predicate === LOOSE;
   const places = relations.places(relation).map((number) => texts.get(number)).filter(([text]) => text);
   const marks = [...names, state.tables.names[other]];
   const rest = places.slice(QUOTES).map((one) => quote(one, marks));

@@ -1,7 +1,13 @@
 // ── scenes: what is drawn of an open place; only that, however large the graph ────────────────────
 // A place is { kind: "all" | "community" | "alone" | "near", id }. A scene holds items (bubbles and
 // entities by their rows, with positions), links between items, and territories under them.
-const MAX_BUBBLES = 72, MAX_ENTITIES = 240, MAX_LOOSE = 36, MAX_NEAR = 60, FLAT = 120;
+const MAX_BUBBLES = 72, MAX_ENTITIES = 240, MAX_LOOSE = 36, MAX_NEAR = 60, FLAT = 120, GIVEN_ASPECT = 1.35;
+
+// How wide the canvas is to its height: scenes are packed to fill it.
+function canvasAspect() {
+  const { width, height } = find("mynetwork").getBoundingClientRect();
+  return width && height ? Math.min(2, Math.max(0.55, width / height)) : GIVEN_ASPECT;
+}
 
 function rowsOf(tables, place) {
   if (place.kind === "community") return tables.members(place.id);
@@ -54,9 +60,9 @@ function bubbleScene(tables, place, rows, { above, pin, whole }) {
   }
   const links = strongest(linksBetween(tables, home, items.length), items.length, 3);
   colour(items, links, above < 0 ? (item) => tables.colourOfRoot(item.id) : null);
-  const given = whole && place.kind === "all" && first.bubbles.length === items.length;
+  const given = whole && place.kind === "all" && first.bubbles.length === items.length && canvasAspect() > 0.9;
   const centres = given ? first.bubbles.map(({ x, y }) => [x, y])
-    : pack(items.map((item) => item.radius + (item.kind === "bubble" ? 5 : 9)), links, 1.35);
+    : pack(items.map((item) => item.radius + (item.kind === "bubble" ? 5 : 9)), links, canvasAspect());
   items.forEach((item, at) => { [item.x, item.y] = centres[at]; });
   if (place.kind === "all" && loose.length) items.push(outsider(items, loose.length));
   return { items, links, territories: [], rows, left: order.length - shown.length + (place.kind === "all" ? 0 : loose.length - dots.length) };
@@ -68,7 +74,7 @@ function outsider(items, held) {
   for (let distance = 0; ; distance += 12) {
     for (let turn = 0; turn < 36; turn += 1) {
       const angle = 0.6 + turn * Math.PI / 18;
-      const x = distance * 1.35 * Math.cos(angle), y = distance * Math.sin(angle);
+      const x = distance * GIVEN_ASPECT * Math.cos(angle), y = distance * Math.sin(angle);
       if (items.every((item) => Math.hypot(item.x - x, item.y - y) > item.radius + radius + 12)) {
         return { kind: "alone", id: -1, title: t("In no community"), held, radius, x, y, colour: first.alone_colour };
       }
@@ -90,9 +96,9 @@ function entityScene(tables, place, rows, { above, pin }) {
   const links = strongest(every, items.length, 4);
   const names = [...new Set(groups)].sort((a, b) => a - b);
   const spread = place.kind === "alone" ? 14 : 10;
-  const { centre, discs } = packGroups(items.map((item) => item.radius + 10), groups, links, { gap: spread, aspect: 1.35 });
+  const { centre, discs } = packGroups(items.map((item) => item.radius + 10), groups, links, { gap: spread, aspect: canvasAspect() });
   items.forEach((item, at) => { [item.x, item.y] = centre[at]; });
-  if (above < 0) for (const item of items) item.colour = tables.colourOf(item.id);
+  if (above < 0) for (const item of items) item.colour = tables.communityColour(item.id);
   else {
     const own = tables.colourOfRoot(tables.way(above)[0]);
     const palette = new Map(names.filter((name) => name >= 0)

@@ -1,7 +1,7 @@
 // ── stage: the canvas; vis-network draws discs and lines, labels and the focus are drawn over it ──
 const canvasBox = find("mynetwork"), tip = find("tip");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const stage = { scene: { items: [], links: [], territories: [] }, chosen: -1, hovered: -1, theme: {}, dark: false, wraps: new Map() };
+const stage = { named: [], scene: { items: [], links: [], territories: [] }, chosen: -1, hovered: -1, theme: {}, dark: false, wraps: new Map() };
 
 function readTheme() {
   const style = getComputedStyle(document.documentElement);
@@ -23,18 +23,26 @@ function styleOf(item) {
     border: isDot ? (isStrong(item) ? stage.theme.ink : stage.theme.ground) : mixed(item.colour, stage.dark ? 0.62 : 0.5),
   };
 }
+// An entity's colour: its community's in this scene, or its type's.
+function colourEntities(scene) {
+  for (const item of scene.items.filter((one) => one.kind === "entity")) {
+    item.community ??= item.colour;
+    item.colour = state.colouring === "type" ? state.tables.colourOf(item.id) : item.community;
+  }
+}
 function put(scene, { fitting = true } = {}) {
+  colourEntities(scene);
   Object.assign(stage, { scene, chosen: -1, hovered: -1 });
   stage.wraps.clear();
   tip.hidden = true;
   const heaviest = Math.max(...scene.links.map((link) => link[2]), 1e-9);
   scene.near = scene.items.map(() => []);
   const drawn = scene.links.map(([a, b, weight], id) => {
-    const inside = scene.items[a].colour === scene.items[b].colour;
+    const inside = (scene.items[a].community ?? scene.items[a].colour) === (scene.items[b].community ?? scene.items[b].colour);
     const isDots = scene.items[a].kind === "entity" && scene.items[b].kind === "entity";
     const line = {
       id, from: a, to: b, width: (isDots ? 0.8 + 5 * Math.sqrt(weight / heaviest) : 1 + 8 * Math.sqrt(weight / heaviest)),
-      color: { color: inside ? scene.items[a].colour : first.alone_colour, opacity: isDots ? (inside ? 0.5 : 0.2) : 0.24 },
+      color: { color: inside ? scene.items[a].community ?? scene.items[a].colour : first.alone_colour, opacity: isDots ? (inside ? 0.5 : 0.2) : 0.24 },
     };
     scene.near[a].push(line);
     scene.near[b].push(line);
@@ -65,10 +73,10 @@ function bounds() {
 function fit(animated) {
   const { left, right, top, bottom } = bounds(), box = canvasBox.getBoundingClientRect();
   if (!box.width || !box.height) return;
-  const isRoomy = box.height > 420, hasBubbles = stage.scene.items.some((item) => item.kind !== "entity");
-  const side = Math.min(40, box.width * 0.05), foot = isRoomy ? 44 : 22;
+  const isRoomy = box.height > 420, isKeyed = !find("type-key").hidden, hasBubbles = stage.scene.items.some((item) => item.kind !== "entity");
+  const side = Math.min(40, box.width * 0.05), foot = (isRoomy ? 44 : 22) + (isKeyed ? 30 : 0);
   const head = (isRoomy ? 26 : 16) + (state.trail.length > 1 ? 40 : 0) + (stage.scene.territories.length ? 18 : 0);
-  const scale = Math.min((box.width - 2 * side) / (right - left), (box.height - head - foot) / (bottom - top), hasBubbles ? 1.9 : 1.3);
+  const scale = Math.min((box.width - 2 * side) / (right - left), (box.height - head - foot) / (bottom - top), hasBubbles ? 2.6 : 2);
   const position = { x: (left + right) / 2, y: (top + bottom) / 2 - (head - foot) / 2 / scale };
   if (animated && !still.matches) network.moveTo({ position, scale, animation: { duration: 380, easingFunction: "easeInOutCubic" } });
   else network.moveTo({ position, scale });
@@ -256,6 +264,34 @@ function drawTitles(context, taken) {
     if (place(taken, [one.x - half, bottom - size, one.x + half, bottom])) write(context, title, one.x, bottom, stage.theme.ink);
   }
 }
+// What the lines around the chosen entity are called, where there is room.
+function drawNames(context, lines, taken) {
+  stage.named = [];
+  if (!state.tables) return;
+  const { items } = stage.scene, scale = network.getScale(), size = 11 / scale;
+  for (const at of [...new Set(lines.flatMap((line) => [line.from, line.to]))]) {
+    const { x, y, radius } = items[at];
+    taken.push([x - radius, y - radius, x + radius, y + radius]);
+  }
+  context.font = `italic 420 ${size}px ${family}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = 3.5 / scale;
+  for (const line of lines) {
+    const a = items[stage.chosen], b = items[line.from === stage.chosen ? line.to : line.from];
+    const name = b.kind === "entity" ? state.tables.nameBetween(a.id, b.id) : null;
+    if (!name) continue;
+    const isRight = (name.from === a.id) === (b.x > a.x), words = shortened(context, plain(name.text), size * 14);
+    const text = isRight ? `${words} →` : `← ${words}`, half = context.measureText(text).width / 2;
+    for (const share of [0.5, 0.62, 0.38, 0.74]) {
+      const x = a.x + (b.x - a.x) * share, y = a.y + (b.y - a.y) * share;
+      if (!place(taken, [x - half, y - size * 0.6, x + half, y + size * 0.6])) continue;
+      write(context, text, x, y, stage.theme.soft);
+      stage.named.push(text);
+      break;
+    }
+  }
+}
 function drawFocus(context) {
   const { items, near } = stage.scene, scale = network.getScale();
   const strong = stage.chosen >= 0 ? [stage.chosen] : [];
@@ -291,6 +327,7 @@ function drawFocus(context) {
       context.fill();
     }
     for (const at of order) drawBelow(context, items[at], taken, { least: 12, strong: at === stage.chosen });
+    drawNames(context, lines, taken);
   } else if (lines.length) {
     for (const at of around) {
       disc(context, items[at].x, items[at].y, items[at].radius + 2.5 / scale);

@@ -176,15 +176,45 @@ addEventListener("beforeprint", () => forPaper(true));
 addEventListener("afterprint", () => forPaper(false));
 new ResizeObserver(() => requestAnimationFrame(() => fit(false))).observe(canvasBox);
 
-// graph.html#Name opens on the entity of that name.
+// graph.html#Name opens on the entity of that name or alias, when it is opened and when it changes.
 function askedFor() {
   try {
     const name = fold(decodeURIComponent(location.hash.slice(1)));
-    return name && name !== "panel" ? state.tables.names.findIndex((one) => fold(one) === name) : -1;
+    if (!name || name === "panel") return -1;
+    const named = state.tables.names.findIndex((one) => fold(one) === name);
+    return named >= 0 ? named : searchKeys().findIndex((key) => key.split("\n").includes(name));
   } catch {
     return -1; // not a name but broken escapes
   }
 }
+
+addEventListener("hashchange", async () => {
+  await state.ready;
+  const named = askedFor();
+  if (named >= 0) await goEntity(named);
+});
+
+// The switch: entities in the colours of their communities, or of their types.
+function drawColouring() {
+  const isByType = state.colouring === "type";
+  find("colouring").textContent = isByType ? t("Colours: types") : t("Colours: communities");
+  find("colouring").setAttribute("aria-pressed", String(isByType));
+  const held = new Set(state.tables ? state.tables.types : []);
+  find("type-key").hidden = !isByType;
+  find("type-key").replaceChildren(...TYPES.filter((type) => held.has(type)).concat("NAME").map((type) => (
+    make("li", {}, dot(typeColour(type)), ` ${kindName(type)}`))));
+}
+find("colouring").onclick = async () => {
+  await state.ready;
+  state.colouring = state.colouring === "type" ? "community" : "type";
+  const { chosen } = stage;
+  put(stage.scene, { fitting: false });
+  stage.chosen = chosen;
+  drawColouring();
+  fit(false);
+  if (chosen >= 0) await select(chosen);
+  else await placePanel(state.trail.at(-1), stage.scene);
+};
 
 // ── begin: bubbles at once, everything else when the page has been read ──────────────────────────
 canvasBox.firstElementChild.tabIndex = -1;
@@ -205,6 +235,7 @@ state.ready = new Promise((resolve) => {
 }).then(() => unpacked("columns")).then((columns) => { state.tables = new Tables(columns); });
 state.ready.then(async () => {
   fillFilters();
+  drawColouring();
   find("filter-result").textContent = `${entityCount(state.tables.size)}`;
   await go({ kind: "all" });
   const named = askedFor();
@@ -219,9 +250,10 @@ state.ready.then(async () => {
 });
 // What is drawn, for tests and for whoever scripts the page: names, and places in window pixels.
 window.graphPage = Object.freeze({
-  items: () => stage.scene.items.map(({ kind, title, x, y, radius }) => {
+  items: () => stage.scene.items.map(({ kind, title, x, y, radius, colour }) => {
     const box = canvasBox.getBoundingClientRect(), spot = network.canvasToDOM({ x, y });
-    return { kind, title, x: spot.x + box.x, y: spot.y + box.y, radius: radius * network.getScale() };
+    return { kind, title, colour, x: spot.x + box.x, y: spot.y + box.y, radius: radius * network.getScale() };
   }),
+  lineNames: () => stage.named,
   openMilliseconds: () => state.opened,
 });

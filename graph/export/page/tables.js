@@ -1,13 +1,17 @@
 // What the page is at: where one is (the trail), what is chosen by the filter, and the tables.
-const state = { tables: null, ready: null, trail: [{ kind: "all" }], matching: null, turn: 0, opened: 0 };
+const state = { colouring: "community", tables: null, ready: null, trail: [{ kind: "all" }], matching: null, turn: 0, opened: 0 };
 
 // ── tables: what the page knows ────────────────────────────────────────────────────────────────
 // Everything that comes from documents is put on the page with textContent or on the canvas.
+const LOOSE = "occurs with"; // mentioned together, no more
 const find = (id) => document.getElementById(id);
 const first = JSON.parse(find("first").textContent);
 const figure = (value) => value.toLocaleString("en");
 const count = (value, one, many) => `${figure(value)} ${t(value === 1 && !chinese ? one : many)}`;
 const kindName = (type) => t(type.toLowerCase());
+const TYPES = ["PERSON", "PLACE", "ORGANISATION", "EVENT", "WORK", "PRODUCT", "CONCEPT"];
+// A type's colour is the same on every page; what has none is grey.
+const typeColour = (type) => (TYPES.includes(type) ? first.palette[TYPES.indexOf(type)] : first.alone_colour);
 const entityCount = (value) => count(value, "entity", "entities");
 
 async function unpacked(id) {
@@ -109,9 +113,19 @@ class Tables {
     while (at >= 0 && this.parent[at] !== above) at = this.parent[at];
     return at;
   }
+  // By community or by type, as the switch says.
   colourOf(row) {
+    return state.colouring === "type" ? typeColour(this.types[this.type[row]]) : this.communityColour(row);
+  }
+  communityColour(row) {
     if (this.home[row] < 0) return first.alone_colour;
     return this.colourOfRoot(this.partOf(row, -1));
+  }
+  // What the strongest named relation between two entities is called, and from which it goes.
+  nameBetween(row, other) {
+    const { predicates, predicate, source } = this.relations;
+    const named = this.relationsOf(row).find((one) => this.otherEnd(one, row) === other && predicates[predicate[one]] !== LOOSE);
+    return named === undefined ? null : { text: predicates[predicate[named]], from: source[named] };
   }
   // Longer texts by number, as [text, document or -1, page or 0]; blocks are unpacked when needed.
   async texts(numbers) {
