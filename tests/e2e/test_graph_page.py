@@ -305,7 +305,8 @@ def test_everything_that_can_be_used_has_a_name_and_can_be_reached_by_tab(large:
     for _ in range(12):
         large.keyboard.press("Tab")
         seen.append(large.evaluate("document.activeElement.id || document.activeElement.className"))
-    assert seen[:6] == ["skip", "search", "filter-button", "language", "theme", "mynetwork"]
+    tools = ["filter-button", "colouring", "language", "theme"]
+    assert seen[:7] == ["skip", "search", *tools, "mynetwork"]
     assert "row community" in seen
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert large.evaluate(outline) != "none"

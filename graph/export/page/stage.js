@@ -264,32 +264,34 @@ function drawTitles(context, taken) {
     if (place(taken, [one.x - half, bottom - size, one.x + half, bottom])) write(context, title, one.x, bottom, stage.theme.ink);
   }
 }
-// What the lines around the chosen entity are called, where there is room.
+// What the lines around the chosen entity are called, along each line where it is long enough.
 function drawNames(context, lines, taken) {
   stage.named = [];
   if (!state.tables) return;
-  const { items } = stage.scene, scale = network.getScale(), size = 11 / scale;
-  for (const at of [...new Set(lines.flatMap((line) => [line.from, line.to]))]) {
-    const { x, y, radius } = items[at];
-    taken.push([x - radius, y - radius, x + radius, y + radius]);
-  }
+  const { items } = stage.scene, scale = network.getScale(), size = 11 / scale, a = items[stage.chosen];
   context.font = `italic 420 ${size}px ${family}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.lineWidth = 3.5 / scale;
+  context.lineWidth = 3 / scale;
   for (const line of lines) {
-    const a = items[stage.chosen], b = items[line.from === stage.chosen ? line.to : line.from];
+    const b = items[line.from === stage.chosen ? line.to : line.from];
     const name = b.kind === "entity" ? state.tables.nameBetween(a.id, b.id) : null;
-    if (!name) continue;
-    const isRight = (name.from === a.id) === (b.x > a.x), words = shortened(context, plain(name.text), size * 14);
-    const text = isRight ? `${words} →` : `← ${words}`, half = context.measureText(text).width / 2;
-    for (const share of [0.5, 0.62, 0.38, 0.74]) {
-      const x = a.x + (b.x - a.x) * share, y = a.y + (b.y - a.y) * share;
-      if (!place(taken, [x - half, y - size * 0.6, x + half, y + size * 0.6])) continue;
-      write(context, text, x, y, stage.theme.soft);
-      stage.named.push(text);
-      break;
-    }
+    const room = Math.hypot(b.x - a.x, b.y - a.y) - a.radius - b.radius - 8 / scale;
+    if (!name || room < size * 4) continue;
+    const isRight = b.x >= a.x, words = shortened(context, plain(name.text), room - size * 1.6);
+    const text = (name.from === a.id) === isRight ? `${words} →` : `← ${words}`;
+    const start = a.radius + 4 / scale, whole = room + start + b.radius + 4 / scale;
+    const spots = [0.5, 0.65, 0.35].map((part) => (start + room * part) / whole)
+      .map((share) => [a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share]);
+    const spot = spots.find(([x, y]) => place(taken, [x - size, y - size * 0.6, x + size, y + size * 0.6]));
+    if (!spot) continue;
+    const [x, y] = spot;
+    context.save();
+    context.translate(x, y);
+    context.rotate(Math.atan2(isRight ? b.y - a.y : a.y - b.y, isRight ? b.x - a.x : a.x - b.x));
+    write(context, text, 0, 0, stage.theme.ink);
+    context.restore();
+    stage.named.push(text);
   }
 }
 function drawFocus(context) {
