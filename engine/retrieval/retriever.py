@@ -490,7 +490,12 @@ class LocalRetriever(BaseRetriever):
         first = ranking.order[:count].tolist()
         words, idf = question_tokens(asked.text), self._keyword.idf(shown.counted)
         weights = [idf(word) for word in words]
-        links = links_between(shown.view.walk_graph, first, asked.names.labels)
+        links = links_between(
+            shown.view.walk_graph,
+            first,
+            asked.names.labels,
+            in_long_document=shown.view.in_long_document[first].tolist(),
+        )
         texts = self._keyword.read_tokens(connection, [shown.view.chunk_ids[row] for row in first])
         relations = relations_asked(
             links.mentions,

@@ -51,12 +51,19 @@ class Links:
     mentions: tuple[Mention, ...]
 
 
-def links_between(graph: WalkGraph, rows: Sequence[int], asked: Collection[str]) -> Links:
+def links_between(
+    graph: WalkGraph,
+    rows: Sequence[int],
+    asked: Collection[str],
+    *,
+    in_long_document: Sequence[bool],
+) -> Links:
     """Link passages by names and homes.
 
     A passage and the home of a name in it: 1, or less where the name is one of `asked`, those of
     the question. Passages with a common name that the question does not have: more, the fewer
-    passages have it. Passages under one title are not linked: they are one thing.
+    passages have it; but not of `in_long_document` (k), where the same names stand everywhere.
+    Passages under one title are not linked: they are one thing.
     """
     known = frozenset(asked)
     titles = [graph.titles[row] for row in rows]
@@ -68,7 +75,9 @@ def links_between(graph: WalkGraph, rows: Sequence[int], asked: Collection[str])
             if titles[one] and titles[one] == titles[other]:
                 continue
             common = here & present[other]
-            shares = [_rarity(graph.frequency(label)) for label in common - known]
+            is_long = in_long_document[one] or in_long_document[other]
+            own = frozenset[str]() if is_long else common - known
+            shares = [_rarity(graph.frequency(label)) for label in own]
             for source, target in ((one, other), (other, one)):
                 for label in sorted(homes[target] & common):
                     shares.append(STANDING_HOME if label in known else 1.0)

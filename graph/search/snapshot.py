@@ -94,9 +94,14 @@ class WalkSnapshot:
         `(n − 1,)`, long documents only.
         """
         documents = np.array(self.documents, dtype=object)
+        same = documents[1:] == documents[:-1]
+        return np.asarray(same & self.in_long_document[1:], dtype=bool)
+
+    @cached_property
+    def in_long_document(self) -> npt.NDArray[np.bool_]:
+        """Return whether each row is of a document of many rows, `(n,)`."""
         sizes = Counter(self.documents)
-        is_long = np.array([sizes[name] >= LONG_DOCUMENT for name in self.documents], dtype=bool)
-        return np.asarray((documents[1:] == documents[:-1]) & is_long[1:], dtype=bool)
+        return np.array([sizes[name] >= LONG_DOCUMENT for name in self.documents], dtype=bool)
 
     @cached_property
     def _known_chunks(self) -> frozenset[str]:

@@ -29,7 +29,7 @@ def graph() -> WalkGraph:
 
 
 def test_a_passage_is_linked_to_the_homes_of_its_names_and_by_names_that_few_have() -> None:
-    found = links_between(graph(), [0, 1, 2, 4], {"film"})
+    found = links_between(graph(), [0, 1, 2, 4], {"film"}, in_long_document=[False] * 4)
     assert found.closeness[0, 1] == 1.0  # the film's passage led to its director
     assert found.closeness[0, 2] == pytest.approx(1 / np.sqrt(np.log(np.e + 2)))  # the studio
     assert found.closeness[1, 2] == 0.0  # both only have the name that is asked about
@@ -40,9 +40,16 @@ def test_a_passage_is_linked_to_the_homes_of_its_names_and_by_names_that_few_hav
 
 def test_passages_under_one_title_are_one_thing() -> None:
     parts = WalkGraph.build(("a", "a", "b"), ({"b", "x"}, {"b", "x"}, {"x"}))
-    found = links_between(parts, [0, 1, 2], ())
+    found = links_between(parts, [0, 1, 2], (), in_long_document=[False] * 3)
     assert found.closeness[0, 1] == 0.0
     assert found.closeness[0, 2] == found.closeness[1, 2] == 1.0
+
+
+def test_common_names_link_nothing_in_a_long_document_but_homes_do() -> None:
+    rows, long = [0, 1, 2], [True, False, False]
+    found = links_between(graph(), rows, {"film"}, in_long_document=long)
+    assert found.closeness[0, 1] == 1.0
+    assert found.closeness[0, 2] == 0.5  # the film that is asked about, but not the studio
 
 
 def test_the_relation_words_of_a_question_are_those_outside_of_its_names() -> None:
