@@ -398,6 +398,10 @@ _OPEN = re.compile(
     r"\s*[（(]\s*(?:(?P<language>(?:(?:in|[Ss]implified|[Tt]raditional)\s+)?"
     rf"(?:{'|'.join(_LANGUAGES.split())}))\s*[:：;；]\s*)?[^（()）\w]*"
 )
+_TRANSLATED = re.compile(
+    rf"(?:[-·][{HAN}]{{1,4}})?[”」』》*]*号?[”」』》*]*\s*[（(](?:R/?V\s+|M/?V\s+)?[“\"「『《*]*"
+)
+"""From a name to the same one in the other script; a tagger may cut "科里格尔-文" short."""
 _MAX_GAP = 120
 _MOST_IN_BRACKETS = 3
 _MOST_FURTHER = 4
@@ -473,9 +477,11 @@ def _types_differ(first: Mention, second: Mention) -> bool:
 
 
 def _is_alias(text: str, first: Mention, second: Mention) -> bool:
+    between = text[first.end : second.start]
+    if _is_translated(text, first, second):
+        return True
     if _types_differ(first, second):
         return False
-    between = text[first.end : second.start]
     if _BORN.fullmatch(between):  # "born Paris" in a table of places is no name
         return first.type == second.type == "PERSON"
     if _ENGLISH.fullmatch(between):  # "known as the Venice of the North" says what it is like
@@ -495,6 +501,17 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
         return not (inside["when"] and first.type == "PLACE") and not _is_surname_of(first, second)
     opened = _OPEN.fullmatch(between)
     return opened is not None and (bool(opened["language"]) or _brackets_name(first, second))
+
+
+def _is_translated(text: str, first: Mention, second: Mention) -> bool:
+    """Check for a name with the same name in the other script in brackets, and nothing else.
+
+    Quoted names and ships' class word are passed over: "“澜声”号（Lan Sheng）".
+    """
+    if has_han(first.surface) == has_han(second.surface):
+        return False
+    between = text[first.end : second.start]
+    return bool(_TRANSLATED.fullmatch(between) and _CLOSE.match(text, second.end))
 
 
 def _is_surname_of(first: Mention, second: Mention) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model import SAME, Judgement, Name
@@ -149,18 +149,30 @@ def alias_links(
     stated = set(aliases)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for name, second in sorted(stated):
-        owners[second].add(root(name))
+        owners[second].add(name)
     for name, second in sorted(stated):
-        if len(owners[second] - {root(second)}) > 1:
+        if len({root(owner) for owner in owners[second]} - {root(second)}) > 1 and not (
+            _one_transliterated(owners[second])
+        ):
             continue
+        translated = profiles[name].is_han != profiles[second].is_han
         yield Link(
             key=second,
             other=name,
             reason=f"a text states that {name!r} is also known as {second!r}",
-            lesser="" if (second, name) in stated else second,
+            lesser="" if (second, name) in stated or translated else second,
             stated=True,
-            any_type=_is_of_person(name, second, profiles),
+            any_type=translated or _is_of_person(name, second, profiles),
         )
+
+
+def _one_transliterated(names: Collection[str]) -> bool:
+    """Check whether names are "莱昂内尔·加罗德-派克" and parts of it, as texts shorten it."""
+    longest = max(names, key=lambda name: (len(name), name))
+    parts = {longest, *longest.split("·")}
+    return "·" in longest and all(
+        any(part.startswith(name) for part in parts) for name in names
+    )
 
 
 def surname_links(
