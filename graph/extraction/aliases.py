@@ -401,6 +401,7 @@ _OPEN = re.compile(
 _TRANSLATED = re.compile(
     rf"(?:[-·][{HAN}]{{1,4}})?[”」』》*]*号?[”」』》*]*\s*[（(](?:R/?V\s+|M/?V\s+)?[“\"「『《*]*"
 )
+_LATIN_ALONE = re.compile(r"(?P<name>[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ .'’&-]{2,50})[”\"」』》*]*[)）]")
 """From a name to the same one in the other script; a tagger may cut "科里格尔-文" short."""
 _MAX_GAP = 120
 _MOST_IN_BRACKETS = 3
@@ -428,15 +429,21 @@ def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Stat
     """Return a statement `(name, "also known as", alias)` for each stated alias."""
     for index, named in named_by_sentence(layout, mentions):
         start, end = layout.sentences[index]
-        for first, second in _alias_pairs(layout.text, named):
-            if first.key != second.key:
+        pairs = [(one.key, other.key) for one, other in _alias_pairs(layout.text, named)]
+        for key, second in [*pairs, *_unmarked_translations(layout.text[:end], named)]:
+            if key != second:
                 yield Statement(
-                    start=start,
-                    end=end,
-                    subject=first.key,
-                    predicate=ALSO_KNOWN_AS,
-                    object=second.key,
+                    start=start, end=end, subject=key, predicate=ALSO_KNOWN_AS, object=second
                 )
+
+
+def _unmarked_translations(text: str, named: Sequence[Mention]) -> Iterator[tuple[str, str]]:
+    """Return Chinese names with the keys of English ones in brackets that no reader marked."""
+    for one in named:
+        opened = _TRANSLATED.match(text, one.end) if has_han(one.surface) else None
+        inside = _LATIN_ALONE.match(text, opened.end()) if opened else None
+        if inside and (key := name_key(inside["name"])):
+            yield one.key, key
 
 
 def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention, Mention]]:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from .name_parsing import NAMED_AFTER_PERSONS, NAMELIKE_TITLES, NameParts, is_shorter_name, parts_of
 from .rules import Link, Profile, Profiles, Root, share_document
 
-_LIFE = re.compile(r"(?P<name>[^\d,]+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
+_LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
 _LIFETIME = range(15, 116)
 _TURNED = re.compile(r"(?P<surname>[^\s\d,]+), (?P<given>[^\d,]+)")
-_INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+(?P<surname>[^\W\d_][^\s\d.,]{2,})")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+|[^\W\d_]")
 _LONGEST = 4
 _SMALL = frozenset({"of", "the", "and", "&", "for", "in", "on", "at"})
 _RARE = 20
@@ -28,30 +28,57 @@ _COMMON_GROUND = 2
 
 
 def with_persons(profiles: Profiles) -> dict[str, Profile]:
-    """Return the profiles; those whose form shows a person with that type for all mentions."""
-    shown: set[tuple[str, ...]] = set()
-    for key, profile in profiles.items():
-        words = profile.parts.words
-        if {*profile.parts.titles} - NAMELIKE_TITLES and _may_be_personal(words):
-            shown.add(words)
-        name = _of_a_life(key)
-        if name is not None and _may_be_personal(parts_of(name).words):
-            shown.add(parts_of(name).words)
+    """Return the profiles; those whose form shows a person are of that type in all mentions.
+
+    Register forms of their names have the parts of the plain name.
+    """
+    shown = {
+        profile.parts.words
+        for profile in profiles.values()
+        if {*profile.parts.titles} - NAMELIKE_TITLES and _may_be_personal(profile.parts.words)
+    }
+    told = {key: _told(key, profile, profiles, shown) for key, profile in profiles.items()}
+    shown |= {told[key].parts.words for key in told if told[key] is not profiles[key]}
     known = {words[-1]: words for words in sorted(shown)}
     return {
         key: _as_person(profile) if _is_shown(profile, shown, known) else profile
-        for key, profile in profiles.items()
+        for key, profile in told.items()
     }
+
+
+def _told(key: str, profile: Profile, profiles: Profiles, shown: set[tuple[str, ...]]) -> Profile:
+    """Return the profile of "Tolland, Maeve" with the parts of "Maeve Tolland", if a person."""
+    plain = plain_form(key)
+    if plain == key:
+        return profile
+    parts, other = parts_of(plain), profiles.get(plain)
+    is_person = parts.words in shown or (other is not None and other.may_be_person)
+    return replace(profile, parts=parts) if is_person and _may_be_personal(parts.words) else profile
+
+
+def plain_form(key: str) -> str:
+    """Return a name without the years of a life, and with the given names first."""
+    life = _LIFE.fullmatch(key)
+    if life and int(life["died"]) - int(life["born"]) in _LIFETIME:
+        key = life["name"].strip()
+    turned = _TURNED.fullmatch(key)
+    return f"{turned['given']} {turned['surname']}" if turned else key
 
 
 def _is_shown(
     profile: Profile, shown: set[tuple[str, ...]], known: Mapping[str, tuple[str, ...]]
 ) -> bool:
-    if profile.is_bare_title or profile.parts.words in shown:
-        return profile.parts.words in shown
-    initials = _INITIALS.fullmatch(profile.name.key)
-    full = known.get(initials["surname"]) if initials else None
+    words = profile.parts.words
+    if words in shown:
+        return True
+    full = known.get(words[-1]) if _is_initialled(profile) else None
     return full is not None and is_shorter_name(profile.parts, NameParts(words=full))
+
+
+def _is_initialled(profile: Profile) -> bool:
+    """Check for initials and a surname: "M. Tolland", "Mr. L. Garrod-Pyke"."""
+    *initials, surname = profile.spoken_words
+    return bool(initials) and len(surname) > 2 and all(map(_INITIALS.fullmatch, initials))
 
 
 def _may_be_personal(words: tuple[str, ...]) -> bool:
@@ -61,31 +88,6 @@ def _may_be_personal(words: tuple[str, ...]) -> bool:
 def _as_person(profile: Profile) -> Profile:
     types = Counter(PERSON=sum(profile.name.types.values()))
     return replace(profile, name=replace(profile.name, types=dict(+types)), kind="PERSON")
-
-
-def _of_a_life(key: str) -> str | None:
-    """Return the name before the years of a life ("maeve tolland, 1931–2009"), or None."""
-    found = _LIFE.fullmatch(key)
-    if found and int(found["died"]) - int(found["born"]) in _LIFETIME:
-        return found["name"].strip()
-    return None
-
-
-def register_links(profiles: Profiles) -> Iterator[Link]:
-    """ "Tolland, Maeve" and "Maeve Tolland, 1931–2009" for the person Maeve Tolland."""
-    for key in profiles:
-        turned = _TURNED.fullmatch(key)
-        name = f"{turned['given']} {turned['surname']}" if turned else _of_a_life(key)
-        other = profiles.get(name or "")
-        if other is not None and other.may_be_person:
-            yield Link(
-                key=key,
-                other=other.name.key,
-                reason="the same name as registers write it",
-                lesser=key,
-                stated=True,
-                any_type=True,
-            )
 
 
 def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
@@ -113,22 +115,22 @@ def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
 
 
 def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:
-    """ "M. Tolland" for the only Tolland of the library, in documents about the same things.
+    """ "M. Tolland" for the only such Tolland of the library, in documents about the same things.
 
     About the same things are documents that have two names in common that few others have.
     """
     bearers: defaultdict[str, set[str]] = defaultdict(set)
     for key, profile in profiles.items():
         words = profile.parts.words
-        if profile.may_be_person and len(words) > 1 and not profile.is_han:
+        if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
             bearers[words[-1]].add(key)
     named = _names_of_documents(profiles)
     for key, profile in sorted(profiles.items()):
-        if not _INITIALS.fullmatch(key) or not profile.may_be_person:
+        if not _is_initialled(profile) or not profile.may_be_person:
             continue
         others = sorted(bearers[profile.parts.words[-1]] - {key})
         fuller = [o for o in others if is_shorter_name(profile.parts, profiles[o].parts)]
-        if not fuller or len({root(other) for other in others} - {root(key)}) != 1:
+        if len({root(other) for other in fuller} - {root(key)}) != 1:
             continue
         near = [
             other
@@ -140,7 +142,7 @@ def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             yield Link(
                 key=key,
                 other=other,
-                reason="the only person of that surname, and the initials fit",
+                reason="the only person of that surname whom the initials fit",
                 lesser=key,
             )
 
@@ -156,10 +158,52 @@ def _names_of_documents(profiles: Profiles) -> dict[str, set[str]]:
 
 def _common_ground(one: Profile, other: Profile, named: Mapping[str, set[str]]) -> int:
     return len(
-        _named_in(one.name.documents, named) & _named_in(other.name.documents, named)
-        - {one.name.key, other.name.key}
+        _named_in(one.name.documents, named)
+        & _named_in(other.name.documents, named) - {one.name.key, other.name.key}
     )
 
 
 def _named_in(documents: Iterable[str], named: Mapping[str, set[str]]) -> set[str]:
     return set().union(*(named.get(document, set()) for document in documents))
+
+
+def translated_part_links(aliases: Iterable[tuple[str, str]], profiles: Profiles) -> Iterator[Link]:
+    """ "临澜" for "Linlan" where a text states "临澜海洋大学（Linlan Ocean University）".
+
+    Both longer names begin with a shorter one of one type. Nothing where a name would have two
+    translations.
+    """
+    found: set[tuple[str, str]] = set()
+    for pair in aliases:
+        for name, second in (pair, pair[::-1]):
+            if profiles[name].is_han and not profiles[second].is_han:
+                found.update(_begun_alike(name, second, profiles))
+    for place in (0, 1):
+        times = Counter(pair[place] for pair in found)
+        found = {pair for pair in found if times[pair[place]] == 1}
+    for name, second in sorted(found):
+        yield Link(
+            key=name,
+            other=second,
+            reason="longer names that begin so are stated to be one in two languages",
+            any_type=True,
+        )
+
+
+def _begun_alike(name: str, second: str, profiles: Profiles) -> Iterator[tuple[str, str]]:
+    """Return the known names that both begin with, the longest of each, if of one type."""
+    heads = [name[:end] for end in range(len(name) - 1, 1, -1)]
+    words = second.split()
+    begins = [" ".join(words[:end]) for end in range(len(words) - 1, 0, -1)]
+    head = next((profiles[each] for each in heads if each in profiles), None)
+    begin = next((profiles[each] for each in begins if each in profiles), None)
+    if head and begin and _may_be_of_one_type(head, begin):
+        yield head.name.key, begin.name.key
+
+
+def _may_be_of_one_type(one: Profile, other: Profile) -> bool:
+    if "CONCEPT" in (one.kind, other.kind):
+        return False
+    if one.kind and other.kind:
+        return one.kind == other.kind
+    return one.kind in other.name.types or other.kind in one.name.types

@@ -21,7 +21,7 @@ from ..errors import GraphInputError
 from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
-from .name_forms import initial_links, register_links, titled_name_links, with_persons
+from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
 from .rules import (
@@ -195,12 +195,12 @@ def resolve_names(
     clusters.carry_out(variant_links(profiles))
     clusters.carry_out(similar_links(profiles, neighbours=neighbours))
     clusters.carry_out(known_links(profiles))
-    clusters.carry_out(register_links(profiles))
     clusters.carry_out(honorific_links(profiles))
     full = full_name_links(profiles, clusters.root)
     clusters.carry_out(link for link in full if not _is_relative(link, profiles, neighbours or {}))
     clusters.carry_out(titled_name_links(profiles, clusters.root))
     clusters.carry_out(initial_links(profiles, clusters.root))
+    clusters.carry_out(translated_part_links(stated, profiles))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))

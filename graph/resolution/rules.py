@@ -56,6 +56,11 @@ class Profile:
         return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
 
     @property
+    def spoken_words(self) -> list[str]:
+        """The words of the key without titles; a double surname is one word."""
+        return self.name.key.split()[len(self.parts.titles) :] or [self.name.key]
+
+    @property
     def is_bare_title(self) -> bool:
         """Check for a document title that occurs in no text."""
         return not self.name.types and bool(self.name.titles)
@@ -103,7 +108,7 @@ def variant_links(profiles: Profiles) -> Iterator[Link]:
         plain = min(keys, key=lambda key: (_adornments(profiles[key]), key))
         for key in keys:
             if key != plain:
-                reason = _variant_reason(profiles[key].parts, form)
+                reason = _variant_reason(profiles[key], form)
                 lesser = key if _adornments(profiles[key]) > _adornments(profiles[plain]) else ""
                 yield Link(key=key, other=plain, reason=reason, lesser=lesser)
 
@@ -127,7 +132,10 @@ def _adornments(profile: Profile) -> int:
     return len(parts.titles) + parts.article + parts.suffix
 
 
-def _variant_reason(parts: NameParts, form: str) -> str:
+def _variant_reason(profile: Profile, form: str) -> str:
+    parts = profile.parts
+    if parts != parts_of(profile.name.key):
+        return "the same name as registers write it"
     if parts.titles:
         return f"the same name without the title {' '.join(parts.titles)!r}"
     if parts.suffix:
@@ -170,9 +178,7 @@ def _one_transliterated(names: Collection[str]) -> bool:
     """Check whether names are "莱昂内尔·加罗德-派克" and parts of it, as texts shorten it."""
     longest = max(names, key=lambda name: (len(name), name))
     parts = {longest, *longest.split("·")}
-    return "·" in longest and all(
-        any(part.startswith(name) for part in parts) for name in names
-    )
+    return "·" in longest and all(any(part.startswith(name) for part in parts) for name in names)
 
 
 def surname_links(
