@@ -387,11 +387,13 @@ class _Clusters:
 
 
 def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
-    """Return the canonical name.
+    """Return the canonical name, the first of all."""
+    return _ranked(profiles, demoted)[0]
 
-    Not a rule's lesser one, then most frequent, then fullest.
-    """
-    return min(
+
+def _ranked(profiles: Sequence[Profile], demoted: set[str]) -> list[Profile]:
+    """Return the names best first: not a rule's lesser one, then most frequent, then fullest."""
+    return sorted(
         profiles,
         key=lambda p: (
             p.name.key in demoted,
@@ -404,19 +406,27 @@ def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
 
 
 def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
-    canonical = _canonical(profiles, demoted).name
+    ranked = _ranked(profiles, demoted)
+    canonical = ranked[0].name
     name = best_surface(canonical.surfaces) or canonical.key
-    surfaces = {" ".join(s.split()) for p in profiles for s in p.name.surfaces}
+    surfaces = dict.fromkeys(surface for p in ranked for surface in _surfaces(p.name))
     types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
     return Entity(
         id=content_id("e", canonical.key),
         name=name,
         type=majority_type(types),
         keys=tuple(sorted(p.name.key for p in profiles)),
-        aliases=tuple(sorted(surfaces - {name})),
+        aliases=tuple(surface for surface in surfaces if surface != name),
         mention_count=sum(p.count for p in profiles),
         document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
     )
+
+
+def _surfaces(name: Name) -> list[str]:
+    """Return a name's spellings with plain spaces, the best first, then in code order."""
+    spelt = sorted({" ".join(surface.split()) for surface in name.surfaces})
+    best = best_surface(name.surfaces)
+    return sorted(spelt, key=lambda surface: surface != best)
 
 
 def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
@@ -428,7 +438,7 @@ def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
         entity,
         name=name,
         type=latest_override(decisions.types, entity.keys) or entity.type,
-        aliases=tuple(sorted({*entity.aliases, entity.name} - {name})),
+        aliases=tuple(other for other in (entity.name, *entity.aliases) if other != name),
     )
 
 
