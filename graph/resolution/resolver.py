@@ -392,17 +392,28 @@ def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
 
 
 def _ranked(profiles: Sequence[Profile], demoted: set[str]) -> list[Profile]:
-    """Return the names best first: not a rule's lesser one, then most frequent, then fullest."""
+    """Return the names best first.
+
+    Not a rule's lesser one, and no surname of a person whose full name is known; then most
+    frequent, then fullest.
+    """
+    surnames = {_surname_in(p.name.key) for p in profiles if p.name.key not in demoted}
     return sorted(
         profiles,
         key=lambda p: (
-            p.name.key in demoted,
+            p.name.key in demoted or (p.may_be_person and p.name.key in surnames),
             -p.count,
             -len(p.parts.words),
             -len(p.name.key),
             p.name.key,
         ),
     )
+
+
+def _surname_in(key: str) -> str:
+    """Return the last part of a name of several, as of "莱昂内尔·加罗德-派克"; else ""."""
+    parts = key.replace("·", " ").split()
+    return parts[-1] if len(parts) > 1 else ""
 
 
 def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
