@@ -17,6 +17,7 @@ from .name_parsing import NAMED_AFTER_PERSONS, NAMELIKE_TITLES, NameParts, is_sh
 from .rules import Link, Profile, Profiles, Root, share_document
 
 _LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
+_EPITHET = re.compile(r"(?:old|poor|dear|late|little|good) (?=\S+ \S)")
 _LIFETIME = range(15, 116)
 _TURNED = re.compile(r"(?P<surname>[^\s\d,]+), (?P<given>[^\d,]+)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+|[^\W\d_]")
@@ -35,7 +36,9 @@ def with_persons(profiles: Profiles) -> dict[str, Profile]:
     shown = {
         profile.parts.words
         for profile in profiles.values()
-        if {*profile.parts.titles} - NAMELIKE_TITLES and _may_be_personal(profile.parts.words)
+        if {*profile.parts.titles} - NAMELIKE_TITLES
+        and _may_be_personal(profile.parts.words)
+        and not profile.is_relational
     }
     told = {key: _told(key, profile, profiles, shown) for key, profile in profiles.items()}
     shown |= {told[key].parts.words for key in told if told[key] is not profiles[key]}
@@ -57,10 +60,11 @@ def _told(key: str, profile: Profile, profiles: Profiles, shown: set[tuple[str, 
 
 
 def plain_form(key: str) -> str:
-    """Return a name without the years of a life, and with the given names first."""
+    """Return a name without epithet and the years of a life, the given names first."""
     life = _LIFE.fullmatch(key)
     if life and int(life["died"]) - int(life["born"]) in _LIFETIME:
         key = life["name"].strip()
+    key = _EPITHET.sub("", key, count=1) if _EPITHET.match(key) else key
     turned = _TURNED.fullmatch(key)
     return f"{turned['given']} {turned['surname']}" if turned else key
 
@@ -98,7 +102,7 @@ def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, profile in profiles.items():
         words = profile.parts.words
-        if _may_be_personal(words) and profile.kind in {"", "PERSON"} and not profile.is_han:
+        if _may_be_personal(words) and _may_be_unknown(profile):
             for start in range(1, len(words) - 1):
                 longer[words[start:]].append(key)
     for key, profile in profiles.items():
@@ -112,6 +116,11 @@ def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                     other=key,
                     reason=f"{other!r} ends so in the document of that title",
                 )
+
+
+def _may_be_unknown(profile: Profile) -> bool:
+    """Check for a name that a tagger may have taken for nothing but a name."""
+    return profile.kind in {"", "PERSON"} and not profile.is_han and not profile.is_relational
 
 
 def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:

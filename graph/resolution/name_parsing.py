@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..text.cjk import HAN
 
-_MALE = "mr mister sir lord king prince duke uncle father brother baron monsieur"
+_MALE = "mr mister master sir lord king prince duke uncle father brother baron monsieur"
 _FEMALE = """
 mrs ms miss madam madame mme lady queen princess duchess aunt sister dame mother baroness
 """
@@ -34,6 +34,11 @@ NAMELIKE_TITLES = frozenset(
 
 GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 """Generation suffixes that separate parent and child."""
+
+RANKS = frozenset(
+    {"baron", "count", "duchess", "duke", "earl", "lord", "marquess", "marquis", "viscount"}
+)
+"""What stands behind them is a place more often than a surname."""
 
 _NAMED_AFTER_PERSONS = """
 & and academy airport arena award awards band bridge building center centre church college

@@ -17,6 +17,7 @@ from .name_parsing import (
     GENERATIONS,
     HAN_TITLES,
     MARRIED_TITLES,
+    RANKS,
     VENERABLE,
     NameParts,
     fit_together,
@@ -103,6 +104,8 @@ def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
 def _is_full_person(profile: Profile) -> bool:
     words = profile.spoken_words
     may_be = profile.may_be_person or profile.is_bare_title
+    if profile.is_relational or len({*words}) < len(words):
+        return False
     return may_be and not profile.is_han and len(words) > 1 and len(profile.parts.words[-1]) > 1
 
 
@@ -345,7 +348,13 @@ def _long_parts(profile: Profile) -> set[str]:
         given = profile.name.key[len(surname) :]
         return {surname, given} - {""} if surname and len(given) == 2 else {surname} - {""}
     words = profile.parts.words
-    if len(profile.spoken_words) < 2:
+    is_of_place = "of" in words or words[0] in RANKS
+    if (
+        len(profile.spoken_words) < 2
+        or is_of_place
+        or profile.is_relational
+        or words[0] == words[-1]
+    ):
         return set()
     last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
     return {part for part in (words[0], last) if len(part) > 2}

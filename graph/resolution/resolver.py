@@ -244,12 +244,14 @@ def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbou
 
 
 def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
-    """Check whether a similar full name occurs once among others of its surname.
+    """Check whether a similar full name is said beside it, or once among others of its surname.
 
     So children are told of: "Lilianne Roche, Marcel Roche and Luis Armando Roche" in the life of
     their father, Luis Roche. A single other may be wife or husband; an initial tells nobody apart.
     """
     pair = (link.key, link.other)
+    if link.other in neighbours.get(link.key, ()):
+        return True
     if any(len(word) == 1 for key in pair for word in profiles[key].parts.words):
         return False
     once = [key for key in pair if profiles[key].count == 1]

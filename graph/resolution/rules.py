@@ -23,6 +23,7 @@ Root = Callable[[str], str]
 
 _EXCLUSIVE = ("PERSON", "PLACE", "ORGANISATION", "WORK", "EVENT", "PRODUCT", "CONCEPT")
 _STRONG_SHARE = 0.6
+_RELATIONAL = re.compile(r"['’]s?\s+\S|之[子女妻父母弟兄妹姐孙侄婿夫妾臣将]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -59,6 +60,11 @@ class Profile:
     def spoken_words(self) -> list[str]:
         """The words of the key without titles; a double surname is one word."""
         return self.name.key.split()[len(self.parts.titles) :] or [self.name.key]
+
+    @property
+    def is_relational(self) -> bool:
+        """Check for somebody or something called after its owner ("Marley's Ghost", 曹操之子)."""
+        return any(map(_RELATIONAL.search, self.name.surfaces))
 
     @property
     def is_bare_title(self) -> bool:
@@ -107,10 +113,16 @@ def variant_links(profiles: Profiles) -> Iterator[Link]:
     for form, keys in blocking_keys(profiles, _variant_form):
         plain = min(keys, key=lambda key: (_adornments(profiles[key]), key))
         for key in keys:
-            if key != plain:
+            if key != plain and _may_be_same_ruler(profiles[key], profiles[plain]):
                 reason = _variant_reason(profiles[key], form)
                 lesser = key if _adornments(profiles[key]) > _adornments(profiles[plain]) else ""
                 yield Link(key=key, other=plain, reason=reason, lesser=lesser)
+
+
+def _may_be_same_ruler(one: Profile, other: Profile) -> bool:
+    """Check that "Duke Henry I" and "Henry I" share a document: every house has one."""
+    is_ruler = bool(one.parts.numbers) and one.parts.titles != other.parts.titles
+    return not is_ruler or share_document(one, other)
 
 
 def _variant_form(profile: Profile) -> str:
@@ -333,6 +345,8 @@ airways corporation company
 _KINDS = frozenset(_KINDS_OF_ORGANISATION.split())
 """Words that say what kind of organisation it is, and name no part of it."""
 
+_SMALL = frozenset({"of", "for", "the", "to", "in", "on"})
+
 _WHAT_IT_IS = """
 academy agency army assembly association authority board bureau cabinet club commission committee
 congress council court department federation foundation government institute legislature ministry
@@ -404,13 +418,14 @@ def _parts(profile: Profile) -> Iterator[tuple[str, ...]]:
     if head != words:
         yield head
     last = words[-1]
-    if last in _INSTITUTIONS or (
+    is_team = (
         len(last) >= _MEMBERS
         and last.endswith("s")
         and not last.endswith("ss")
         and not {last, words[-2]} & _NO_TEAM
-    ):
-        yield (last,)
+    )
+    if (last in _INSTITUTIONS or is_team) and words[-2] not in _SMALL:
+        yield (last,)  # of an "Act of Parliament", Parliament is no short name
     if "of" in words[1:-1]:
         head = words[: len(words) - 1 - words[::-1].index("of")]
         if len(head) > 1 or head[0] in _INSTITUTIONS:
