@@ -24,6 +24,7 @@ from ..resolution.name_parsing import (
 from ..text.cjk import HAN, has_han, is_latin
 from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
 from ..text.sentences import Layout, Segment
+from .lead_aliases import subject_aliases
 
 NEIGHBOURS = 2
 """Each name is tied to so many different names that follow it in its sentence."""
@@ -427,9 +428,14 @@ def style_name_aliases(segment: Segment) -> list[Candidate]:
 
 def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
     """Return a statement `(name, "also known as", alias)` for each stated alias."""
-    for index, named in named_by_sentence(layout, mentions):
-        start, end = layout.sentences[index]
+    by_sentence = named_by_sentence(layout, mentions)
+    spans = [(layout.sentences[index], named) for index, named in by_sentence]
+    of_subject: dict[int, list[tuple[str, str]]] = {}
+    for number, one, other in subject_aliases(layout.text, spans):
+        of_subject.setdefault(number, []).append((one.key, other.key))
+    for number, ((start, end), named) in enumerate(spans):
         pairs = [(one.key, other.key) for one, other in _alias_pairs(layout.text, named)]
+        pairs += of_subject.get(number, [])
         for key, second in [*pairs, *_unmarked_translations(layout.text[:end], named)]:
             if key != second:
                 yield Statement(

@@ -40,6 +40,10 @@ RANKS = frozenset(
 )
 """What stands behind them is a place more often than a surname."""
 
+_PARTICLES = "al bin da das de del della den der des di do dos du el ibn la le ter van von zu"
+PARTICLES = frozenset(_PARTICLES.split())
+"""Small words that belong to the surname behind them: "de la Rocha"."""
+
 _NAMED_AFTER_PERSONS = """
 & and academy airport arena award awards band bridge building center centre church college
 collection company cup ensemble expedition experience foundation fund gallery group hall hospital

@@ -17,6 +17,7 @@ from .name_parsing import (
     GENERATIONS,
     HAN_TITLES,
     MARRIED_TITLES,
+    PARTICLES,
     RANKS,
     VENERABLE,
     NameParts,
@@ -313,8 +314,17 @@ def _short_part(profile: Profile) -> str:
         return parts.words[0]
     if profile.is_han:
         return profile.name.key if len(profile.name.key) <= 5 and "·" not in parts.plain else ""
-    is_short = len(profile.spoken_words) == 1 and len(_surname(profile)) > 2
-    return _surname(profile) if is_short else ""
+    surname = _particled(profile)
+    is_short = len(profile.spoken_words) == len(surname.split()) and len(_surname(profile)) > 2
+    return surname if is_short else ""
+
+
+def _particled(profile: Profile) -> str:
+    """Return the surname with the small words before it, as "de la rocha"."""
+    start = len(profile.spoken_words) - 1
+    while start > 0 and profile.spoken_words[start - 1] in PARTICLES:
+        start -= 1
+    return " ".join([*profile.spoken_words[start:-1], _surname(profile)])
 
 
 def _surname(profile: Profile) -> str:
@@ -357,7 +367,7 @@ def _long_parts(profile: Profile) -> set[str]:
     ):
         return set()
     last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
-    return {part for part in (words[0], last) if len(part) > 2}
+    return {part for part in (words[0], last, _particled(profile)) if len(part) > 2}
 
 
 def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
