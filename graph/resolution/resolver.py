@@ -254,6 +254,12 @@ def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighb
         return True
     if any(len(word) == 1 for key in pair for word in profiles[key].parts.words):
         return False
+    shorter, longer = sorted(pair, key=lambda key: len(profiles[key].parts.words))
+    if (
+        profiles[longer].name.titles
+        & profiles[shorter].name.documents - profiles[shorter].name.titles
+    ):
+        return profiles[shorter].count == 1  # the father, in the life of the son
     once = [key for key in pair if profiles[key].count == 1]
     near = {other for key in once for other in neighbours.get(key, ())} - {*pair}
     after_the_first = [profiles[other].parts.words[1:] for other in near if other in profiles]

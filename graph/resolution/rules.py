@@ -59,7 +59,8 @@ class Profile:
     @property
     def spoken_words(self) -> list[str]:
         """The words of the key without titles; a double surname is one word."""
-        return self.name.key.split()[len(self.parts.titles) :] or [self.name.key]
+        words = self.name.key.replace("- ", "-").split()
+        return words[len(self.parts.titles) :] or [self.name.key]
 
     @property
     def is_relational(self) -> bool:
