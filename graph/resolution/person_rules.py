@@ -367,7 +367,8 @@ def _long_parts(profile: Profile) -> set[str]:
     ):
         return set()
     last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
-    return {part for part in (words[0], last, _particled(profile)) if len(part) > 2}
+    parts = {words[0], last, _particled(profile)} - {" ".join(profile.spoken_words)}
+    return {part for part in parts if len(part) > 2}
 
 
 def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
