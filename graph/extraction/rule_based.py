@@ -212,8 +212,8 @@ class LanguageExtractor:
                 typed.update(_english_statements(layout, doc, segment, mentions, model))
         typed.update(stated_aliases(layout, mentions))
         typed.update(introduction_statements(layout, introduced))
-        named, stated = front_matter_aliases(layout.text)
-        mentions = sorted({*mentions, *_beside(named, mentions)})
+        entitled, stated = front_matter_aliases(layout.text)
+        mentions = sorted({*mentions, *_beside(entitled, mentions)})
         typed.update(stated)
         statements = typed.union(co_occurrences(layout, mentions, typed))
         return Extraction(
