@@ -28,6 +28,7 @@ from .graph_explorer import GraphExplorer, GraphViewCache
 from .llm_components import asks_a_model
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
+from .prompts import language_of
 from .providers.factory import build_chain
 from .providers.llm_clients import (
     Stage,
@@ -674,6 +675,7 @@ class KnowledgeEngine:
         max_nodes: int = 50_000,
         filters: Filters = None,
         namespace: Namespaces = None,
+        language: str = "",
     ) -> Path:
         """Export the graph by suffix.
 
@@ -682,7 +684,8 @@ class KnowledgeEngine:
         At most one of: `focus` (an entity's name or id) writes what is within `hops` relations of
         it; `community` (an id, a number in the listing, or a title) that community; `question` asks
         and writes what the answer rests on, with the answer. `filters` and `namespace` as for
-        `ask`: nothing of other documents is in the file.
+        `ask`: nothing of other documents is in the file. Names are in `language` ("en", "zh") where
+        they are known in it; by default in that of the question, else of most mentions.
         """
         from .graph_explorer import export_suffix, select_subgraph, subgraph_of_answer, write_graph
 
@@ -691,7 +694,8 @@ class KnowledgeEngine:
         path = Path(target)
         export_suffix(path)
         answer = self.ask(question, filters=filters, namespace=namespace) if question else None
-        whole = self.graph.export(filters=filters, namespace=namespace)
+        spoken = language or (language_of(question) if question else "")
+        whole = self.graph.in_language(spoken).export(filters=filters, namespace=namespace)
         with graph_errors():
             if answer is not None:
                 part = subgraph_of_answer(whole, answer)

@@ -37,6 +37,7 @@ from .storage.graph_api import (
     VisibleGraph,
     community_detail,
     derived_stamp,
+    export_in,
     gc_paused,
     graph_errors,
     read_export,
@@ -125,14 +126,30 @@ class GraphExplorer:
         library: what is read.
         pictures: what may be seen of it.
         ensure_current: brings all that is derived up to the library.
+        language: the reader's ("en", "zh"), for names; "" for that of most mentions.
     """
 
     def __init__(
-        self, library: Library, *, pictures: GraphViewCache, ensure_current: Callable[[], object]
+        self,
+        library: Library,
+        *,
+        pictures: GraphViewCache,
+        ensure_current: Callable[[], object],
+        language: str = "",
     ) -> None:
         self._library = library
         self._pictures = pictures
         self._catch_up = ensure_current
+        self._language = language
+
+    def in_language(self, language: str) -> GraphExplorer:
+        """Return the same graph for a reader of a language ("en", "zh"), for names."""
+        return GraphExplorer(
+            self._library,
+            pictures=self._pictures,
+            ensure_current=self._catch_up,
+            language=language,
+        )
 
     def entities(
         self,
@@ -276,7 +293,7 @@ class GraphExplorer:
             )
 
     def export(self, *, filters: Filters = None, namespace: Namespaces = None) -> GraphExport:
-        """All of the graph that rests on these documents, as values."""
+        """All of the graph that rests on these documents, as values; names in one language."""
         with self._looking(filters, namespace) as look:
             return look.export()
 
@@ -285,7 +302,7 @@ class GraphExplorer:
         within = document_filter(filters, namespace=namespace)
         self._catch_up()
         with self._library.read() as connection, graph_errors():
-            yield _Look(self._library, self._pictures, connection, within)
+            yield _Look(self._library, self._pictures, connection, within, self._language)
 
 
 @dataclass
@@ -296,12 +313,13 @@ class _Look:
     pictures: GraphViewCache
     connection: Connection
     within: DocumentFilter | None
+    language: str
 
     @cached_property
     def explorer(self) -> Explorer:
         """Return the explorer over the visible graph."""
         seen = self.pictures.current(self.connection, self.within)
-        return Explorer(self.connection, seen, page_of=self.page_of)
+        return Explorer(self.connection, seen, page_of=self.page_of, language=self.language)
 
     @cached_property
     def communities(self) -> SeenCommunities:
@@ -311,9 +329,9 @@ class _Look:
     def export(self) -> GraphExport:
         """All that is seen, as values."""
         if self.within is None:
-            return read_export(self.connection)
+            return export_in(read_export(self.connection), self.language)
         seen = self.pictures.current(self.connection, self.within)
-        return seen_export(self.connection, seen, self.communities)
+        return export_in(seen_export(self.connection, seen, self.communities), self.language)
 
     @cached_property
     def _pages(self) -> dict[str, tuple[int, ...]]:

@@ -172,7 +172,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A thing the corpus speaks of, under all its names."""
+    """A thing the corpus speaks of, under all its names; `aliases` are the others, best first."""
 
     id: str
     name: str

@@ -336,12 +336,17 @@ def export(
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 50_000,
+    language: Annotated[
+        str, typer.Option(help="Names in English (en) or Chinese (zh); else as most are.")
+    ] = "",
 ) -> None:
     """Write the graph or a part of it: a page, a picture, GraphML or JSON."""
     from .rendering import size_in_words
 
     if hops is not None and not focus:
         raise typer.BadParameter("needs --focus: give that option too", param_hint="--hops")
+    if language not in {"", "en", "zh"}:
+        raise typer.BadParameter(f"{language!r}: give en or zh", param_hint="--language")
     with reading(library, profile, asks_models=bool(question)) as engine:
         engine.export_graph(
             target,
@@ -352,6 +357,7 @@ def export(
             max_nodes=max_nodes,
             filters=filters,
             namespace=namespace,
+            language=language,
         )
     typer.echo(f"{target} written ({size_in_words(target.stat().st_size)})")
 

@@ -87,6 +87,7 @@ from graph.model import (
     merge_extractions,
     shift_extraction,
 )
+from graph.naming import export_in
 from graph.pipeline import Derived, DeriveOptions, gc_paused
 from graph.resolution.llm_judge import (
     PairQuestion,
@@ -258,6 +259,7 @@ __all__ = [
     "derived_stamp",
     "document_splitter",
     "draw_picture",
+    "export_in",
     "extract_pack",
     "extractions_by_text",
     "facts_generation",

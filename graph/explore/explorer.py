@@ -14,6 +14,8 @@ from sqlalchemy import Connection, select
 from ..communities.descriptions import join_descriptions
 from ..errors import NameUnknown
 from ..linking import Ends
+from ..model import Entity
+from ..naming import named_in
 from ..storage.facts import rows_in
 from ..storage.schema import names, relations
 from ..text.names import name_key
@@ -56,11 +58,15 @@ class Explorer:
         connection: sees the same picture of the library as `seen` does.
         seen: entities and relations.
         page_of: on which page an offset of a document lies.
+        language: the reader's, for names; "" for that of most mentions.
     """
 
-    def __init__(self, connection: Connection, seen: VisibleGraph, *, page_of: PageOf) -> None:
+    def __init__(
+        self, connection: Connection, seen: VisibleGraph, *, page_of: PageOf, language: str = ""
+    ) -> None:
         self._connection = connection
         self._seen = seen
+        self._language = language or seen.main_language
         self._page_of = page_of
 
     def entities(
@@ -106,10 +112,10 @@ class Explorer:
         told = source_quotes(self._connection, places, page_of=self._page_of)
         return EntityDetail(
             id=entity.id,
-            name=entity.name,
+            name=listed.name,
             type=entity.type,
             description=self._description(number),
-            aliases=entity.aliases,
+            aliases=listed.aliases,
             names=self._names(number),
             mention_count=entity.mention_count,
             document_count=entity.document_count,
@@ -161,20 +167,20 @@ class Explorer:
         if key in seen.node_of:
             return seen.node_of[key]
         folded = " ".join(name.split()).casefold()
-        called = [n for n in seen.ranked if seen.entities[n].name.casefold() == folded]
+        called = [n for n in seen.ranked if _is_called(seen.entities[n], folded)]
         if len(called) == 1:
             return called[0]
         if called:
             choice = ", ".join(seen.entities[number].id for number in called[:SUGGESTIONS])
             raise NameUnknown(f"{name!r} names several entities: use one of the ids {choice}")
-        near = [seen.entities[number].name for number in self._matching(name)]
+        near = [self._named(number).name for number in self._matching(name)]
         likest = ", ".join(repr(one) for one in list(dict.fromkeys(near))[:SUGGESTIONS])
         advice = f"; similar names are {likest}" if likest else ""
         raise NameUnknown(f"no entity has the name {name!r}{advice}")
 
     def entity_at(self, number: int) -> EntityView:
         """Return an entity as listed."""
-        entity = self._seen.entities[number]
+        entity = self._named(number)
         return EntityView(
             id=entity.id,
             name=entity.name,
@@ -211,7 +217,11 @@ class Explorer:
         if query in seen.number_of:
             return [seen.number_of[query]]
         hits = {number for name, number in seen.node_of.items() if key in name}
-        hits.update(n for n, one in enumerate(seen.entities) if folded in one.name.casefold())
+        hits.update(
+            n
+            for n, one in enumerate(seen.entities)
+            if any(folded in each.casefold() for each in (one.name, *one.aliases))
+        )
         first = seen.node_of.get(key)
         if hits:
             return sorted(hits, key=lambda n: (n != first, seen.rank_of[n]))
@@ -282,7 +292,11 @@ class Explorer:
         return tuple(found)
 
     def _name(self, entity_id: str) -> str:
-        return self._seen.entities[self._seen.number_of[entity_id]].name
+        return self._named(self._seen.number_of[entity_id]).name
+
+    def _named(self, number: int) -> Entity:
+        """Return an entity under its name in the reader's language."""
+        return named_in(self._seen.entities[number], self._language)
 
     def _said(self, wanted: Iterable[Ends]) -> dict[Ends, QuotedStatement]:
         seen, some = self._seen, frozenset(wanted)
@@ -297,3 +311,8 @@ class Explorer:
         query = select(relations.c.id, relations.c.description)
         ids = (self._seen.relation_id(row) for row in rows)
         return dict(map(tuple, rows_in(self._connection, query, relations.c.id, ids)))
+
+
+def _is_called(entity: Entity, folded: str) -> bool:
+    """Check for one of an entity's names, those given by a user among them."""
+    return any(each.casefold() == folded for each in (entity.name, *entity.aliases))

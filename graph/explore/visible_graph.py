@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Select, func, select
 from ..communities.descriptions import Described, join_descriptions
 from ..linking import Ends, evidence_weight, relation_ends
 from ..model import Chunk, Entity, Evidence, Name, content_id
+from ..naming import main_language
 from ..resolution.resolver import (
     RENAME,
     read_curations,
@@ -70,6 +71,11 @@ class VisibleGraph:
     def size(self) -> int:
         """Return the numbers of entities and relations."""
         return len(self.entities) + len(self.stated)
+
+    @cached_property
+    def main_language(self) -> str:
+        """The language of most mentions of names."""
+        return main_language(self.entities)
 
     @cached_property
     def number_of(self) -> dict[str, int]:

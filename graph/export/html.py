@@ -26,6 +26,7 @@ from importlib import resources
 from ..communities.leiden import community_depth, partition_at_level
 from ..errors import GraphError, GraphInputError
 from ..model import Chunk, Claim, Community, Entity, Evidence, GraphExport, Relation
+from ..naming import CHINESE, ENGLISH, name_in
 from ..text.cjk import has_han
 from ..text.sentences import sentence_spans
 from .layout import ALONE, PALETTE, heaviest_communities, titles_of
@@ -256,6 +257,7 @@ def _entities(rows: _Rows, *, texts: Texts, linked: frozenset[str]) -> Table:
         "name": [entity.name for entity in rows.entities],
         "types": types,
         "type": [number[entity.type] for entity in rows.entities],
+        "translated": [_translated(entity) for entity in rows.entities],
         "aliases": [_aliases(entity) for entity in rows.entities],
         "weight": [round(rows.weight[entity.id], 2) for entity in rows.entities],
         "mentions": [entity.mention_count for entity in rows.entities],
@@ -265,6 +267,12 @@ def _entities(rows: _Rows, *, texts: Texts, linked: frozenset[str]) -> Table:
         **_ragged("documents", documents),
         **_ragged("places", [[texts.sentence(place) for place in found] for found in places]),
     }
+
+
+def _translated(entity: Entity) -> str:
+    """Return the name for readers of the other language; "" where none is known."""
+    name = name_in(entity, ENGLISH if has_han(entity.name) else CHINESE)
+    return "" if name == entity.name else name
 
 
 def _aliases(entity: Entity) -> str:

@@ -24,6 +24,7 @@ from ..resolution.name_parsing import (
 from ..text.cjk import HAN, has_han, is_latin
 from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
 from ..text.sentences import Layout, Segment
+from .lead_aliases import subject_aliases
 
 NEIGHBOURS = 2
 """Each name is tied to so many different names that follow it in its sentence."""
@@ -398,6 +399,11 @@ _OPEN = re.compile(
     r"\s*[（(]\s*(?:(?P<language>(?:(?:in|[Ss]implified|[Tt]raditional)\s+)?"
     rf"(?:{'|'.join(_LANGUAGES.split())}))\s*[:：;；]\s*)?[^（()）\w]*"
 )
+_TRANSLATED = re.compile(
+    rf"(?:[-·][{HAN}]{{1,4}})?[”」』》*]*号?[”」』》*]*\s*[（(](?:R/?V\s+|M/?V\s+)?[“\"「『《*]*"
+)
+_LATIN_ALONE = re.compile(r"(?P<name>[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ .'’&-]{2,50})[”\"」』》*]*[)）]")
+"""From a name to the same one in the other script; a tagger may cut "科里格尔-文" short."""
 _MAX_GAP = 120
 _MOST_IN_BRACKETS = 3
 _MOST_FURTHER = 4
@@ -422,17 +428,28 @@ def style_name_aliases(segment: Segment) -> list[Candidate]:
 
 def stated_aliases(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
     """Return a statement `(name, "also known as", alias)` for each stated alias."""
-    for index, named in named_by_sentence(layout, mentions):
-        start, end = layout.sentences[index]
-        for first, second in _alias_pairs(layout.text, named):
-            if first.key != second.key:
+    by_sentence = named_by_sentence(layout, mentions)
+    spans = [(layout.sentences[index], named) for index, named in by_sentence]
+    of_subject: dict[int, list[tuple[str, str]]] = {}
+    for number, one, other in subject_aliases(layout.text, spans):
+        of_subject.setdefault(number, []).append((one.key, other.key))
+    for number, ((start, end), named) in enumerate(spans):
+        pairs = [(one.key, other.key) for one, other in _alias_pairs(layout.text, named)]
+        pairs += of_subject.get(number, [])
+        for key, second in [*pairs, *_unmarked_translations(layout.text[:end], named)]:
+            if key != second:
                 yield Statement(
-                    start=start,
-                    end=end,
-                    subject=first.key,
-                    predicate=ALSO_KNOWN_AS,
-                    object=second.key,
+                    start=start, end=end, subject=key, predicate=ALSO_KNOWN_AS, object=second
                 )
+
+
+def _unmarked_translations(text: str, named: Sequence[Mention]) -> Iterator[tuple[str, str]]:
+    """Return Chinese names with the keys of English ones in brackets that no reader marked."""
+    for one in named:
+        opened = _TRANSLATED.match(text, one.end) if has_han(one.surface) else None
+        inside = _LATIN_ALONE.match(text, opened.end()) if opened else None
+        if inside and (key := name_key(inside["name"])):
+            yield one.key, key
 
 
 def _alias_pairs(text: str, named: Sequence[Mention]) -> Iterator[tuple[Mention, Mention]]:
@@ -473,9 +490,11 @@ def _types_differ(first: Mention, second: Mention) -> bool:
 
 
 def _is_alias(text: str, first: Mention, second: Mention) -> bool:
+    between = text[first.end : second.start]
+    if _is_translated(text, first, second):
+        return True
     if _types_differ(first, second):
         return False
-    between = text[first.end : second.start]
     if _BORN.fullmatch(between):  # "born Paris" in a table of places is no name
         return first.type == second.type == "PERSON"
     if _ENGLISH.fullmatch(between):  # "known as the Venice of the North" says what it is like
@@ -495,6 +514,17 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
         return not (inside["when"] and first.type == "PLACE") and not _is_surname_of(first, second)
     opened = _OPEN.fullmatch(between)
     return opened is not None and (bool(opened["language"]) or _brackets_name(first, second))
+
+
+def _is_translated(text: str, first: Mention, second: Mention) -> bool:
+    """Check for a name with the same name in the other script in brackets, and nothing else.
+
+    Quoted names and ships' class word are passed over: "“澜声”号（Lan Sheng）".
+    """
+    if has_han(first.surface) == has_han(second.surface):
+        return False
+    between = text[first.end : second.start]
+    return bool(_TRANSLATED.fullmatch(between) and _CLOSE.match(text, second.end))
 
 
 def _is_surname_of(first: Mention, second: Mention) -> bool:

@@ -41,6 +41,7 @@ from .chinese_aliases import (
     short_name_aliases,
 )
 from .english import dependency_triples
+from .front_matter import front_matter_aliases
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -104,7 +105,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 11
+RULES_VERSION = 12
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
@@ -211,6 +212,9 @@ class LanguageExtractor:
                 typed.update(_english_statements(layout, doc, segment, mentions, model))
         typed.update(stated_aliases(layout, mentions))
         typed.update(introduction_statements(layout, introduced))
+        entitled, stated = front_matter_aliases(layout.text)
+        mentions = sorted({*mentions, *_beside(entitled, mentions)})
+        typed.update(stated)
         statements = typed.union(co_occurrences(layout, mentions, typed))
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
@@ -327,6 +331,12 @@ def _statement(
     if not words or len(words) > MAX_PREDICATE_CHARACTERS:
         return None
     return Statement(start=start, end=end, subject=subject.key, predicate=words, object=target.key)
+
+
+def _beside(named: Sequence[Mention], mentions: Sequence[Mention]) -> list[Mention]:
+    """Return those of `named` that overlap no mention."""
+    taken = {place for one in mentions for place in range(one.start, one.end)}
+    return [one for one in named if taken.isdisjoint(range(one.start, one.end))]
 
 
 def introduction_statements(layout: Layout, found: Iterable[Introduction]) -> Iterator[Statement]:

@@ -42,6 +42,7 @@ from ..extraction.llamaindex import ExtractionTransform, attach_extraction, extr
 from ..extraction.rule_based import LanguageExtractor
 from ..linking import Progress
 from ..model import Chunk, Community, Entity, GraphExport, Merge, Relation, Report
+from ..naming import export_in
 from ..pipeline import Derived, DeriveOptions, derive_graph
 from ..search.snapshot import WalkSnapshot, read_view
 from ..storage.database import (
@@ -326,9 +327,9 @@ class KnowledgeGraphIndex(PropertyGraphIndex):
             return read_reports(connection)
 
     def export(self) -> GraphExport:
-        """Return the whole graph as values, every collection sorted."""
+        """Return the whole graph as values, every collection sorted, names in one language."""
         with self._store.reading() as connection:
-            return read_export(connection)
+            return export_in(read_export(connection))
 
     def view(self) -> WalkSnapshot:
         """Return the walk snapshot; dirty rows are omitted, nothing is derived."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..text.cjk import HAN
 
-_MALE = "mr mister sir lord king prince duke uncle father brother baron monsieur"
+_MALE = "mr mister master sir lord king prince duke uncle father brother baron monsieur"
 _FEMALE = """
 mrs ms miss madam madame mme lady queen princess duchess aunt sister dame mother baroness
 """
@@ -34,6 +34,15 @@ NAMELIKE_TITLES = frozenset(
 
 GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 """Generation suffixes that separate parent and child."""
+
+RANKS = frozenset(
+    {"baron", "count", "duchess", "duke", "earl", "lord", "marquess", "marquis", "viscount"}
+)
+"""What stands behind them is a place more often than a surname."""
+
+_PARTICLES = "al bin da das de del della den der des di do dos du el ibn la le ter van von zu"
+PARTICLES = frozenset(_PARTICLES.split())
+"""Small words that belong to the surname behind them: "de la Rocha"."""
 
 _NAMED_AFTER_PERSONS = """
 & and academy airport arena award awards band bridge building center centre church college
@@ -92,6 +101,35 @@ victoria vincent walter wayne wendy william
 COMMON_GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
 """Given names so common that one alone says too little about who is meant."""
 
+_DIMINUTIVES = """
+abe abraham; al albert alfred alan alexander; alec alexander; alex alexander alexandra; andy andrew
+annie anne ann anna; archie archibald; art arthur; bart bartholomew; bea beatrice; becky rebecca
+ben benjamin; bernie bernard; bert albert herbert robert; bess elizabeth; beth elizabeth
+betsy elizabeth; betty elizabeth; bill william; billy william; bob robert; bobby robert
+cathy catherine; charlie charles; chris christopher christine; chuck charles; cindy cynthia
+cliff clifford; dan daniel; danny daniel; dave david; debbie deborah; dick richard; don donald
+dot dorothy; drew andrew; ed edward edwin; eddie edward; ellie eleanor; fred frederick; gabe gabriel
+gene eugene; geoff geoffrey; gerry gerald; greg gregory; gus augustus; hal henry harold; hank henry
+harry henry harold; jack john; jake jacob; jeff jeffrey; jenny jennifer; jerry gerald jerome
+jim james; jimmy james; jo josephine; joe joseph; joey joseph; jon jonathan; josh joshua
+kate katherine catherine; kathy katherine; katie katherine; ken kenneth; kit christopher
+larry lawrence; lenny leonard; lew lewis; liz elizabeth; lizzie elizabeth; lou louis louise
+maggie margaret; mandy amanda; marge margaret; matt matthew; meg margaret; mick michael
+mike michael; minnie wilhelmina; molly mary; nat nathaniel; ned edward; nell eleanor; nick nicholas
+pam pamela; pat patrick patricia; patty patricia; peg margaret; peggy margaret; pete peter
+phil philip; polly mary; ray raymond; reg reginald; rick richard; rob robert; robbie robert
+ron ronald; ros rosalind rosamund; roz rosalind; sally sarah; sam samuel; sandy alexander
+sid sidney; stan stanley; steve stephen steven; sue susan; ted edward theodore; teddy edward
+terry terence; theo theodore; tim timothy; toby tobias; tom thomas; tommy thomas; tony anthony
+val valerie; vic victor; viv vivian; wally walter; walt walter; wendy gwendolyn; will william
+zack zachary
+"""
+DIMINUTIVES = {
+    words[0]: frozenset(words[1:])
+    for words in (each.split() for each in re.split(r"[;\n]", _DIMINUTIVES))
+    if words
+}
+"""Short given names, and the full ones that they may stand for."""
 
 _HAN_CORPORATE = re.compile(r"(?:股份)?有限(?:责任)?公司$")
 _HAN_TITLED = re.compile(rf"(?P<surname>[{HAN}]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
@@ -253,7 +291,9 @@ def is_shorter_name(shorter: NameParts, longer: NameParts) -> bool:
 
 
 def _same_given(short: str, full: str) -> bool:
-    return short == full or (len(short) == 1 and full.startswith(short))
+    if short == full or (len(short) == 1 and full.startswith(short)):
+        return True
+    return full in DIMINUTIVES.get(short, ())
 
 
 def one_person(candidates: Sequence[NameParts]) -> bool:

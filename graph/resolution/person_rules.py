@@ -17,6 +17,8 @@ from .name_parsing import (
     GENERATIONS,
     HAN_TITLES,
     MARRIED_TITLES,
+    PARTICLES,
+    RANKS,
     VENERABLE,
     NameParts,
     fit_together,
@@ -101,9 +103,11 @@ def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
 
 
 def _is_full_person(profile: Profile) -> bool:
-    words = profile.parts.words
+    words = profile.spoken_words
     may_be = profile.may_be_person or profile.is_bare_title
-    return may_be and not profile.is_han and len(words) > 1 and len(words[-1]) > 1
+    if profile.is_relational or len({*words}) < len(words):
+        return False
+    return may_be and not profile.is_han and len(words) > 1 and len(profile.parts.words[-1]) > 1
 
 
 def honorific_links(profiles: Profiles) -> Iterator[Link]:
@@ -142,7 +146,10 @@ def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
             continue
         near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
-        subject = _subject(profile, near, profiles, told) if len(near) > 1 else ""
+        subject = ""
+        if len(near) > 1:
+            subject = _of_the_title(profile, near, profiles)
+            subject = subject or _subject(profile, near, profiles, told)
         if subject:
             near = {subject: near[subject]}
         if len(near) != 1 or profile.parts.titles == (VENERABLE,):
@@ -213,6 +220,17 @@ def _for_the_foremost(
         lesser=key,
         any_type=True,  # style names among the others may be taken for words by a tagger
     )
+
+
+def _of_the_title(profile: Profile, near: Mapping[str, Sequence[str]], profiles: Profiles) -> str:
+    """Return the only person who has the title of "Captain Bastienne" before a full name."""
+    titles = {*profile.parts.titles}
+    found = [
+        top
+        for top, keys in near.items()
+        if any(titles & {*profiles[key].parts.titles} for key in keys)
+    ]
+    return found[0] if titles and len(found) == 1 else ""
 
 
 def _titles_of(profiles: Profiles) -> dict[str, list[str]]:
@@ -296,7 +314,26 @@ def _short_part(profile: Profile) -> str:
         return parts.words[0]
     if profile.is_han:
         return profile.name.key if len(profile.name.key) <= 5 and "·" not in parts.plain else ""
-    return parts.words[0] if len(parts.words) == 1 and len(parts.words[0]) > 2 else ""
+    surname = _particled(profile)
+    is_short = len(profile.spoken_words) == len(surname.split()) and len(_surname(profile)) > 2
+    return surname if is_short else ""
+
+
+def _particled(profile: Profile) -> str:
+    """Return the surname with the small words before it, as "de la rocha"."""
+    start = len(profile.spoken_words) - 1
+    while start > 0 and profile.spoken_words[start - 1] in PARTICLES:
+        start -= 1
+    return " ".join([*profile.spoken_words[start:-1], _surname(profile)])
+
+
+def _surname(profile: Profile) -> str:
+    """Return the last word of a name, a double surname with its hyphen."""
+    words = profile.parts.words
+    last = profile.spoken_words[-1]
+    count = last.count("-") + 1
+    doubled = "-".join(words[-count:])
+    return doubled if doubled == last else words[-1]
 
 
 def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list[str]]]:
@@ -321,17 +358,24 @@ def _long_parts(profile: Profile) -> set[str]:
         given = profile.name.key[len(surname) :]
         return {surname, given} - {""} if surname and len(given) == 2 else {surname} - {""}
     words = profile.parts.words
-    if len(words) < 2:
+    is_of_place = "of" in words or words[0] in RANKS
+    if (
+        len(profile.spoken_words) < 2
+        or is_of_place
+        or profile.is_relational
+        or words[0] == words[-1]
+    ):
         return set()
-    last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else words[-1]
-    return {part for part in (words[0], last) if len(part) > 2}
+    last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
+    parts = {words[0], last, _particled(profile)} - {" ".join(profile.spoken_words)}
+    return {part for part in parts if len(part) > 2}
 
 
 def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
     titled: defaultdict[str, list[Profile]] = defaultdict(list)
     for profile in profiles.values():
         if profile.parts.gender:
-            titled[profile.parts.words[-1]].append(profile)
+            titled[_surname(profile)].append(profile)
     return dict(titled)
 
 

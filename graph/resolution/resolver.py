@@ -21,6 +21,7 @@ from ..errors import GraphInputError
 from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
+from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
 from .rules import (
@@ -188,7 +189,7 @@ def resolve_names(
     last and beat everything.
     """
     decisions = apply_overrides(curations)
-    profiles = {name.key: name_profile(name) for name in _unique(names)}
+    profiles = with_persons({name.key: name_profile(name) for name in _unique(names)})
     stated = sorted({(a, b) for a, b in aliases if a != b and a in profiles and b in profiles})
     clusters = _Clusters(profiles, decisions.apart)
     clusters.carry_out(variant_links(profiles))
@@ -197,6 +198,9 @@ def resolve_names(
     clusters.carry_out(honorific_links(profiles))
     full = full_name_links(profiles, clusters.root)
     clusters.carry_out(link for link in full if not _is_relative(link, profiles, neighbours or {}))
+    clusters.carry_out(titled_name_links(profiles, clusters.root))
+    clusters.carry_out(initial_links(profiles, clusters.root))
+    clusters.carry_out(translated_part_links(stated, profiles))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
@@ -240,14 +244,22 @@ def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbou
 
 
 def _is_relative(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
-    """Check whether a similar full name occurs once among others of its surname.
+    """Check whether a similar full name is said beside it, or once among others of its surname.
 
     So children are told of: "Lilianne Roche, Marcel Roche and Luis Armando Roche" in the life of
     their father, Luis Roche. A single other may be wife or husband; an initial tells nobody apart.
     """
     pair = (link.key, link.other)
+    if link.other in neighbours.get(link.key, ()):
+        return True
     if any(len(word) == 1 for key in pair for word in profiles[key].parts.words):
         return False
+    shorter, longer = sorted(pair, key=lambda key: len(profiles[key].parts.words))
+    if (
+        profiles[longer].name.titles
+        & profiles[shorter].name.documents - profiles[shorter].name.titles
+    ):
+        return profiles[shorter].count == 1  # the father, in the life of the son
     once = [key for key in pair if profiles[key].count == 1]
     near = {other for key in once for other in neighbours.get(key, ())} - {*pair}
     after_the_first = [profiles[other].parts.words[1:] for other in near if other in profiles]
@@ -383,14 +395,21 @@ class _Clusters:
 
 
 def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
-    """Return the canonical name.
+    """Return the canonical name, the first of all."""
+    return _ranked(profiles, demoted)[0]
 
-    Not a rule's lesser one, then most frequent, then fullest.
+
+def _ranked(profiles: Sequence[Profile], demoted: set[str]) -> list[Profile]:
+    """Return the names best first.
+
+    Not a rule's lesser one, and no surname of a person whose full name is known; then most
+    frequent, then fullest.
     """
-    return min(
+    surnames = {_surname_in(p.name.key) for p in profiles if p.name.key not in demoted}
+    return sorted(
         profiles,
         key=lambda p: (
-            p.name.key in demoted,
+            p.name.key in demoted or (p.may_be_person and p.name.key in surnames),
             -p.count,
             -len(p.parts.words),
             -len(p.name.key),
@@ -399,20 +418,34 @@ def _canonical(profiles: Sequence[Profile], demoted: set[str]) -> Profile:
     )
 
 
+def _surname_in(key: str) -> str:
+    """Return the last part of a name of several, as of "莱昂内尔·加罗德-派克"; else ""."""
+    parts = key.replace("·", " ").split()
+    return parts[-1] if len(parts) > 1 else ""
+
+
 def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
-    canonical = _canonical(profiles, demoted).name
+    ranked = _ranked(profiles, demoted)
+    canonical = ranked[0].name
     name = best_surface(canonical.surfaces) or canonical.key
-    surfaces = {" ".join(s.split()) for p in profiles for s in p.name.surfaces}
+    surfaces = dict.fromkeys(surface for p in ranked for surface in _surfaces(p.name))
     types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
     return Entity(
         id=content_id("e", canonical.key),
         name=name,
         type=majority_type(types),
         keys=tuple(sorted(p.name.key for p in profiles)),
-        aliases=tuple(sorted(surfaces - {name})),
+        aliases=tuple(surface for surface in surfaces if surface != name),
         mention_count=sum(p.count for p in profiles),
         document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
     )
+
+
+def _surfaces(name: Name) -> list[str]:
+    """Return a name's spellings with plain spaces, the best first, then in code order."""
+    spelt = sorted({" ".join(surface.split()) for surface in name.surfaces})
+    best = best_surface(name.surfaces)
+    return sorted(spelt, key=lambda surface: surface != best)
 
 
 def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
@@ -424,7 +457,7 @@ def _as_decided(entity: Entity, decisions: Overrides) -> Entity:
         entity,
         name=name,
         type=latest_override(decisions.types, entity.keys) or entity.type,
-        aliases=tuple(sorted({*entity.aliases, entity.name} - {name})),
+        aliases=tuple(other for other in (entity.name, *entity.aliases) if other != name),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model import SAME, Judgement, Name
@@ -23,6 +23,7 @@ Root = Callable[[str], str]
 
 _EXCLUSIVE = ("PERSON", "PLACE", "ORGANISATION", "WORK", "EVENT", "PRODUCT", "CONCEPT")
 _STRONG_SHARE = 0.6
+_RELATIONAL = re.compile(r"['’]s?\s+\S|之[子女妻父母弟兄妹姐孙侄婿夫妾臣将]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -54,6 +55,17 @@ class Profile:
     def may_be_person(self) -> bool:
         """Check whether nothing rules out a person."""
         return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
+
+    @property
+    def spoken_words(self) -> list[str]:
+        """The words of the key without titles; a double surname is one word."""
+        words = self.name.key.replace("- ", "-").split()
+        return words[len(self.parts.titles) :] or [self.name.key]
+
+    @property
+    def is_relational(self) -> bool:
+        """Check for somebody or something called after its owner ("Marley's Ghost", 曹操之子)."""
+        return any(map(_RELATIONAL.search, self.name.surfaces))
 
     @property
     def is_bare_title(self) -> bool:
@@ -102,10 +114,16 @@ def variant_links(profiles: Profiles) -> Iterator[Link]:
     for form, keys in blocking_keys(profiles, _variant_form):
         plain = min(keys, key=lambda key: (_adornments(profiles[key]), key))
         for key in keys:
-            if key != plain:
-                reason = _variant_reason(profiles[key].parts, form)
+            if key != plain and _may_be_same_ruler(profiles[key], profiles[plain]):
+                reason = _variant_reason(profiles[key], form)
                 lesser = key if _adornments(profiles[key]) > _adornments(profiles[plain]) else ""
                 yield Link(key=key, other=plain, reason=reason, lesser=lesser)
+
+
+def _may_be_same_ruler(one: Profile, other: Profile) -> bool:
+    """Check that "Duke Henry I" and "Henry I" share a document: every house has one."""
+    is_ruler = bool(one.parts.numbers) and one.parts.titles != other.parts.titles
+    return not is_ruler or share_document(one, other)
 
 
 def _variant_form(profile: Profile) -> str:
@@ -127,7 +145,10 @@ def _adornments(profile: Profile) -> int:
     return len(parts.titles) + parts.article + parts.suffix
 
 
-def _variant_reason(parts: NameParts, form: str) -> str:
+def _variant_reason(profile: Profile, form: str) -> str:
+    parts = profile.parts
+    if parts != parts_of(profile.name.key):
+        return "the same name as registers write it"
     if parts.titles:
         return f"the same name without the title {' '.join(parts.titles)!r}"
     if parts.suffix:
@@ -149,18 +170,28 @@ def alias_links(
     stated = set(aliases)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for name, second in sorted(stated):
-        owners[second].add(root(name))
+        owners[second].add(name)
     for name, second in sorted(stated):
-        if len(owners[second] - {root(second)}) > 1:
+        if len({root(owner) for owner in owners[second]} - {root(second)}) > 1 and not (
+            _one_transliterated(owners[second])
+        ):
             continue
+        translated = profiles[name].is_han != profiles[second].is_han
         yield Link(
             key=second,
             other=name,
             reason=f"a text states that {name!r} is also known as {second!r}",
-            lesser="" if (second, name) in stated else second,
+            lesser="" if (second, name) in stated or translated else second,
             stated=True,
-            any_type=_is_of_person(name, second, profiles),
+            any_type=translated or _is_of_person(name, second, profiles),
         )
+
+
+def _one_transliterated(names: Collection[str]) -> bool:
+    """Check whether names are "莱昂内尔·加罗德-派克" and parts of it, as texts shorten it."""
+    longest = max(names, key=lambda name: (len(name), name))
+    parts = {longest, *longest.split("·")}
+    return "·" in longest and all(any(part.startswith(name) for part in parts) for name in names)
 
 
 def surname_links(
@@ -315,6 +346,8 @@ airways corporation company
 _KINDS = frozenset(_KINDS_OF_ORGANISATION.split())
 """Words that say what kind of organisation it is, and name no part of it."""
 
+_SMALL = frozenset({"of", "for", "the", "to", "in", "on"})
+
 _WHAT_IT_IS = """
 academy agency army assembly association authority board bureau cabinet club commission committee
 congress council court department federation foundation government institute legislature ministry
@@ -386,13 +419,14 @@ def _parts(profile: Profile) -> Iterator[tuple[str, ...]]:
     if head != words:
         yield head
     last = words[-1]
-    if last in _INSTITUTIONS or (
+    is_team = (
         len(last) >= _MEMBERS
         and last.endswith("s")
         and not last.endswith("ss")
         and not {last, words[-2]} & _NO_TEAM
-    ):
-        yield (last,)
+    )
+    if (last in _INSTITUTIONS or is_team) and words[-2] not in _SMALL:
+        yield (last,)  # of an "Act of Parliament", Parliament is no short name
     if "of" in words[1:-1]:
         head = words[: len(words) - 1 - words[::-1].index("of")]
         if len(head) > 1 or head[0] in _INSTITUTIONS:

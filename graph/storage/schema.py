@@ -130,7 +130,7 @@ entities = Table(
     Column("id", String, primary_key=True),
     Column("name", Text, nullable=False),
     Column("type", String, nullable=False),
-    Column("aliases", Text, nullable=False),  # JSON list, sorted
+    Column("aliases", Text, nullable=False),  # JSON list, best first
     Column("mention_count", Integer, nullable=False),
     Column("document_count", Integer, nullable=False),
     Column("description", Text, nullable=False, server_default=""),

@@ -114,7 +114,7 @@ CHINESE_FUNCTION_WORDS = frozenset(_CHINESE_FUNCTION_WORDS.split())
 
 
 _BRACKETS = re.compile(r"(?<!\s)\s*+[(（\[][^()（）\[\]]*[)）\]]\s*$")
-_POSSESSIVE = re.compile(r"['’]s\b|(?<=s)['’](?=\s|$)")
+_POSSESSIVE = re.compile(r"['’][sS]\b|(?<=s)['’](?=\s|$)")
 _SPACES = re.compile(r"[\s_]+")
 _EDGES = " \t\n.,;:!?'\"“”‘’«»《》「」『』【】〈〉()（）[]*#`~|<>-–—·/\\"
 

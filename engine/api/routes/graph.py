@@ -49,11 +49,12 @@ class View:
     lane: ThreadLimiter
     namespace: str | frozenset[str] | None
     filters: Filters
+    language: str = ""
 
     @property
     def graph(self) -> GraphExplorer:
         """The ways to look at it."""
-        return self.engine.graph
+        return self.engine.graph.in_language(self.language)
 
     async def seen(self, look: Callable[..., Found], *about: object, **how: object) -> Found:
         """Run an exploration such as `graph.entity` in a thread."""
@@ -67,8 +68,11 @@ def _view(
     caller: Caller,
     namespace: Namespace = None,
     where: Where = [],  # noqa: B006  # never changed; FastAPI reads it
+    language: Annotated[
+        str, Query(pattern="^(en|zh)?$", description="The reader's language, for names.")
+    ] = "",
 ) -> View:
-    return View(service.engine, service.looking, caller.within(namespace), where or None)
+    return View(service.engine, service.looking, caller.within(namespace), where or None, language)
 
 
 ViewHere = Annotated[View, Depends(_view)]
@@ -224,6 +228,7 @@ def _page(
                 question=question,
                 filters=view.filters,
                 namespace=view.namespace,
+                language=view.language,
             )
         except (GraphStageError, SettingsError) as error:
             raise Problem(422, "part-of-the-graph", str(error)) from error

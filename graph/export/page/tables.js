@@ -32,8 +32,9 @@ function ragged(table, name) {
 class Tables {
   constructor(columns) {
     const { entities, communities, relations, documents } = columns;
-    this.names = entities.name;
-    this.aliases = entities.aliases;
+    const inOther = (name, row) => entities.translated[row] && /\p{Script=Han}/u.test(name) !== chinese;
+    this.names = entities.name.map((name, row) => (inOther(name, row) ? entities.translated[row] : name));
+    this.aliases = entities.aliases.map((names, row) => names.split("\n").map((one) => (one === this.names[row] ? entities.name[row] : one)).join("\n"));
     this.types = entities.types;
     this.type = Uint16Array.from(entities.type);
     this.weight = Float32Array.from(entities.weight);

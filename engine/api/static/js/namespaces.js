@@ -5,7 +5,7 @@
 
 import { get } from "./api.js";
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { language, t } from "./i18n.js";
 
 const KEPT = "loregraph.namespace";
 
@@ -14,6 +14,9 @@ export const namespace = () => window.sessionStorage.getItem(KEPT);
 
 /** The chosen namespace as part of a query; nothing where all is looked at. */
 export const within = () => (namespace() === null ? {} : { namespace: namespace() });
+
+/** The same with the reader's language: the graph has names in it. */
+export const asReader = () => ({ language: language(), ...within() });
 
 export const namespaceName = (name) => name || t("namespace.none");
 

@@ -6,7 +6,7 @@ import { button, el, fill, freshId, quoted } from "../dom.js";
 import { field } from "../dialogs.js";
 import { number } from "../format.js";
 import { language, t } from "../i18n.js";
-import { namespace, namespaceName, within } from "../namespaces.js";
+import { asReader, namespace, namespaceName, within } from "../namespaces.js";
 import * as session from "../session.js";
 import { answerCard } from "./answer.js";
 
@@ -274,7 +274,7 @@ function welcome(composer) {
 async function suggest(counts, ideas, composer) {
   const [stats, names] = await Promise.all([
     get("/v1/stats").catch(() => ({})),
-    get("/v1/graph/entities", { limit: LOOKED_AT, ...within() }).catch(() => ({ items: [] })),
+    get("/v1/graph/entities", { limit: LOOKED_AT, ...asReader() }).catch(() => ({ items: [] })),
   ]);
   if (stats.documents === 0) {
     fill(

@@ -6,7 +6,7 @@ import { button, el, fill, quoted } from "../dom.js";
 import { number } from "../format.js";
 import { t } from "../i18n.js";
 import { graphPage } from "../graph_page.js";
-import { within } from "../namespaces.js";
+import { asReader } from "../namespaces.js";
 import { plain } from "../plain.js";
 import { load, moreButton, nothing } from "../states.js";
 import { evidence } from "./evidence.js";
@@ -41,7 +41,7 @@ export function open(main, parameters) {
     if (!id) return fill(report, el("p", { class: "soft choose" }, t("communities.choose")));
     load(
       report,
-      () => get(`/v1/graph/communities/${encodeURIComponent(id)}`, within()),
+      () => get(`/v1/graph/communities/${encodeURIComponent(id)}`, asReader()),
       (found) => {
         window.setTimeout(() => markChosen(contents, id), 0);
         if (moved) window.setTimeout(() => report.querySelector("h2")?.focus(), 0);
@@ -75,7 +75,7 @@ function tableOfContents(found) {
 }
 
 const topLevel = (cursor) =>
-  get("/v1/graph/communities", { level: 0, limit: PAGE, cursor, ...within() });
+  get("/v1/graph/communities", { level: 0, limit: PAGE, cursor, ...asReader() });
 
 const entries = (items) => el("ul", { class: "toc" }, items.map(entry));
 
@@ -133,7 +133,7 @@ async function childrenOf(one) {
       level: one.level + 1,
       limit: INSET,
       cursor,
-      ...within(),
+      ...asReader(),
     });
     found.push(...page.items.filter((child) => wanted.has(child.id)));
     cursor = page.next;
@@ -167,7 +167,7 @@ function reportOf(found) {
           t("communities.parent"),
           found.parent.title ? quoted(` ${found.parent.title}`) : "",
         ),
-      graphPage(t("graph.part"), { community: found.id, ...within() }),
+      graphPage(t("graph.part"), { community: found.id, ...asReader() }),
     ),
     inner(found.children ?? []),
     told.summary && quoted(plain(told.summary), "p", { class: "prose summary" }),

@@ -5,7 +5,7 @@ import { button, el, fill, quoted } from "../dom.js";
 import { number } from "../format.js";
 import { t, typeName } from "../i18n.js";
 import { graphPage } from "../graph_page.js";
-import { within } from "../namespaces.js";
+import { asReader } from "../namespaces.js";
 import { evidence } from "./evidence.js";
 
 const FIRST_RELATIONS = 12;
@@ -41,7 +41,7 @@ export function entityPanel(one) {
         t("graph.ask"),
       ),
       " · ",
-      graphPage(t("graph.part"), { focus: one.id, hops: PAGE_HOPS, ...within() }),
+      graphPage(t("graph.part"), { focus: one.id, hops: PAGE_HOPS, ...asReader() }),
     ),
     relations(one),
     one.evidence?.length > 0 && [el("h3", {}, t("graph.evidence")), evidence(one.evidence)],

@@ -7,7 +7,7 @@ import { drawing } from "../drawing.js";
 import { number } from "../format.js";
 import { graphPage } from "../graph_page.js";
 import { t, typeName } from "../i18n.js";
-import { within } from "../namespaces.js";
+import { asReader } from "../namespaces.js";
 import { load, moreButton, nothing } from "../states.js";
 import { entityPanel } from "./entity.js";
 
@@ -32,7 +32,7 @@ export function open(main, parameters) {
         "div",
         { class: "title-row" },
         el("h1", { tabindex: "-1" }, t("graph.title")),
-        graphPage(t("graph.whole"), within()),
+        graphPage(t("graph.whole"), asReader()),
       ),
       el(
         "div",
@@ -93,7 +93,7 @@ export function open(main, parameters) {
     if (isNew("entity", entity)) {
       load(
         panel,
-        () => get(`/v1/graph/entities/${encodeURIComponent(entity)}`, within()),
+        () => get(`/v1/graph/entities/${encodeURIComponent(entity)}`, asReader()),
         (one) => entityPanel(one),
       );
     }
@@ -103,7 +103,7 @@ export function open(main, parameters) {
 }
 
 const entities = (wish, cursor) =>
-  get("/v1/graph/entities", { ...wish, ...within(), limit: PAGE, cursor });
+  get("/v1/graph/entities", { ...wish, ...asReader(), limit: PAGE, cursor });
 
 // --- finding names -------------------------------------------------------------------------------
 
@@ -260,13 +260,13 @@ const around = (entity, hops) =>
   get("/v1/graph/neighbourhood", {
     entity,
     hops,
-    ...within(),
+    ...asReader(),
     limit: window.innerWidth < 600 ? MOST_NODES_NARROW : MOST_NODES,
   });
 
 /** The ways between two names as one graph, and each as a list. */
 async function waysBetween(from, to) {
-  const { paths } = await get("/v1/graph/paths", { from, to, max_hops: MOST_STEPS, ...within() });
+  const { paths } = await get("/v1/graph/paths", { from, to, max_hops: MOST_STEPS, ...asReader() });
   const nodes = new Map();
   const edges = new Map();
   for (const path of paths) {

@@ -1,0 +1,218 @@
+"""Names whose written form shows a person, and the forms in which registers write names.
+
+A tagger sees one word at a time and takes "Maeve Tolland" now for a company, now for a ship. The
+same words behind "Dr." elsewhere in the library, or with the years of a life, show a person; so
+does an initial before such a person's surname. Whoever is shown to be a person is one for all
+rules, whatever the tagger says of a single mention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from .name_parsing import NAMED_AFTER_PERSONS, NAMELIKE_TITLES, NameParts, is_shorter_name, parts_of
+from .rules import Link, Profile, Profiles, Root, share_document
+
+_LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
+_EPITHET = re.compile(r"(?:old|poor|dear|late|little|good) (?=\S+ \S)")
+_LIFETIME = range(15, 116)
+_TURNED = re.compile(r"(?P<surname>[^\s\d,]+), (?P<given>[^\d,]+)")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+|[^\W\d_]")
+_LONGEST = 4
+_SMALL = frozenset({"of", "the", "and", "&", "for", "in", "on", "at"})
+_RARE = 20
+"""A name of more documents says nothing of what two documents have in common."""
+_COMMON_GROUND = 2
+
+
+def with_persons(profiles: Profiles) -> dict[str, Profile]:
+    """Return the profiles; those whose form shows a person are of that type in all mentions.
+
+    Register forms of their names have the parts of the plain name.
+    """
+    shown = {
+        profile.parts.words
+        for profile in profiles.values()
+        if {*profile.parts.titles} - NAMELIKE_TITLES
+        and _may_be_personal(profile.parts.words)
+        and not profile.is_relational
+    }
+    told = {key: _told(key, profile, profiles, shown) for key, profile in profiles.items()}
+    shown |= {told[key].parts.words for key in told if told[key] is not profiles[key]}
+    known = {words[-1]: words for words in sorted(shown)}
+    return {
+        key: _as_person(profile) if _is_shown(profile, shown, known) else profile
+        for key, profile in told.items()
+    }
+
+
+def _told(key: str, profile: Profile, profiles: Profiles, shown: set[tuple[str, ...]]) -> Profile:
+    """Return the profile of "Tolland, Maeve" with the parts of "Maeve Tolland", if a person."""
+    plain = plain_form(key)
+    if plain == key:
+        return profile
+    parts, other = parts_of(plain), profiles.get(plain)
+    is_person = parts.words in shown or (other is not None and other.may_be_person)
+    return replace(profile, parts=parts) if is_person and _may_be_personal(parts.words) else profile
+
+
+def plain_form(key: str) -> str:
+    """Return a name without epithet and the years of a life, the given names first."""
+    life = _LIFE.fullmatch(key)
+    if life and int(life["died"]) - int(life["born"]) in _LIFETIME:
+        key = life["name"].strip()
+    key = _EPITHET.sub("", key, count=1) if _EPITHET.match(key) else key
+    turned = _TURNED.fullmatch(key)
+    return f"{turned['given']} {turned['surname']}" if turned else key
+
+
+def _is_shown(
+    profile: Profile, shown: set[tuple[str, ...]], known: Mapping[str, tuple[str, ...]]
+) -> bool:
+    words = profile.parts.words
+    if words in shown:
+        return True
+    full = known.get(words[-1]) if _is_initialled(profile) else None
+    return full is not None and is_shorter_name(profile.parts, NameParts(words=full))
+
+
+def _is_initialled(profile: Profile) -> bool:
+    """Check for initials and a surname: "M. Tolland", "Mr. L. Garrod-Pyke"."""
+    *initials, surname = profile.spoken_words
+    return bool(initials) and len(surname) > 2 and all(map(_INITIALS.fullmatch, initials))
+
+
+def _may_be_personal(words: tuple[str, ...]) -> bool:
+    return 2 <= len(words) <= _LONGEST and not {*words} & (NAMED_AFTER_PERSONS | _SMALL)
+
+
+def _as_person(profile: Profile) -> Profile:
+    types = Counter(PERSON=sum(profile.name.types.values()))
+    return replace(profile, name=replace(profile.name, types=dict(+types)), kind="PERSON")
+
+
+def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "Ingrid Maeve Tolland" for "Maeve Tolland", in the document of that title.
+
+    Nothing where two longer names of the library end so.
+    """
+    longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
+        words = profile.parts.words
+        if _may_be_personal(words) and _may_be_unknown(profile):
+            for start in range(1, len(words) - 1):
+                longer[words[start:]].append(key)
+    for key, profile in profiles.items():
+        others = longer.get(profile.parts.words, ())
+        if not profile.may_be_person or len({root(other) for other in others}) != 1:
+            continue
+        for other in others:
+            if profile.name.titles & profiles[other].name.documents:
+                yield Link(
+                    key=other,
+                    other=key,
+                    reason=f"{other!r} ends so in the document of that title",
+                )
+
+
+def _may_be_unknown(profile: Profile) -> bool:
+    """Check for a name that a tagger may have taken for nothing but a name."""
+    return profile.kind in {"", "PERSON"} and not profile.is_han and not profile.is_relational
+
+
+def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+    """ "M. Tolland" for the only such Tolland of the library, in documents about the same things.
+
+    About the same things are documents that have two names in common that few others have.
+    """
+    bearers: defaultdict[str, set[str]] = defaultdict(set)
+    for key, profile in profiles.items():
+        words = profile.parts.words
+        if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
+            bearers[words[-1]].add(key)
+    named = _names_of_documents(profiles)
+    for key, profile in sorted(profiles.items()):
+        if not _is_initialled(profile) or not profile.may_be_person:
+            continue
+        others = sorted(bearers[profile.parts.words[-1]] - {key})
+        fuller = [o for o in others if is_shorter_name(profile.parts, profiles[o].parts)]
+        if len({root(other) for other in fuller} - {root(key)}) != 1:
+            continue
+        near = [
+            other
+            for other in fuller
+            if share_document(profile, profiles[other])
+            or _common_ground(profile, profiles[other], named) >= _COMMON_GROUND
+        ]
+        for other in near[:1]:
+            yield Link(
+                key=key,
+                other=other,
+                reason="the only person of that surname whom the initials fit",
+                lesser=key,
+            )
+
+
+def _names_of_documents(profiles: Profiles) -> dict[str, set[str]]:
+    named: defaultdict[str, set[str]] = defaultdict(set)
+    for key, profile in profiles.items():
+        if profile.kind != "CONCEPT" and 1 < len(profile.name.documents) <= _RARE:
+            for document in profile.name.documents:
+                named[document].add(key)
+    return named
+
+
+def _common_ground(one: Profile, other: Profile, named: Mapping[str, set[str]]) -> int:
+    return len(
+        _named_in(one.name.documents, named)
+        & _named_in(other.name.documents, named) - {one.name.key, other.name.key}
+    )
+
+
+def _named_in(documents: Iterable[str], named: Mapping[str, set[str]]) -> set[str]:
+    return set().union(*(named.get(document, set()) for document in documents))
+
+
+def translated_part_links(aliases: Iterable[tuple[str, str]], profiles: Profiles) -> Iterator[Link]:
+    """ "临澜" for "Linlan" where a text states "临澜海洋大学（Linlan Ocean University）".
+
+    Both longer names begin with a shorter one of one type. Nothing where a name would have two
+    translations.
+    """
+    found: set[tuple[str, str]] = set()
+    for pair in aliases:
+        for name, second in (pair, pair[::-1]):
+            if profiles[name].is_han and not profiles[second].is_han:
+                found.update(_begun_alike(name, second, profiles))
+    for place in (0, 1):
+        times = Counter(pair[place] for pair in found)
+        found = {pair for pair in found if times[pair[place]] == 1}
+    for name, second in sorted(found):
+        yield Link(
+            key=name,
+            other=second,
+            reason="longer names that begin so are stated to be one in two languages",
+            any_type=True,
+        )
+
+
+def _begun_alike(name: str, second: str, profiles: Profiles) -> Iterator[tuple[str, str]]:
+    """Return the known names that both begin with, the longest of each, if of one type."""
+    heads = [name[:end] for end in range(len(name) - 1, 1, -1)]
+    words = second.split()
+    begins = [" ".join(words[:end]) for end in range(len(words) - 1, 0, -1)]
+    head = next((profiles[each] for each in heads if each in profiles), None)
+    begin = next((profiles[each] for each in begins if each in profiles), None)
+    if head and begin and _may_be_of_one_type(head, begin):
+        yield head.name.key, begin.name.key
+
+
+def _may_be_of_one_type(one: Profile, other: Profile) -> bool:
+    if "CONCEPT" in (one.kind, other.kind):
+        return False
+    if one.kind and other.kind:
+        return one.kind == other.kind
+    return one.kind in other.name.types or other.kind in one.name.types
