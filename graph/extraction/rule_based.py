@@ -40,7 +40,7 @@ from .chinese_aliases import (
     name_introductions,
     short_name_aliases,
 )
-from .english import dependency_triples
+from .english_relations import Triple, dependency_triples, is_definite, own_modifiers
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -287,30 +287,70 @@ def _english_statements(
     mentions: Sequence[Mention],
     model: EnglishModel,
 ) -> list[Statement]:
-    starts = [m.start for m in mentions]
-
-    def mention_at(token: Token) -> Mention | None:
-        offset = segment.start + token.idx
-        index = bisect_right(starts, offset) - 1
-        return mentions[index] if index >= 0 and offset < mentions[index].end else None
-
-    def named_by(token: Token) -> Mention | None:
-        """Return the mention of an argument.
-
-        Of "the Apollo programme" the name before its class.
-        """
-        own = mention_at(token)
-        if own is not None or token.lower_ not in CLASS_NOUNS:
-            return own
-        before = [mention_at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
-        return next((m for m in reversed(before) if m is not None), None)
-
+    argument = _Arguments(segment, mentions)
     found = []
     for triple in dependency_triples(doc, model.lemma):
-        subject, target = named_by(triple.subject), named_by(triple.object)
-        if subject is not None and target is not None:
-            found.append(_statement(layout, subject, triple.predicate, target))
+        subject, target = argument.named_by(triple.subject), argument.named_by(triple.object)
+        if subject is None or target is None or argument.is_no_prose(triple):
+            continue
+        predicate = argument.predicate(triple, target)
+        if predicate:
+            found.append(_statement(layout, subject, predicate, target))
     return [s for s in found if s is not None]
+
+
+class _Arguments:
+    """Mentions as arguments of English relations: whole names, and noun phrases by themselves."""
+
+    def __init__(self, segment: Segment, mentions: Sequence[Mention]) -> None:
+        self._segment = segment
+        self._mentions = mentions
+        self._starts = [m.start for m in mentions]
+
+    def named_by(self, token: Token) -> Mention | None:
+        """Return the mention that an argument is as a whole.
+
+        Of "the Apollo programme" the name before its class; none of "the Cratchit family", "this
+        port", "his clerk".
+        """
+        own = self._at(token)
+        if own is None and token.lower_ in CLASS_NOUNS:
+            before = [self._at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
+            return next((m for m in reversed(before) if m is not None), None)
+        return own if own is not None and self._is_whole(token, own) else None
+
+    def _at(self, token: Token) -> Mention | None:
+        offset = self._segment.start + token.idx
+        index = bisect_right(self._starts, offset) - 1
+        is_inside = index >= 0 and offset < self._mentions[index].end
+        return self._mentions[index] if is_inside else None
+
+    def _is_whole(self, token: Token, mention: Mention) -> bool:
+        """Check that no part of a longer name, or of a compound, is left outside."""
+        start, end = mention.start - self._segment.start, mention.end - self._segment.start
+        text = self._segment.shadow
+        if text[:start].endswith("-") or text[end:].startswith("-"):
+            return False
+        outside = [c for c in token.children if not start <= c.idx < end]
+        if any(c.dep_ in {"compound", "nmod"} and c.text[0].isupper() for c in outside):
+            return False
+        return mention.type != "CONCEPT" or is_definite(token)
+
+    def is_no_prose(self, triple: Triple) -> bool:
+        """Check for rows of a table, and for words of a name that were taken for a verb."""
+        tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
+        at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
+        return "|" in self._segment.shadow[min(tokens) : max(tokens)] or at is not None
+
+    def predicate(self, triple: Triple, target: Mention) -> str:
+        """Return the predicate in words; empty for a noun phrase that the verb does not govern."""
+        if target.type != "CONCEPT":
+            return "" if triple.is_direct and triple.predicate == "is" else triple.predicate
+        if not triple.is_direct:
+            return ""
+        start = target.start - self._segment.start
+        before = [t.text for t in own_modifiers(triple.object) if t.idx < start]
+        return " ".join([triple.predicate, *before])
 
 
 def _statement(

@@ -1,0 +1,365 @@
+"""Relations in words from the dependency parse of an English text (ClearNLP labels).
+
+Subject–verb–object, passives, copulas with roles, prepositional objects, appositions, possessives,
+and clauses with "where" or "whose". The predicate is made of the text's own words, so that subject,
+predicate and object read as a sentence: "was founded by", "is the capital of". Pronouns are not
+resolved; what is negated, asked, conditional, or only thought gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+_ASPECT = frozenset({"begin", "start", "continue", "go", "help", "come", "proceed"})
+_IN_PLACES = frozenset({"in", "at", "near", "on", "off"})
+_BETWEEN_NOUNS = _IN_PLACES | {"of", "from"}
+_ROLE_OF = frozenset({"of", "at", "for", "in", "to", "from", "with", "near", "on"})
+_KNOWN_AS = frozenset({"known as", "called as", "referred to"})
+"""Said by `aliases`, which knows where the second name ends."""
+_BE = frozenset({"be", "is", "are", "was", "were", "been", "being", "am", "'s", "’s", "'re"})
+_HAVE = frozenset({"has", "have", "had", "having"})
+_SHORT_FORMS = {"'s": "is", "’s": "is", "'re": "are", "’re": "are", "'ve": "have", "’ve": "have"}
+_RELATIVE = frozenset({"WDT", "WP"})
+_PLACES = frozenset({"GPE", "LOC"})
+_POSSIBLE = frozenset("would could should may might must shall ought 'd ’d 'll ’ll".split())
+_CONDITION = frozenset({"if", "unless", "whether", "lest", "though", "when", "whenever"})
+_HARDLY = frozenset({"never", "hardly", "scarcely", "barely", "almost", "nearly", "rarely", "not"})
+_NONE = frozenset({"no", "neither", "any", "either"})
+_THOUGHT = frozenset(
+    "think believe hope wish suppose doubt deny imagine fear expect seem propose suggest claim"
+    " allege argue consider want ask wonder pretend rumour".split()
+)
+"""Verbs that do not vouch for the clause they govern."""
+_OPEN = frozenset({"this", "that", "these", "those", "such", "another", "every", "each", *_NONE})
+_FAR = 14
+"""The most words between a verb and what it governs that a small parser gets right."""
+_LONG = 5
+
+
+class Triple(NamedTuple):
+    """A relation between two tokens; `anchor` is the token whose sentence says so.
+
+    `is_direct` marks a verb's own object or complement, where a common noun phrase may stand.
+    """
+
+    anchor: Token
+    subject: Token
+    predicate: str
+    object: Token
+    is_direct: bool = False
+
+
+def dependency_triples(doc: Doc, lemma: Callable[[Token], str]) -> Iterator[Triple]:
+    """Return the relations of an English parse, in anchor order."""
+    for token in doc:
+        if token.pos_ in {"VERB", "AUX"}:
+            if _is_asserted(token, lemma):
+                yield from _from_verb(token, lemma)
+        elif token.pos_ in {"NOUN", "PROPN"}:
+            yield from _from_noun(token)
+
+
+def own_modifiers(noun: Token) -> Span:
+    """Return the words of a noun phrase that stand before its head."""
+    return noun.doc[noun.left_edge.i : noun.i]
+
+
+def is_definite(noun: Token) -> bool:
+    """Check that a noun phrase can be understood by itself: no "this port", "his clerk", "any"."""
+    return not any(
+        child.lower_ in _OPEN or child.dep_ == "poss" or child.tag_ in {"PRP$", "WP$"}
+        for child in noun.children
+    )
+
+
+def _is_asserted(verb: Token, lemma: Callable[[Token], str]) -> bool:
+    """Check that the text says it: not asked, denied, possible, conditional, or only thought."""
+    if any(token.text == "?" for token in verb.sent) or _is_denied(verb):
+        return False
+    clause = verb
+    while clause.dep_ != "ROOT":
+        if any(mark.lower_ in _CONDITION for mark in _children(clause, "mark", "advmod")):
+            return False
+        above = clause.head
+        if clause.dep_ in {"ccomp", "xcomp"} and (lemma(above) in _THOUGHT or _is_denied(above)):
+            return False
+        if clause.dep_ == "conj" and above.pos_ in {"VERB", "AUX"} and _is_denied(above):
+            return bool(_children(clause, "nsubj", "nsubjpass"))
+        clause = above
+    return True
+
+
+def _is_denied(verb: Token) -> bool:
+    """Check for "not", "hardly", "would", "no one", "if" that govern a verb itself."""
+    for child in verb.children:
+        if child.dep_ == "neg" or child.lower_ in _HARDLY or child.lower_ in _POSSIBLE:
+            return True
+        if child.dep_ in {"nsubj", "nsubjpass", "dobj", "attr"} and any(
+            inner.lower_ in _NONE for inner in child.children
+        ):
+            return True
+        if child.dep_ == "advcl" and any(
+            mark.lower_ in {"if", "unless"} for mark in _children(child, "mark")
+        ):
+            return True
+    return False
+
+
+def _children(token: Token, *labels: str) -> list[Token]:
+    return [child for child in token.children if child.dep_ in labels]
+
+
+def _with_conjuncts(token: Token) -> list[Token]:
+    """Return a noun and what is listed with it: names with names, nouns with nouns."""
+    found = [token]
+    for child in _children(token, "conj"):
+        if child.pos_ == token.pos_ and not any(c.lower_ in {"not", "or"} for c in token.children):
+            found.extend(_with_conjuncts(child))
+    return found
+
+
+def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], bool]:
+    """Return the subjects of a verb, and whether it is passive."""
+    own = _children(verb, "nsubj", "nsubjpass")
+    if own:
+        subjects = [s for child in own for s in _with_conjuncts(_antecedent(child, verb))]
+        if verb.dep_ == "relcl" and subjects == [verb.head]:
+            subjects = _described(verb.head, lemma)
+        return subjects, any(child.dep_ == "nsubjpass" for child in own)
+    head = verb.head
+    if verb.dep_ == "conj" and head.pos_ in {"VERB", "AUX"}:
+        subjects, passive = _subjects(head, lemma)
+        return subjects, verb.tag_ == "VBN" and (passive or bool(_children(verb, "auxpass")))
+    if verb.dep_ == "xcomp" and head.pos_ == "VERB" and lemma(head) in _ASPECT:
+        return _subjects(head, lemma)
+    if verb.dep_ == "acl" and verb.tag_ in {"VBN", "VBG"}:
+        return _described(head, lemma), verb.tag_ == "VBN"
+    if verb.dep_ == "advcl" and verb.tag_ in {"VBN", "VBG"} and not _children(verb, "mark"):
+        return _subjects(head, lemma)[0], verb.tag_ == "VBN"  # "Born in Rome, she …"
+    return [], False
+
+
+def _antecedent(token: Token, verb: Token) -> Token:
+    """For "who" and "which" of a relative clause, the noun that the clause is about."""
+    return verb.head if token.tag_ in _RELATIVE and verb.dep_ == "relcl" else token
+
+
+def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
+    """Return the noun a clause describes: in "Moro is a jurist who …" Moro.
+
+    None after "not".
+    """
+    if noun.pos_ == "NOUN" and noun.dep_ == "attr" and noun.head.lower_ in _BE:
+        named = [s for s in _subjects(noun.head, lemma)[0] if s.pos_ != "PRON"]
+        return [] if _children(noun.head, "neg") else named or [noun]
+    if noun.pos_ == "NOUN" and noun.dep_ == "appos" and noun.head.pos_ == "PROPN":
+        return [noun.head]
+    return [_named(noun)]
+
+
+def _prepositional(token: Token) -> Iterator[tuple[str, Token]]:
+    """`(preposition, object)` of all prepositional phrases on a token."""
+    for preposition in _children(token, "prep", "dative"):
+        for target in _children(preposition, "pobj"):
+            for end in _with_conjuncts(target):
+                yield preposition.lower_, _named(end)
+        for inner in _children(preposition, "prep"):
+            for target in _children(inner, "pobj"):
+                yield f"{preposition.lower_} {inner.lower_}", target
+
+
+def _group(verb: Token, lemma: Callable[[Token], str]) -> str:
+    """Return the words of a verb group: "has been led", "began to study", "drew round"."""
+    before = [c for c in _children(verb, "aux", "auxpass") if c.lower_ != "to"]
+    if not before and verb.dep_ == "conj" and verb.tag_ == "VBN":
+        before = _children(verb.head, "aux", "auxpass")
+    words = [_SHORT_FORMS.get(c.lower_, c.lower_) for c in (*before, verb)]
+    words += [c.lower_ for c in _children(verb, "prt")]
+    if verb.dep_ == "xcomp" and verb.head.pos_ == "VERB" and lemma(verb.head) in _ASPECT:
+        link = ["to"] if any(c.lower_ == "to" for c in _children(verb, "aux")) else []
+        words = [_group(verb.head, lemma), *link, *words]
+    return " ".join(words)
+
+
+def _phrase(noun: Token) -> str:
+    """Return a noun with its own words before it; of a long phrase the article and the noun."""
+    span = noun.doc[noun.left_edge.i : noun.i + 1]
+    if len(span) > _LONG or any(token.is_punct and token.text != "-" for token in span):
+        kept = {noun, *_children(noun, "det", "compound")}
+        return " ".join(token.text for token in span if token in kept)
+    return str(span.text)
+
+
+def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
+    subjects, passive = _subjects(verb, lemma)
+    words = _group(verb, lemma)
+    for subject in (s for s in subjects if not _is_far(s, verb)):
+        yield from _complements(verb, subject, words)
+        yield from _where(verb, subject, words)
+        if passive and verb.tag_ == "VBN":
+            yield from _passive(verb, subject, words)
+        elif verb.lower_ not in _BE:
+            yield from _active(verb, subject, words)
+        elif not _children(verb, "attr", "acomp"):
+            for preposition, end in _prepositional(verb):
+                if preposition in _BETWEEN_NOUNS:
+                    yield Triple(verb, subject, f"{words} {preposition}", end)
+
+
+def _is_far(token: Token, verb: Token) -> bool:
+    return bool(abs(token.i - verb.i) > _FAR)
+
+
+def _passive(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
+    for agent in _children(verb, "agent"):
+        for target in _children(agent, "pobj"):
+            for end in _with_conjuncts(target):
+                yield Triple(verb, subject, f"{words} by", end)
+    for preposition, end in _prepositional(verb):
+        if f"{verb.lower_} {preposition}" not in _KNOWN_AS and not _is_far(end, verb):
+            yield Triple(verb, subject, f"{words} {preposition}", end)
+
+
+def _active(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
+    objects = _children(verb, "dobj", "obj")
+    for target in objects:
+        for role in _own_role(verb):
+            yield Triple(verb, target, f"is {role.lower_} of", subject)
+        for end in _with_conjuncts(_antecedent(target, verb)):
+            if not _is_far(end, verb):
+                yield Triple(verb, subject, words, end, is_direct=True)
+        for preposition, end in _prepositional(target):
+            if target.pos_ == "NOUN":
+                yield Triple(verb, subject, f"{words} {_phrase(target)} {preposition}", end)
+    if _children(verb, "ccomp", "xcomp") or len(objects) > 1:
+        return
+    with_object = [words, *(_phrase(target) for target in objects)]
+    for preposition, end in _prepositional(verb):
+        if not _is_far(end, verb):
+            yield Triple(verb, subject, " ".join([*with_object, preposition]), end)
+
+
+def _complements(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
+    """ "X is the director of Y", "X was appointed director of Y", "X is famous for Y"."""
+    for complement in _children(verb, "attr", "oprd", "acomp"):
+        for noun in _with_conjuncts(complement):
+            if noun.pos_ == "NOUN":
+                yield Triple(verb, subject, words, noun, is_direct=True)
+            yield from _roles(verb, subject, noun, words)
+    for preposition in _children(verb, "prep"):
+        if preposition.lower_ == "as":
+            for noun in _children(preposition, "pobj"):
+                yield from _roles(verb, subject, noun, f"{words} as")
+    # "Lin's sister is Mei", "the leader of Italy is Moro": the owner is related to the complement
+    if subject.pos_ == "NOUN" and verb.lower_ in _BE:
+        for noun in _children(verb, "attr"):
+            for owner in _owners(subject, verb):
+                yield Triple(verb, _named(noun), f"{words} {_role_word(subject)} of", owner)
+
+
+def _owners(role: Token, verb: Token) -> Iterator[Token]:
+    """Return the owners of a role: "Lin's sister", "whose sister", "the leader of Italy"."""
+    for owner in _children(role, "poss"):
+        yield verb.head if owner.tag_ == "WP$" and verb.dep_ == "relcl" else owner
+    for preposition, end in _prepositional(role):
+        if preposition == "of":
+            yield end
+
+
+def _named(noun: Token) -> Token:
+    """Return the name a common noun introduces: "the politician Moro"."""
+    names = [c for c in _children(noun, "appos") if c.pos_ == "PROPN"]
+    return names[0] if names and noun.pos_ == "NOUN" else noun
+
+
+def _role_word(role: Token) -> str:
+    """Return a role without its owner: "sister" of "Lin's elder sister", "the leader"."""
+    kept = {role, *_children(role, "det", "compound")}
+    if _children(role, "poss"):
+        kept = {token for token in kept if token.dep_ != "det"}
+    return " ".join(token.text for token in role.doc[role.left_edge.i : role.i + 1] if token in kept)
+
+
+def _own_role(verb: Token) -> Iterator[Token]:
+    """Return the roles in "has Moro as its leader"."""
+    for preposition in _children(verb, "prep") if verb.lower_ in _HAVE else ():
+        for role in _children(preposition, "pobj") if preposition.lower_ == "as" else ():
+            if any(owner.tag_ == "PRP$" for owner in _children(role, "poss")):
+                yield from _with_conjuncts(role)
+
+
+def _where(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
+    """Match "Italy, where Moro is the leader", "where the leader is Moro".
+
+    "where Moro lived".
+    """
+    if verb.dep_ != "relcl" or not any(c.lower_ == "where" for c in _children(verb, "advmod")):
+        return
+    if verb.lower_ not in _BE:
+        yield Triple(verb, subject, f"{words} in", verb.head)
+        return
+    for noun in _children(verb, "attr"):
+        if subject.pos_ == "NOUN" and noun.pos_ == "PROPN":
+            yield Triple(verb, noun, f"{words} {_phrase(subject)} in", verb.head)
+        elif noun.pos_ == "NOUN":
+            yield Triple(verb, subject, f"{words} {_phrase(noun)} in", verb.head)
+
+
+def _roles(anchor: Token, holder: Token, role: Token, words: str) -> Iterator[Triple]:
+    """Return roles stated by a noun describing `holder`: "is director of Y", "is Y's director"."""
+    if role.pos_ == "PROPN":
+        return
+    for preposition, end in _prepositional(role):
+        phrase = f"{words} {_phrase(role)} {preposition}"
+        if role.lower_ == "one" and preposition == "of":
+            yield from _roles(anchor, holder, end, phrase)
+        elif preposition in _ROLE_OF:
+            yield Triple(anchor, holder, phrase, end)
+    for owner in _children(role, "poss"):
+        yield Triple(anchor, holder, f"{words} {_role_word(role)} of", owner)
+
+
+def _from_noun(noun: Token) -> Iterator[Triple]:
+    for apposed in _children(noun, "appos") if noun.dep_ != "pobj" else ():
+        for described, role in ((noun, apposed), (apposed, noun)):
+            if _is_role(role, described):
+                yield Triple(noun, described, "is", role, is_direct=True)
+                yield from _roles(noun, described, role, "is")
+    if noun.pos_ == "PROPN":
+        yield from _places(noun)
+        yield from _titles(noun)
+
+
+def _is_role(role: Token, described: Token) -> bool:
+    """Check for "…, a fiddler," and "the fiddler …": a singular noun beside a name, no list."""
+    return (
+        role.tag_ == "NN"
+        and described.pos_ == "PROPN"
+        and not _children(role, "conj", "cc")
+        and not _is_far(role, described)
+    )
+
+
+def _places(noun: Token) -> Iterator[Triple]:
+    """ "Rostock, Germany", and a name right behind another one: "the Abbey in Rostock"."""
+    for apposed in _children(noun, "appos"):
+        if {noun.ent_type_, apposed.ent_type_} <= _PLACES and not _children(apposed, "conj", "cc"):
+            yield Triple(noun, noun, "is in", apposed)
+    for preposition in _children(noun, "prep"):
+        is_next = preposition.i == noun.i + 1 and preposition.lower_ in _BETWEEN_NOUNS
+        if is_next and not (preposition.lower_ in _IN_PLACES and noun.ent_type_ == "PERSON"):
+            for end in _children(preposition, "pobj"):
+                yield Triple(noun, noun, preposition.lower_, end)
+
+
+def _titles(noun: Token) -> Iterator[Triple]:
+    """ "Lin's sister Mei"."""
+    titles = [c for c in _children(noun, "compound", "nmod") if c.pos_ == "NOUN" and c.i < noun.i]
+    for title in titles:
+        owners: Iterable[Token] = _children(noun, "poss") or _children(title, "compound", "poss")
+        for owner in owners:
+            yield Triple(noun, noun, f"is {title.lower_} of", owner)
