@@ -8,42 +8,52 @@ resolved; what is negated, asked, conditional, or only thought gives nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Span, Token
+    from spacy.tokens import Doc, Token
 
 _ASPECT = frozenset({"begin", "start", "continue", "go", "help", "come", "proceed"})
 _IN_PLACES = frozenset({"in", "at", "near", "on", "off"})
 _BETWEEN_NOUNS = _IN_PLACES | {"of", "from"}
 _ROLE_OF = frozenset({"of", "at", "for", "in", "to", "from", "with", "near", "on"})
-_KNOWN_AS = frozenset({"known as", "called as", "referred to"})
+_KNOWN_AS = ("known as", "called as", "referred to", "referred to as")
 """Said by `aliases`, which knows where the second name ends."""
 _BE = frozenset({"be", "is", "are", "was", "were", "been", "being", "am", "'s", "’s", "'re"})
 _HAVE = frozenset({"has", "have", "had", "having"})
 _SHORT_FORMS = {"'s": "is", "’s": "is", "'re": "are", "’re": "are", "'ve": "have", "’ve": "have"}
 _RELATIVE = frozenset({"WDT", "WP"})
-_PLACES = frozenset({"GPE", "LOC"})
-_POSSIBLE = frozenset("would could should may might must shall ought 'd ’d 'll ’ll".split())
-_CONDITION = frozenset({"if", "unless", "whether", "lest", "though", "when", "whenever"})
+_PLACES = frozenset({"GPE", "LOC", "FAC"})
+_POSSIBLE = frozenset(
+    {"would", "could", "should", "may", "might", "must", "shall", "ought", "'d", "’d", "'ll", "’ll"}
+)
+_CONDITION = frozenset({"if", "unless", "whether", "lest"})
 _HARDLY = frozenset({"never", "hardly", "scarcely", "barely", "almost", "nearly", "rarely", "not"})
 _NONE = frozenset({"no", "neither", "any", "either"})
-_THOUGHT = frozenset(
-    "think believe hope wish suppose doubt deny imagine fear expect seem propose suggest claim"
-    " allege argue consider want ask wonder pretend rumour".split()
-)
+_THOUGHTS = """
+think believe hope wish suppose doubt deny imagine fear expect seem propose suggest claim allege
+argue consider want ask wonder pretend rumour
+"""
+_THOUGHT = frozenset(_THOUGHTS.split())
 """Verbs that do not vouch for the clause they govern."""
 _OPEN = frozenset({"this", "that", "these", "those", "such", "another", "every", "each", *_NONE})
+_PARTICLES = frozenset(
+    {"round", "up", "down", "out", "in", "off", "over", "back", "away", "along", "on", "together"}
+)
+_QUOTES = frozenset("\"“”‘’'")
+_OF_WORDS = frozenset({"phrase", "word", "words", "name", "term", "title", "illustration"})
+"""Nouns that say of a name what kind of expression it is, nothing of what it names."""
 _FAR = 14
-"""The most words between a verb and what it governs that a small parser gets right."""
+_FAR_SUBJECT = 30
+"""The most words between a verb and its object, its subject, that a small parser gets right."""
 _LONG = 5
 
 
 class Triple(NamedTuple):
     """A relation between two tokens; `anchor` is the token whose sentence says so.
 
-    `is_direct` marks a verb's own object or complement, where a common noun phrase may stand.
+    `is_direct` marks what follows its governor at once, where a common noun phrase may stand, too.
     """
 
     anchor: Token
@@ -56,16 +66,23 @@ class Triple(NamedTuple):
 def dependency_triples(doc: Doc, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     """Return the relations of an English parse, in anchor order."""
     for token in doc:
-        if token.pos_ in {"VERB", "AUX"}:
-            if _is_asserted(token, lemma):
-                yield from _from_verb(token, lemma)
+        found: Iterable[Triple] = ()
+        if token.pos_ in {"VERB", "AUX"} and _is_asserted(token, lemma):
+            found = _from_verb(token, lemma)
         elif token.pos_ in {"NOUN", "PROPN"}:
-            yield from _from_noun(token)
+            found = _from_noun(token)
+        yield from (triple for triple in found if not triple.predicate.endswith(_KNOWN_AS))
 
 
-def own_modifiers(noun: Token) -> Span:
-    """Return the words of a noun phrase that stand before its head."""
-    return noun.doc[noun.left_edge.i : noun.i]
+def words_before(noun: Token, offset: int) -> str | None:
+    """Return a noun phrase's own words before `offset` of its text; None for a list or a bracket.
+
+    Marks around single words are left out.
+    """
+    own = [token for token in noun.doc[noun.left_edge.i : noun.i] if token.idx < offset]
+    if any(token.dep_ == "cc" or token.text in "[]()*" for token in own):
+        return None
+    return _said(own, [token for token in own if not token.is_punct or token.text == "-"])
 
 
 def is_definite(noun: Token) -> bool:
@@ -74,6 +91,16 @@ def is_definite(noun: Token) -> bool:
         child.lower_ in _OPEN or child.dep_ == "poss" or child.tag_ in {"PRP$", "WP$"}
         for child in noun.children
     )
+
+
+def has_article(noun: Token) -> bool:
+    """Check for "a" and "an": one that the text has not named yet."""
+    return any(child.lower_ in {"a", "an"} for child in noun.children)
+
+
+def is_subject_of(noun: Token, verb: Token) -> bool:
+    """Check that a noun is the grammatical subject of this very verb."""
+    return noun.head == verb and noun.dep_ in {"nsubj", "nsubjpass"}
 
 
 def _is_asserted(verb: Token, lemma: Callable[[Token], str]) -> bool:
@@ -126,26 +153,40 @@ def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], 
     """Return the subjects of a verb, and whether it is passive."""
     own = _children(verb, "nsubj", "nsubjpass")
     if own:
-        subjects = [s for child in own for s in _with_conjuncts(_antecedent(child, verb))]
+        subjects = [s for child in own for s in _antecedents(child, verb)]
         if verb.dep_ == "relcl" and subjects == [verb.head]:
             subjects = _described(verb.head, lemma)
         return subjects, any(child.dep_ == "nsubjpass" for child in own)
     head = verb.head
     if verb.dep_ == "conj" and head.pos_ in {"VERB", "AUX"}:
+        if any(token.text in _QUOTES for token in verb.doc[head.i : verb.i]):
+            return [], False
         subjects, passive = _subjects(head, lemma)
         return subjects, verb.tag_ == "VBN" and (passive or bool(_children(verb, "auxpass")))
     if verb.dep_ == "xcomp" and head.pos_ == "VERB" and lemma(head) in _ASPECT:
         return _subjects(head, lemma)
-    if verb.dep_ == "acl" and verb.tag_ in {"VBN", "VBG"}:
+    if verb.dep_ == "acl" and verb.tag_ in {"VBN", "VBG"} and not _is_of_agent(verb):
         return _described(head, lemma), verb.tag_ == "VBN"
     if verb.dep_ == "advcl" and verb.tag_ in {"VBN", "VBG"} and not _children(verb, "mark"):
         return _subjects(head, lemma)[0], verb.tag_ == "VBN"  # "Born in Rome, she …"
     return [], False
 
 
+def _is_of_agent(verb: Token) -> bool:
+    """Check for "a film directed by Brown starring Dove": of the film, not of Brown."""
+    return bool(verb.tag_ == "VBG" and verb.head.head.dep_ == "agent")
+
+
+def _antecedents(token: Token, verb: Token) -> list[Token]:
+    """Return a subject with what is listed with it; of "who" only the noun right before."""
+    antecedent = _antecedent(token, verb)
+    return _with_conjuncts(token) if antecedent == token else [antecedent]
+
+
 def _antecedent(token: Token, verb: Token) -> Token:
     """For "who" and "which" of a relative clause, the noun that the clause is about."""
-    return verb.head if token.tag_ in _RELATIVE and verb.dep_ == "relcl" else token
+    is_relative = token.tag_ in _RELATIVE and verb.dep_ == "relcl" and verb.head.i < token.i
+    return verb.head if is_relative else token
 
 
 def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
@@ -153,23 +194,32 @@ def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
 
     None after "not".
     """
-    if noun.pos_ == "NOUN" and noun.dep_ == "attr" and noun.head.lower_ in _BE:
-        named = [s for s in _subjects(noun.head, lemma)[0] if s.pos_ != "PRON"]
-        return [] if _children(noun.head, "neg") else named or [noun]
+    first = noun.head if noun.dep_ == "conj" else noun
+    if noun.pos_ == "NOUN" and first.dep_ == "attr" and first.head.lower_ in _BE:
+        named = [s for s in _subjects(first.head, lemma)[0] if s.pos_ != "PRON"]
+        return [] if _children(first.head, "neg") else named or [noun]
     if noun.pos_ == "NOUN" and noun.dep_ == "appos" and noun.head.pos_ == "PROPN":
         return [noun.head]
     return [_named(noun)]
 
 
-def _prepositional(token: Token) -> Iterator[tuple[str, Token]]:
-    """`(preposition, object)` of all prepositional phrases on a token."""
+def _prepositional(token: Token) -> Iterator[tuple[str, Token, bool]]:
+    """Return preposition, object, and whether they follow at once, for each on a token."""
     for preposition in _children(token, "prep", "dative"):
+        follows = preposition.i == token.i + 1
         for target in _children(preposition, "pobj"):
+            words = _words_up_to(preposition, target)
             for end in _with_conjuncts(target):
-                yield preposition.lower_, _named(end)
+                yield words, _named(end), follows
         for inner in _children(preposition, "prep"):
             for target in _children(inner, "pobj"):
-                yield f"{preposition.lower_} {inner.lower_}", target
+                yield f"{preposition.lower_} {inner.lower_}", target, follows
+
+
+def _words_up_to(preposition: Token, target: Token) -> str:
+    """Return a preposition with what belongs to it: "because of"."""
+    between = preposition.doc[preposition.i + 1 : target.left_edge.i]
+    return " ".join([preposition.lower_, *(t.lower_ for t in between if t.pos_ == "ADP")])
 
 
 def _group(verb: Token, lemma: Callable[[Token], str]) -> str:
@@ -178,26 +228,43 @@ def _group(verb: Token, lemma: Callable[[Token], str]) -> str:
     if not before and verb.dep_ == "conj" and verb.tag_ == "VBN":
         before = _children(verb.head, "aux", "auxpass")
     words = [_SHORT_FORMS.get(c.lower_, c.lower_) for c in (*before, verb)]
-    words += [c.lower_ for c in _children(verb, "prt")]
+    words += [c.lower_ for c in verb.children if c.dep_ == "prt" or _is_particle(c, verb)]
     if verb.dep_ == "xcomp" and verb.head.pos_ == "VERB" and lemma(verb.head) in _ASPECT:
         link = ["to"] if any(c.lower_ == "to" for c in _children(verb, "aux")) else []
         words = [_group(verb.head, lemma), *link, *words]
     return " ".join(words)
 
 
+def _is_particle(token: Token, verb: Token) -> bool:
+    is_adverb = token.dep_ == "advmod" and token.lower_ in _PARTICLES
+    return is_adverb and token.i == verb.i + 1
+
+
 def _phrase(noun: Token) -> str:
     """Return a noun with its own words before it; of a long phrase the article and the noun."""
-    span = noun.doc[noun.left_edge.i : noun.i + 1]
-    if len(span) > _LONG or any(token.is_punct and token.text != "-" for token in span):
-        kept = {noun, *_children(noun, "det", "compound")}
-        return " ".join(token.text for token in span if token in kept)
-    return str(span.text)
+    words = list(noun.doc[noun.left_edge.i : noun.i + 1])
+    if len(words) > _LONG or any(token.is_punct and token.text != "-" for token in words):
+        return _said(words, {noun, *_children(noun, "det", "compound")})
+    return _said(words, set(words))
+
+
+def _said(words: Sequence[Token], kept: Collection[Token]) -> str:
+    """Return those of these words that are kept, as they stand, with their hyphens."""
+    chosen: list[str] = []
+    for place, token in enumerate(words):
+        after = words[place + 1 : place + 3]
+        hyphened = token.text == "-" or (after and after[0].text == "-" and after[-1] in kept)
+        if token in kept or (hyphened and words[-1] in kept):
+            chosen.append((token.lower_ if token.tag_ == "DT" else token.text) + token.whitespace_)
+        elif chosen and not chosen[-1].endswith(" "):
+            chosen[-1] += " "
+    return "".join(chosen).strip()
 
 
 def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     subjects, passive = _subjects(verb, lemma)
     words = _group(verb, lemma)
-    for subject in (s for s in subjects if not _is_far(s, verb)):
+    for subject in (s for s in subjects if abs(s.i - verb.i) <= _FAR_SUBJECT):
         yield from _complements(verb, subject, words)
         yield from _where(verb, subject, words)
         if passive and verb.tag_ == "VBN":
@@ -205,9 +272,16 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
         elif verb.lower_ not in _BE:
             yield from _active(verb, subject, words)
         elif not _children(verb, "attr", "acomp"):
-            for preposition, end in _prepositional(verb):
+            for preposition, end, follows in _prepositional(verb):
                 if preposition in _BETWEEN_NOUNS:
-                    yield Triple(verb, subject, f"{words} {preposition}", end)
+                    yield Triple(verb, subject, f"{words} {preposition}", end, follows)
+
+
+def _agrees(subject: Token, verb: Token) -> bool:
+    """Check the number: in "the HRI note HR-31" a noun was taken for a verb."""
+    is_plural = verb.tag_ == "VBP" and verb.lower_ not in _BE
+    alone = subject.dep_ != "conj" and not _children(subject, "conj")
+    return not (is_plural and alone and subject.tag_ in {"NN", "NNP"})
 
 
 def _is_far(token: Token, verb: Token) -> bool:
@@ -219,9 +293,9 @@ def _passive(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
         for target in _children(agent, "pobj"):
             for end in _with_conjuncts(target):
                 yield Triple(verb, subject, f"{words} by", end)
-    for preposition, end in _prepositional(verb):
-        if f"{verb.lower_} {preposition}" not in _KNOWN_AS and not _is_far(end, verb):
-            yield Triple(verb, subject, f"{words} {preposition}", end)
+    for preposition, end, follows in _prepositional(verb):
+        if not _is_far(end, verb):
+            yield Triple(verb, subject, f"{words} {preposition}", end, follows)
 
 
 def _active(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
@@ -230,24 +304,24 @@ def _active(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
         for role in _own_role(verb):
             yield Triple(verb, target, f"is {role.lower_} of", subject)
         for end in _with_conjuncts(_antecedent(target, verb)):
-            if not _is_far(end, verb):
+            if not _is_far(end, verb) and _agrees(subject, verb):
                 yield Triple(verb, subject, words, end, is_direct=True)
-        for preposition, end in _prepositional(target):
+        for preposition, end, _ in _prepositional(target):
             if target.pos_ == "NOUN":
                 yield Triple(verb, subject, f"{words} {_phrase(target)} {preposition}", end)
-    if _children(verb, "ccomp", "xcomp") or len(objects) > 1:
+    if _children(verb, "ccomp", "xcomp") or len(objects) > 1:  # no sure object
         return
     with_object = [words, *(_phrase(target) for target in objects)]
-    for preposition, end in _prepositional(verb):
+    for preposition, end, follows in _prepositional(verb):
         if not _is_far(end, verb):
-            yield Triple(verb, subject, " ".join([*with_object, preposition]), end)
+            yield Triple(verb, subject, " ".join([*with_object, preposition]), end, follows)
 
 
 def _complements(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
     """ "X is the director of Y", "X was appointed director of Y", "X is famous for Y"."""
     for complement in _children(verb, "attr", "oprd", "acomp"):
         for noun in _with_conjuncts(complement):
-            if noun.pos_ == "NOUN":
+            if noun.pos_ in {"NOUN", "PROPN"}:
                 yield Triple(verb, subject, words, noun, is_direct=True)
             yield from _roles(verb, subject, noun, words)
     for preposition in _children(verb, "prep"):
@@ -257,6 +331,8 @@ def _complements(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
     # "Lin's sister is Mei", "the leader of Italy is Moro": the owner is related to the complement
     if subject.pos_ == "NOUN" and verb.lower_ in _BE:
         for noun in _children(verb, "attr"):
+            if _named(noun).pos_ != "PROPN":
+                continue
             for owner in _owners(subject, verb):
                 yield Triple(verb, _named(noun), f"{words} {_role_word(subject)} of", owner)
 
@@ -265,9 +341,7 @@ def _owners(role: Token, verb: Token) -> Iterator[Token]:
     """Return the owners of a role: "Lin's sister", "whose sister", "the leader of Italy"."""
     for owner in _children(role, "poss"):
         yield verb.head if owner.tag_ == "WP$" and verb.dep_ == "relcl" else owner
-    for preposition, end in _prepositional(role):
-        if preposition == "of":
-            yield end
+    yield from (end for preposition, end, _ in _prepositional(role) if preposition == "of")
 
 
 def _named(noun: Token) -> Token:
@@ -278,10 +352,9 @@ def _named(noun: Token) -> Token:
 
 def _role_word(role: Token) -> str:
     """Return a role without its owner: "sister" of "Lin's elder sister", "the leader"."""
-    kept = {role, *_children(role, "det", "compound")}
-    if _children(role, "poss"):
-        kept = {token for token in kept if token.dep_ != "det"}
-    return " ".join(token.text for token in role.doc[role.left_edge.i : role.i + 1] if token in kept)
+    labels = ("compound",) if _children(role, "poss") else ("compound", "det")
+    words = role.doc[role.left_edge.i : role.i + 1]
+    return _said(words, {role, *_children(role, *labels)})
 
 
 def _own_role(verb: Token) -> Iterator[Token]:
@@ -313,20 +386,21 @@ def _roles(anchor: Token, holder: Token, role: Token, words: str) -> Iterator[Tr
     """Return roles stated by a noun describing `holder`: "is director of Y", "is Y's director"."""
     if role.pos_ == "PROPN":
         return
-    for preposition, end in _prepositional(role):
+    for preposition, end, follows in _prepositional(role):
         phrase = f"{words} {_phrase(role)} {preposition}"
         if role.lower_ == "one" and preposition == "of":
             yield from _roles(anchor, holder, end, phrase)
         elif preposition in _ROLE_OF:
-            yield Triple(anchor, holder, phrase, end)
+            yield Triple(anchor, holder, phrase, end, follows)
     for owner in _children(role, "poss"):
         yield Triple(anchor, holder, f"{words} {_role_word(role)} of", owner)
 
 
 def _from_noun(noun: Token) -> Iterator[Triple]:
-    for apposed in _children(noun, "appos") if noun.dep_ != "pobj" else ():
+    of_name = noun.dep_ == "pobj" and noun.head.head.pos_ == "PROPN"  # "Jory of Brannock, a cook"
+    for apposed in _children(noun, "appos") if not of_name else ():
         for described, role in ((noun, apposed), (apposed, noun)):
-            if _is_role(role, described):
+            if _is_role(role, described) and not _is_address(role, described):
                 yield Triple(noun, described, "is", role, is_direct=True)
                 yield from _roles(noun, described, role, "is")
     if noun.pos_ == "PROPN":
@@ -336,24 +410,35 @@ def _from_noun(noun: Token) -> Iterator[Triple]:
 
 def _is_role(role: Token, described: Token) -> bool:
     """Check for "…, a fiddler," and "the fiddler …": a singular noun beside a name, no list."""
+    has_article = any(c.lower_ in {"a", "an", "the"} for c in role.children)
     return (
         role.tag_ == "NN"
-        and described.pos_ == "PROPN"
+        and (has_article or described.ent_type_ == "PERSON")
+        and role.lower_ not in _OF_WORDS
+        and described.pos_ in {"PROPN", "NOUN"}
         and not _children(role, "conj", "cc")
         and not _is_far(role, described)
     )
 
 
+def _is_address(role: Token, described: Token) -> bool:
+    """Check for "I have the power, Spirit": a name behind a comma, not of a subject."""
+    between = role.doc[role.i : described.i]
+    return any(t.text == "," for t in between) and role.dep_ not in {"nsubj", "nsubjpass", "ROOT"}
+
+
 def _places(noun: Token) -> Iterator[Triple]:
-    """ "Rostock, Germany", and a name right behind another one: "the Abbey in Rostock"."""
+    """ "Rostock, Germany", "the Abbey in Rostock", "the Council of Rostock"."""
     for apposed in _children(noun, "appos"):
         if {noun.ent_type_, apposed.ent_type_} <= _PLACES and not _children(apposed, "conj", "cc"):
             yield Triple(noun, noun, "is in", apposed)
     for preposition in _children(noun, "prep"):
-        is_next = preposition.i == noun.i + 1 and preposition.lower_ in _BETWEEN_NOUNS
-        if is_next and not (preposition.lower_ in _IN_PLACES and noun.ent_type_ == "PERSON"):
-            for end in _children(preposition, "pobj"):
-                yield Triple(noun, noun, preposition.lower_, end)
+        is_known = preposition.lower_ in _BETWEEN_NOUNS
+        for end in _children(preposition, "pobj") if is_known else ():
+            if preposition.lower_ == "of":
+                yield Triple(noun, noun, "of", end)
+            elif end.ent_type_ in _PLACES:
+                yield Triple(noun, noun, f"is {preposition.lower_}", end)
 
 
 def _titles(noun: Token) -> Iterator[Triple]:

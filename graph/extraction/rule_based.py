@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,14 @@ from .chinese_aliases import (
     name_introductions,
     short_name_aliases,
 )
-from .english_relations import Triple, dependency_triples, is_definite, own_modifiers
+from .english_relations import (
+    Triple,
+    dependency_triples,
+    has_article,
+    is_definite,
+    is_subject_of,
+    words_before,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -104,9 +112,14 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 11
+RULES_VERSION = 12
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
+_LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n[ \t]*\n")
+_BELONGS = frozenset({"of", "is in", "is at", "is near", "is on", "is off", "is from"})
+_BODIES = frozenset({"PERSON", "ORGANISATION", "EVENT", "WORK", "PLACE", "PRODUCT"})
+"""Types of which "X of Y", "X in Y" says where it belongs; of a person only "of" and "from"."""
+_IS = frozenset({"is", "are", "was", "were"})
 
 
 class LanguageExtractor:
@@ -293,7 +306,7 @@ def _english_statements(
         subject, target = argument.named_by(triple.subject), argument.named_by(triple.object)
         if subject is None or target is None or argument.is_no_prose(triple):
             continue
-        predicate = argument.predicate(triple, target)
+        predicate = argument.predicate(triple, subject, target)
         if predicate:
             found.append(_statement(layout, subject, predicate, target))
     return [s for s in found if s is not None]
@@ -329,28 +342,49 @@ class _Arguments:
         """Check that no part of a longer name, or of a compound, is left outside."""
         start, end = mention.start - self._segment.start, mention.end - self._segment.start
         text = self._segment.shadow
-        if text[:start].endswith("-") or text[end:].startswith("-"):
+        if text[:start].rstrip(" ").endswith("-") or text[end : end + 1] == "-":
             return False
         outside = [c for c in token.children if not start <= c.idx < end]
-        if any(c.dep_ in {"compound", "nmod"} and c.text[0].isupper() for c in outside):
+        left = (c for c in outside if c.dep_ in {"compound", "nmod"} and c.text[0].isupper())
+        if any(self._at(c) is None for c in left):
             return False
         return mention.type != "CONCEPT" or is_definite(token)
 
-    def is_no_prose(self, triple: Triple) -> bool:
-        """Check for rows of a table, and for words of a name that were taken for a verb."""
-        tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
-        at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
-        return "|" in self._segment.shadow[min(tokens) : max(tokens)] or at is not None
+    def _is_fit(self, triple: Triple, subject: Mention, target: Mention) -> bool:
+        """Check the ends by their types: a subject is a name or what its verb says, definitely."""
+        if triple.anchor == triple.subject and triple.predicate in _BELONGS:
+            is_person = subject.type == "PERSON" and triple.predicate not in {"of", "is from"}
+            shown = self._segment.shadow[
+                subject.end - self._segment.start : target.start - self._segment.start
+            ]
+            is_next = len(shown.split()) <= 2 + shown.count(",")
+            return is_next and {subject.type, target.type} <= _BODIES and not is_person
+        if subject.type == "CONCEPT":
+            return is_subject_of(triple.subject, triple.anchor) and not has_article(triple.subject)
+        return True
 
-    def predicate(self, triple: Triple, target: Mention) -> str:
-        """Return the predicate in words; empty for a noun phrase that the verb does not govern."""
-        if target.type != "CONCEPT":
-            return "" if triple.is_direct and triple.predicate == "is" else triple.predicate
-        if not triple.is_direct:
+    def is_no_prose(self, triple: Triple) -> bool:
+        """Check for rows of a table, labels, and words of a name that were taken for a verb."""
+        tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
+        between = self._segment.shadow[min(tokens) : max(tokens)]
+        at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
+        return at is not None or "|" in between or bool(_LABEL.search(between))
+
+    def predicate(self, triple: Triple, subject: Mention, target: Mention) -> str:
+        """Return the predicate in words; empty where an end is no name and not directly governed.
+
+        The article and other words of a noun phrase before its mention belong to the predicate.
+        """
+        if not self._is_fit(triple, subject, target):
             return ""
-        start = target.start - self._segment.start
-        before = [t.text for t in own_modifiers(triple.object) if t.idx < start]
-        return " ".join([triple.predicate, *before])
+        if target.type != "CONCEPT":
+            if not triple.is_direct or triple.predicate not in _IS:
+                return triple.predicate
+            return f"{triple.predicate} a" if has_article(triple.object) else ""
+        before = words_before(triple.object, target.start - self._segment.start)
+        if before is None or not triple.is_direct:
+            return ""
+        return f"{triple.predicate} {before}"
 
 
 def _statement(
