@@ -37,6 +37,8 @@ argue consider want ask wonder pretend rumour
 """
 _THOUGHT = frozenset(_THOUGHTS.split())
 """Verbs that do not vouch for the clause they govern."""
+_FREE = frozenset({"nsubj", "nsubjpass", "ROOT", "appos"})
+"""Functions of a noun behind which a place says where it is, not where something happens."""
 _OPEN = frozenset({"this", "that", "these", "those", "such", "another", "every", "each", *_NONE})
 _PARTICLES = frozenset(
     {"round", "up", "down", "out", "in", "off", "over", "back", "away", "along", "on", "together"}
@@ -44,6 +46,16 @@ _PARTICLES = frozenset(
 _QUOTES = frozenset("\"“”‘’'")
 _OF_WORDS = frozenset({"phrase", "word", "words", "name", "term", "title", "illustration"})
 """Nouns that say of a name what kind of expression it is, nothing of what it names."""
+_SOME = frozenset(
+    {"a", "an", "most", "some", "few", "several", "many", "various", "certain", "more"}
+)
+_KIN = """
+son daughter child brother sister father mother wife husband widow widower uncle aunt nephew niece
+cousin grandson granddaughter grandfather grandmother stepson stepdaughter heir
+"""
+KIN = frozenset(_KIN.split())
+_NAMING = frozenset({"call", "name", "term", "dub", "nickname", "entitle", "rename", "consider"})
+"""Verbs whose second object says what the first one is called."""
 _FAR = 14
 _FAR_SUBJECT = 30
 """The most words between a verb and its object, its subject, that a small parser gets right."""
@@ -93,9 +105,14 @@ def is_definite(noun: Token) -> bool:
     )
 
 
-def has_article(noun: Token) -> bool:
-    """Check for "a" and "an": one that the text has not named yet."""
-    return any(child.lower_ in {"a", "an"} for child in noun.children)
+def article(noun: Token) -> str:
+    """Return "a" or "an" of a noun, or nothing."""
+    return next((child.lower_ for child in noun.children if child.lower_ in {"a", "an"}), "")
+
+
+def is_some(noun: Token) -> bool:
+    """Check for "a port", "most users": not one that a reader could point to."""
+    return any(child.lower_ in _SOME for child in noun.children)
 
 
 def is_subject_of(noun: Token, verb: Token) -> bool:
@@ -264,6 +281,8 @@ def _said(words: Sequence[Token], kept: Collection[Token]) -> str:
 def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     subjects, passive = _subjects(verb, lemma)
     words = _group(verb, lemma)
+    if not passive and lemma(verb) in _NAMING:
+        return
     for subject in (s for s in subjects if abs(s.i - verb.i) <= _FAR_SUBJECT):
         yield from _complements(verb, subject, words)
         yield from _where(verb, subject, words)
@@ -433,7 +452,10 @@ def _places(noun: Token) -> Iterator[Triple]:
         if {noun.ent_type_, apposed.ent_type_} <= _PLACES and not _children(apposed, "conj", "cc"):
             yield Triple(noun, noun, "is in", apposed)
     for preposition in _children(noun, "prep"):
-        is_known = preposition.lower_ in _BETWEEN_NOUNS
+        is_known = preposition.lower_ == "of" or (
+            preposition.lower_ in _BETWEEN_NOUNS
+            and (noun.dep_ in _FREE or noun.ent_type_ in _PLACES)
+        )
         for end in _children(preposition, "pobj") if is_known else ():
             if preposition.lower_ == "of":
                 yield Triple(noun, noun, "of", end)

@@ -34,18 +34,21 @@ from .aliases import (
     stated_aliases,
     style_name_aliases,
 )
-from .chinese import HanToken, chinese_relations
+from .chinese import HanToken
 from .chinese_aliases import (
     Introduction,
     appellation_aliases,
     name_introductions,
     short_name_aliases,
 )
+from .chinese_relations import chinese_relations
 from .english_relations import (
+    KIN,
     Triple,
+    article,
     dependency_triples,
-    has_article,
     is_definite,
+    is_some,
     is_subject_of,
     words_before,
 )
@@ -118,7 +121,8 @@ MAX_PREDICATE_CHARACTERS = 60
 _LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n[ \t]*\n")
 _BELONGS = frozenset({"of", "is in", "is at", "is near", "is on", "is off", "is from"})
 _BODIES = frozenset({"PERSON", "ORGANISATION", "EVENT", "WORK", "PLACE", "PRODUCT"})
-"""Types of which "X of Y", "X in Y" says where it belongs; of a person only "of" and "from"."""
+"""Types of which "X of Y", "X in Y" says where it belongs; of a person only "from"."""
+_NO_KIN = _BODIES - {"PERSON"}
 _IS = frozenset({"is", "are", "was", "were"})
 
 
@@ -346,21 +350,23 @@ class _Arguments:
             return False
         outside = [c for c in token.children if not start <= c.idx < end]
         left = (c for c in outside if c.dep_ in {"compound", "nmod"} and c.text[0].isupper())
-        if any(self._at(c) is None for c in left):
+        if any(mention.type == "CONCEPT" or self._at(c) is None for c in left):
             return False
         return mention.type != "CONCEPT" or is_definite(token)
 
     def _is_fit(self, triple: Triple, subject: Mention, target: Mention) -> bool:
         """Check the ends by their types: a subject is a name or what its verb says, definitely."""
         if triple.anchor == triple.subject and triple.predicate in _BELONGS:
-            is_person = subject.type == "PERSON" and triple.predicate not in {"of", "is from"}
+            is_person = subject.type == "PERSON" and triple.predicate != "is from"
             shown = self._segment.shadow[
                 subject.end - self._segment.start : target.start - self._segment.start
             ]
             is_next = len(shown.split()) <= 2 + shown.count(",")
             return is_next and {subject.type, target.type} <= _BODIES and not is_person
+        if subject.type in _NO_KIN and not KIN.isdisjoint(triple.predicate.split()):
+            return False
         if subject.type == "CONCEPT":
-            return is_subject_of(triple.subject, triple.anchor) and not has_article(triple.subject)
+            return is_subject_of(triple.subject, triple.anchor) and not is_some(triple.subject)
         return True
 
     def is_no_prose(self, triple: Triple) -> bool:
@@ -380,7 +386,8 @@ class _Arguments:
         if target.type != "CONCEPT":
             if not triple.is_direct or triple.predicate not in _IS:
                 return triple.predicate
-            return f"{triple.predicate} a" if has_article(triple.object) else ""
+            own = article(triple.object)
+            return f"{triple.predicate} {own}" if own else ""
         before = words_before(triple.object, target.start - self._segment.start)
         if before is None or not triple.is_direct:
             return ""
