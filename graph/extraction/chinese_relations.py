@@ -21,9 +21,7 @@ _MARKS = frozenset(" \u3000《》“”「」『』\"'*_")
 _LIGHT = frozenset({"u", "xc", "d", "m", "q", "TIME", "f", "ad"})
 """Tags that leave subject and object unchanged: particles, adverbs, numbers."""
 _PASSIVE = frozenset({"被", "由", "遭", "受"})
-_WHERE = frozenset(
-    {"在", "于", "从", "到", "向", "至", "往", "与", "和", "同", "跟", "对", "为", "给"}
-)
+_WHERE = frozenset({"在", "于", "从", "到", "向", "往", "与", "和", "同", "跟", "对", "为", "给"})
 _MAX_WORDS = 8
 _SENTENCE_END = frozenset("。！？；;?!\n")
 _TOGETHER = frozenset({"与", "和", "同", "跟"})
@@ -38,7 +36,9 @@ _SENDING = frozenset("遣差命派请邀引带领率助劝封拜")
 _NOUN_OR_VERB = frozenset(
     {"n", "nz", "nw", "vn", "an", "a", "m", "q", "s", "v", "PER", "LOC", "ORG"}
 )
-_NO_VERB = frozenset("上下里中内外前后比报乃应是")
+_NO_VERB = frozenset("上下里中内外前后比报乃应是如")
+_LATER = frozenset({"之后", "以后", "后", "之前", "以前", "前", "时", "期间", "之时"})
+"""Words that make what stands before them a time, not a statement."""
 _EMPTY = frozenset({"有所", "进行", "加以", "予以", "作出", "做出", "展开", "开展"})
 """Verbs that say nothing without the next word: "进行合作"."""
 
@@ -71,6 +71,8 @@ def chinese_relations(
             if earlier is first or not _one_clause(tokens, earlier.end, first.start):
                 continue
             relation = relation._replace(subject=earlier)
+        if relation.object.type not in NAMED_TYPES and "…" in relation.predicate:
+            continue
         is_free = _is_free(tokens, earlier.start, relation.predicate)
         if is_free and _is_whole(second, relation, after) and relation.subject.type in NAMED_TYPES:
             yield relation
@@ -89,7 +91,8 @@ def _is_free(tokens: Sequence[HanToken], start: int, predicate: str) -> bool:
 
 def _is_whole(second: Mention, relation: HanRelation, after: Sequence[HanToken]) -> bool:
     """Check that the second name is no part of what follows: "玄德妻小", "袁绍之兵"."""
-    if not after or after[0].start > second.end + 1 or "…" in relation.predicate:
+    is_followed = bool(after) and after[0].start <= second.end + 1
+    if not is_followed or relation.object is not second or "…" in relation.predicate:
         return True
     if after[0].word in {"的", "之"}:
         return relation.predicate[-1] in "于在到"
@@ -175,7 +178,7 @@ def _is_negated(token: HanToken) -> bool:
 
 
 def _is_auxiliary(word: str) -> bool:
-    return word in HAN_AUXILIARIES or word[-1] in "使令让叫教"
+    return word in HAN_AUXILIARIES or word[0] == "有" or word[-1] in "使令让叫教"
 
 
 def _office(holder: Mention, of: Mention, after: list[HanToken], verb: str) -> HanRelation | None:
@@ -191,7 +194,7 @@ def _around(
     first: Mention, second: Mention, word: str, after: list[HanToken]
 ) -> HanRelation | None:
     """ "甲由乙创立", "甲在乙工作": the first verb behind the second name."""
-    verbs = [t for t in after if t.tag.startswith("v") and not _is_auxiliary(t.word)]
+    verbs = [t for t in after if t.tag == "v" and (not _is_auxiliary(t.word) or t.word in _EMPTY)]
     skipped = after[: after.index(verbs[0])] if verbs else []
     if not verbs or any(t.tag not in _LIGHT for t in skipped):
         return None
@@ -202,6 +205,8 @@ def _around(
         if not rest or not rest[0].tag.startswith("v"):
             return None
         verb, rest = verb + rest[0].word, rest[1:]
+    if rest and rest[0].word in _LATER:
+        return None
     if word in _PASSIVE:
         return HanRelation(second, verb, first)
     if word in _TOGETHER and any(t.word != "了" for t in rest):
