@@ -290,11 +290,12 @@ def _basis(
 
 def _saying(graph: ReportInput, sentence: Sentence) -> Saying:
     """Return a sentence with the noun phrases of its chunk that stand in it, and its headings."""
-    text = sentence.text.casefold()
-    found = graph.phrases.get(sentence.chunk_id, ())
+    nearby = graph.phrases.get(sentence.chunk_id, ())
+    inside = (phrase for phrase in nearby if phrase[1] in sentence.text)
     return Saying(
         text=sentence.text,
-        phrases=tuple(phrase for phrase in found if phrase[1].casefold() in text),
+        phrases=tuple(sorted(inside, key=lambda phrase: sentence.text.index(phrase[1]))),
+        nearby=nearby,
         headings=graph.chunks[sentence.chunk_id].headings,
     )
 
@@ -319,7 +320,7 @@ def _fingerprint(basis: _Basis) -> str:
         yield FORMAT
         yield basis.community.id
         yield str(basis.community.level)
-        yield from (repr((saying.phrases, saying.headings)) for saying in basis.sayings)
+        yield from (repr((saying.nearby, saying.headings)) for saying in basis.sayings)
         for entity in basis.members:
             yield "\x1e".join((entity.id, entity.name, entity.type, *_if_any(entity.description)))
         for relation in basis.relations:
@@ -430,7 +431,7 @@ def _title(basis: _Basis) -> str:
             e.id,
         ),
     )
-    return title_of(ranked, basis.sayings)
+    return title_of(ranked, basis.sayings, basis.centrality)
 
 
 def _joined(sentences: list[str]) -> str:
@@ -500,13 +501,16 @@ def _mentions(
 
 
 def _phrases(connection: Connection, chunk_ids: Collection[str]) -> dict[str, tuple[Phrase, ...]]:
-    """Return the noun phrases of each chunk, by key and surface."""
-    query = select(mentions.c.chunk_id, mentions.c.key, mentions.c.surface)
+    """Return the noun phrases of each chunk, by key and surface, in the order of the text."""
+    query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.key, mentions.c.surface)
     query = query.where(mentions.c.type == "CONCEPT")
-    found: dict[str, set[Phrase]] = defaultdict(set)
-    for chunk_id, key, surface in rows_in(connection, query, mentions.c.chunk_id, chunk_ids):
-        found[chunk_id].add((key, " ".join(surface.split())))
-    return {chunk_id: tuple(sorted(some)) for chunk_id, some in found.items()}
+    placed: dict[str, list[tuple[int, Phrase]]] = defaultdict(list)
+    for chunk_id, start, key, surface in rows_in(connection, query, mentions.c.chunk_id, chunk_ids):
+        placed[chunk_id].append((start, (key, " ".join(surface.split()))))
+    return {
+        chunk_id: tuple(dict.fromkeys(phrase for _, phrase in sorted(some)))
+        for chunk_id, some in placed.items()
+    }
 
 
 def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:

@@ -33,8 +33,12 @@ _SECOND_TOPIC = 0.6
 """Least share of the first topic's score that a second one has."""
 _HEADING_COUNTS = 2.0
 """A phrase in the heading of a sentence counts as much as in so many sentences more."""
-_MANY_WORDS = 1.25
-"""Factor for phrases of several words: they say more of a topic than one."""
+_RARE_ENOUGH = 4.5
+"""Rarity beyond which words count alike: the rarest words are no better topics."""
+_ONE_WORD = 0.5
+"""Factor for single words: phrases of several say more of a topic."""
+_FEW = 2
+"""A single word is a topic where more sentences than these have it."""
 _MAX_HEADING_WORDS = 6
 _MAX_CHARACTERS = 48
 _LATIN = re.compile(r"[A-Za-z]")
@@ -46,20 +50,29 @@ Phrase = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A sentence of a community with the noun phrases in it and the headings above it."""
+    """A sentence of a community: the noun phrases in it and beside it, the headings above it."""
 
     text: str
     phrases: tuple[Phrase, ...] = ()
+    nearby: tuple[Phrase, ...] = ()
     headings: tuple[str, ...] = ()
 
 
-def title_of(ranked: Sequence[Entity], sayings: Sequence[Saying]) -> str:
-    """Return the title of a community of these members, the most central first."""
+def title_of(
+    ranked: Sequence[Entity], sayings: Sequence[Saying], centrality: Mapping[str, float]
+) -> str:
+    """Return the title of a community of these members, the most central first.
+
+    Where its own sentences have no key phrase, one that stands near them is taken.
+    """
     chinese = is_chinese(" ".join([*(s.text for s in sayings), *(e.name for e in ranked[:9])]))
     names = _names(ranked, chinese)
-    topics = _topics(sayings, names, chinese)
-    title = _entitled(topics, names, chinese)
-    return title or _entitled([], _names(ranked, not chinese), not chinese)
+    weight = {key: 1 + centrality[entity.id] for entity in ranked for key in entity.keys}
+    topics = _topics(sayings, weight, chinese)
+    if not topics:
+        near = [Saying(text=s.text, phrases=s.nearby, headings=s.headings) for s in sayings]
+        topics = _topics(near, weight, chinese)[:1]
+    return _entitled(_unlike(topics, names), names, chinese) or _of_names(ranked, chinese)
 
 
 def joined_title(parts: Iterable[tuple[str, float]], ranked: Sequence[Entity]) -> str:
@@ -73,9 +86,13 @@ def joined_title(parts: Iterable[tuple[str, float]], ranked: Sequence[Entity]) -
     names = _names(ranked, chinese)
     best = sorted(weights[chinese].items(), key=lambda item: (-item[1], item[0]))
     topics = _unlike([topic for topic, _ in best], names)
-    return _entitled(topics, names, chinese) or _entitled(
-        [], _names(ranked, not chinese), not chinese
-    )
+    return _entitled(topics, names, chinese) or _of_names(ranked, chinese)
+
+
+def _of_names(ranked: Sequence[Entity], chinese: bool) -> str:
+    """Return a title of names in the other script, else of whatever the members are called."""
+    names = _names(ranked, not chinese) or [entity.name for entity in ranked[:1]]
+    return _enumeration(names, not chinese)
 
 
 def topics_of(title: str) -> list[str]:
@@ -110,24 +127,27 @@ def _overlaps(text: str, others: Iterable[str]) -> bool:
     return any(folded in other.casefold() or other.casefold() in folded for other in others)
 
 
-def _topics(sayings: Sequence[Saying], names: Sequence[str], chinese: bool) -> list[str]:
+def _topics(sayings: Sequence[Saying], weight: Mapping[str, float], chinese: bool) -> list[str]:
+    """Return the key phrases, best first; of equal ones what is said first."""
     counts: Counter[str] = Counter()
     surfaces: dict[str, Counter[str]] = defaultdict(Counter)
     for saying in sayings:
         headings = " ".join(saying.headings).casefold()
         for key, surface in saying.phrases:
             counts[key] += 1 + _HEADING_COUNTS * (surface.casefold() in headings)  # type: ignore[assignment]
-            surfaces[key][_shown(surface)] += 1
+            surfaces[key][surface] += 1
     for heading, count in _headings(sayings).items():
         counts[name_key(heading)] += _HEADING_COUNTS * count  # type: ignore[assignment]
         surfaces[name_key(heading)][heading] += 1
-    scores = {
-        key: _score(key, counts[key]) for key in counts if _is_topic(key, counts[key], chinese)
-    }
-    best = sorted(scores, key=lambda key: (-scores[key], key))
-    least = _SECOND_TOPIC * scores[best[0]] if best else 0.0
-    shown = [_most_used(surfaces[key]) for key in best if scores[key] >= least]
-    return _unlike(shown, names)
+    usable = [key for key in counts if _is_topic(key, counts[key], chinese)]
+    scores = {key: _score(key, counts[key] * weight.get(key, 1.0)) for key in usable}
+    best = sorted(usable, key=lambda key: -scores[key])
+    shown = [
+        _most_used(surfaces[key])
+        for key in best
+        if key == best[0] or (counts[key] > 1 and scores[key] >= _SECOND_TOPIC * scores[best[0]])
+    ]
+    return shown[:1] if shown and " and " in shown[0] else shown
 
 
 def _headings(sayings: Sequence[Saying]) -> Mapping[str, int]:
@@ -136,10 +156,18 @@ def _headings(sayings: Sequence[Saying]) -> Mapping[str, int]:
     return {
         heading: count
         for heading, count in counts.items()
-        if 2 * count >= len(sayings)
-        and len(heading.split()) <= _MAX_HEADING_WORDS
-        and heading[-1:].isalpha()
+        if 2 * count >= len(sayings) and _is_phrase(heading)
     }
+
+
+def _is_phrase(heading: str) -> bool:
+    """Check that a heading is short, without marks, and neither a name nor a question."""
+    words = heading.split()
+    if len(words) > _MAX_HEADING_WORDS or not all(c.isalnum() or c in " -'’" for c in heading):
+        return False
+    if has_han(heading):
+        return True
+    return any(word.islower() and word not in FUNCTION_WORDS for word in words)
 
 
 def _is_topic(key: str, count: float, chinese: bool) -> bool:
@@ -154,19 +182,15 @@ def _is_topic(key: str, count: float, chinese: bool) -> bool:
         return False
     if words[0] in FUNCTION_WORDS or words[-1] in FUNCTION_WORDS:
         return False
-    return len(words) > 1 or (count > 1 and key not in VAGUE_NOUNS)
+    return len(words) > 1 or (count > _FEW and key not in VAGUE_NOUNS)
 
 
 def _score(key: str, count: float) -> float:
     words = [word for word in key.split() if word not in FUNCTION_WORDS]
-    mean = sum(map(rarity, words)) / len(words)
-    return round(math.log1p(count) * mean * (_MANY_WORDS if len(words) > 1 else 1.0), 9)
-
-
-def _shown(surface: str) -> str:
-    """Return a phrase as it is shown: in lower case but for words of capitals."""
-    words = surface.split()
-    return " ".join(word if word[1:] != word[1:].lower() else word.lower() for word in words)
+    mean = min(_RARE_ENOUGH, sum(map(rarity, words)) / len(words))
+    return round(
+        math.log1p(count) * mean * (1.0 if len(words) > 1 or has_han(key) else _ONE_WORD), 9
+    )
 
 
 def _lowered(topic: str) -> str:
@@ -175,7 +199,8 @@ def _lowered(topic: str) -> str:
 
 
 def _most_used(surfaces: Counter[str]) -> str:
-    return min(surfaces, key=lambda one: (-surfaces[one], one))
+    """Return the spelling with the fewest capitals, then the most frequent one."""
+    return min(surfaces, key=lambda one: (sum(map(str.isupper, one)), -surfaces[one], one))
 
 
 def _unlike(topics: Iterable[str], names: Sequence[str]) -> list[str]:
