@@ -111,8 +111,9 @@ def article(noun: Token) -> str:
 
 
 def is_some(noun: Token) -> bool:
-    """Check for "a port", "most users": not one that a reader could point to."""
-    return any(child.lower_ in _SOME for child in noun.children)
+    """Check for "a port", "most users", "support for X": not one that a reader could point to."""
+    before = noun.doc[noun.left_edge.i : noun.i]
+    return any(token.lower_ in _SOME for token in before) or bool(_children(noun, "prep"))
 
 
 def is_subject_of(noun: Token, verb: Token) -> bool:
@@ -182,16 +183,24 @@ def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], 
         return subjects, verb.tag_ == "VBN" and (passive or bool(_children(verb, "auxpass")))
     if verb.dep_ == "xcomp" and head.pos_ == "VERB" and lemma(head) in _ASPECT:
         return _subjects(head, lemma)
-    if verb.dep_ == "acl" and verb.tag_ in {"VBN", "VBG"} and not _is_of_agent(verb):
+    if verb.dep_ == "acl" and verb.tag_ in {"VBN", "VBG"} and not _is_loose_clause(verb):
         return _described(head, lemma), verb.tag_ == "VBN"
     if verb.dep_ == "advcl" and verb.tag_ in {"VBN", "VBG"} and not _children(verb, "mark"):
         return _subjects(head, lemma)[0], verb.tag_ == "VBN"  # "Born in Rome, she …"
     return [], False
 
 
-def _is_of_agent(verb: Token) -> bool:
-    """Check for "a film directed by Brown starring Dove": of the film, not of Brown."""
-    return bool(verb.tag_ == "VBG" and verb.head.head.dep_ == "agent")
+def _is_of_noun(noun: Token) -> bool:
+    """Check for "a quality of the Ghost", of which a clause behind may describe either."""
+    return bool(noun.dep_ == "pobj" and noun.head.dep_ == "prep" and noun.head.head.pos_ == "NOUN")
+
+
+def _is_loose_clause(verb: Token) -> bool:
+    """Check for "a film directed by Brown starring Dove", "the house of Lin, owned by Chen"."""
+    if verb.tag_ == "VBG" and verb.head.head.dep_ == "agent":
+        return True
+    between = verb.doc[verb.head.i : verb.i]
+    return _is_of_noun(verb.head) and any(token.text == "," for token in between)
 
 
 def _antecedents(token: Token, verb: Token) -> list[Token]:
@@ -203,7 +212,7 @@ def _antecedents(token: Token, verb: Token) -> list[Token]:
 def _antecedent(token: Token, verb: Token) -> Token:
     """For "who" and "which" of a relative clause, the noun that the clause is about."""
     is_relative = token.tag_ in _RELATIVE and verb.dep_ == "relcl" and verb.head.i < token.i
-    return verb.head if is_relative else token
+    return verb.head if is_relative and not _is_of_noun(verb.head) else token
 
 
 def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
@@ -442,8 +451,9 @@ def _is_role(role: Token, described: Token) -> bool:
 
 def _is_address(role: Token, described: Token) -> bool:
     """Check for "I have the power, Spirit": a name behind a comma, not of a subject."""
-    between = role.doc[role.i : described.i]
-    return any(t.text == "," for t in between) and role.dep_ not in {"nsubj", "nsubjpass", "ROOT"}
+    between = [token.text for token in role.doc[role.i : described.i]]
+    is_apart = "," in between and role.dep_ not in {"nsubj", "nsubjpass", "ROOT"}
+    return is_apart or ":" in between
 
 
 def _places(noun: Token) -> Iterator[Triple]:

@@ -304,7 +304,7 @@ def _english_statements(
     mentions: Sequence[Mention],
     model: EnglishModel,
 ) -> list[Statement]:
-    argument = _Arguments(segment, mentions)
+    argument = _Arguments(layout, segment, mentions)
     found = []
     for triple in dependency_triples(doc, model.lemma):
         subject, target = argument.named_by(triple.subject), argument.named_by(triple.object)
@@ -319,7 +319,8 @@ def _english_statements(
 class _Arguments:
     """Mentions as arguments of English relations: whole names, and noun phrases by themselves."""
 
-    def __init__(self, segment: Segment, mentions: Sequence[Mention]) -> None:
+    def __init__(self, layout: Layout, segment: Segment, mentions: Sequence[Mention]) -> None:
+        self._text = layout.text
         self._segment = segment
         self._mentions = mentions
         self._starts = [m.start for m in mentions]
@@ -372,7 +373,8 @@ class _Arguments:
     def is_no_prose(self, triple: Triple) -> bool:
         """Check for rows of a table, labels, and words of a name that were taken for a verb."""
         tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
-        between = self._segment.shadow[min(tokens) : max(tokens)]
+        begin = self._segment.start
+        between = self._text[begin + min(tokens) : begin + max(tokens)]
         at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
         return at is not None or "|" in between or bool(_LABEL.search(between))
 

@@ -41,9 +41,7 @@ def main() -> None:
             if arguments.titles:
                 show_titles(connection)
             else:
-                show_relations(
-                    connection, arguments.most, seed=arguments.seed, half=arguments.half
-                )
+                show_relations(connection, arguments.most, seed=arguments.seed, half=arguments.half)
 
 
 def show_relations(connection: Connection, most: int, *, seed: int, half: int | None) -> None:
