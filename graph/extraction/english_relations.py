@@ -94,6 +94,8 @@ def words_before(noun: Token, offset: int) -> str | None:
     own = [token for token in noun.doc[noun.left_edge.i : noun.i] if token.idx < offset]
     if any(token.dep_ == "cc" or token.text in "[]()*" for token in own):
         return None
+    if any(token.text == "," for token in own) and any(token.pos_ == "NOUN" for token in own):
+        return None
     return _said(own, [token for token in own if not token.is_punct or token.text == "-"])
 
 
@@ -190,17 +192,22 @@ def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], 
     return [], False
 
 
-def _is_of_noun(noun: Token) -> bool:
-    """Check for "a quality of the Ghost", of which a clause behind may describe either."""
-    return bool(noun.dep_ == "pobj" and noun.head.dep_ == "prep" and noun.head.head.pos_ == "NOUN")
+def _is_loose(noun: Token, clause: Token) -> bool:
+    """Check for a clause behind "a quality of the Ghost", which may describe either.
+
+    It describes the last name where it follows at once and its pronoun fits.
+    """
+    if noun.dep_ != "pobj" or noun.head.dep_ != "prep" or noun.head.head.pos_ != "NOUN":
+        return False
+    is_person = noun.ent_type_ == "PERSON"
+    return clause.i - noun.i > 2 or is_person != (clause.lower_ == "who")
 
 
 def _is_loose_clause(verb: Token) -> bool:
     """Check for "a film directed by Brown starring Dove", "the house of Lin, owned by Chen"."""
     if verb.tag_ == "VBG" and verb.head.head.dep_ == "agent":
         return True
-    between = verb.doc[verb.head.i : verb.i]
-    return _is_of_noun(verb.head) and any(token.text == "," for token in between)
+    return _is_loose(verb.head, verb)
 
 
 def _antecedents(token: Token, verb: Token) -> list[Token]:
@@ -212,7 +219,7 @@ def _antecedents(token: Token, verb: Token) -> list[Token]:
 def _antecedent(token: Token, verb: Token) -> Token:
     """For "who" and "which" of a relative clause, the noun that the clause is about."""
     is_relative = token.tag_ in _RELATIVE and verb.dep_ == "relcl" and verb.head.i < token.i
-    return verb.head if is_relative and not _is_of_noun(verb.head) else token
+    return verb.head if is_relative and not _is_loose(verb.head, token) else token
 
 
 def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
@@ -232,7 +239,8 @@ def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
 def _prepositional(token: Token) -> Iterator[tuple[str, Token, bool]]:
     """Return preposition, object, and whether they follow at once, for each on a token."""
     for preposition in _children(token, "prep", "dative"):
-        follows = preposition.i == token.i + 1
+        between = token.doc[token.i + 1 : preposition.i]
+        follows = preposition.i > token.i and all(t.dep_ in {"prt", "advmod"} for t in between)
         for target in _children(preposition, "pobj"):
             words = _words_up_to(preposition, target)
             for end in _with_conjuncts(target):
@@ -301,14 +309,14 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
             yield from _active(verb, subject, words)
         elif not _children(verb, "attr", "acomp"):
             for preposition, end, follows in _prepositional(verb):
-                if preposition in _BETWEEN_NOUNS:
+                if preposition in _BETWEEN_NOUNS or preposition == "with":
                     yield Triple(verb, subject, f"{words} {preposition}", end, follows)
 
 
 def _agrees(subject: Token, verb: Token) -> bool:
     """Check the number: in "the HRI note HR-31" a noun was taken for a verb."""
     is_plural = verb.tag_ == "VBP" and verb.lower_ not in _BE
-    alone = subject.dep_ != "conj" and not _children(subject, "conj")
+    alone = subject.head == verb and not _children(subject, "conj")
     return not (is_plural and alone and subject.tag_ in {"NN", "NNP"})
 
 
@@ -357,12 +365,14 @@ def _complements(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
             for noun in _children(preposition, "pobj"):
                 yield from _roles(verb, subject, noun, f"{words} as")
     # "Lin's sister is Mei", "the leader of Italy is Moro": the owner is related to the complement
-    if subject.pos_ == "NOUN" and verb.lower_ in _BE:
+    is_part = subject.doc[subject.i + 1].text == "-"
+    if subject.pos_ == "NOUN" and verb.lower_ in _BE and not is_part:
         for noun in _children(verb, "attr"):
-            if _named(noun).pos_ != "PROPN":
-                continue
             for owner in _owners(subject, verb):
-                yield Triple(verb, _named(noun), f"{words} {_role_word(subject)} of", owner)
+                if _named(noun).pos_ == "PROPN":
+                    yield Triple(verb, _named(noun), f"{words} {_role_word(subject)} of", owner)
+                elif not article(noun):
+                    yield Triple(verb, owner, f"has {_role_word(subject)}", noun, is_direct=True)
 
 
 def _owners(role: Token, verb: Token) -> Iterator[Token]:

@@ -118,7 +118,7 @@ class EnglishModel:
 RULES_VERSION = 12
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
-_LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n[ \t]*\n")
+_LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n\s*\n")
 _BELONGS = frozenset({"of", "is in", "is at", "is near", "is on", "is off", "is from"})
 _BODIES = frozenset({"PERSON", "ORGANISATION", "EVENT", "WORK", "PLACE", "PRODUCT"})
 """Types of which "X of Y", "X in Y" says where it belongs; of a person only "from"."""
@@ -363,7 +363,10 @@ class _Arguments:
                 subject.end - self._segment.start : target.start - self._segment.start
             ]
             is_next = len(shown.split()) <= 2 + shown.count(",")
-            return is_next and {subject.type, target.type} <= _BODIES and not is_person
+            is_body = subject.type in _BODIES or (
+                subject.type == "NAME" and target.type == "PLACE" and triple.predicate != "of"
+            )
+            return is_next and is_body and target.type in _BODIES and not is_person
         if subject.type in _NO_KIN and not KIN.isdisjoint(triple.predicate.split()):
             return False
         if subject.type == "CONCEPT":
@@ -387,6 +390,8 @@ class _Arguments:
             return ""
         if target.type != "CONCEPT":
             if not triple.is_direct or triple.predicate not in _IS:
+                return triple.predicate
+            if subject.type == "PERSON" and target.type == "NAME":
                 return triple.predicate
             own = article(triple.object)
             return f"{triple.predicate} {own}" if own else ""
