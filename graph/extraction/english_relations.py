@@ -43,6 +43,7 @@ _OPEN = frozenset({"this", "that", "these", "those", "such", "another", "every",
 _PARTICLES = frozenset(
     {"round", "up", "down", "out", "in", "off", "over", "back", "away", "along", "on", "together"}
 )
+_EXAMPLES = frozenset({"including", "like", "such", "than", "except", "besides", "unlike"})
 _QUOTES = frozenset("\"“”‘’'")
 _OF_WORDS = frozenset({"phrase", "word", "words", "name", "term", "title", "illustration"})
 """Nouns that say of a name what kind of expression it is, nothing of what it names."""
@@ -197,6 +198,8 @@ def _is_loose(noun: Token, clause: Token) -> bool:
 
     It describes the last name where it follows at once and its pronoun fits.
     """
+    if noun.pos_ == "PROPN" and clause.lower_ == "that":
+        return True  # a name needs no such clause: it is of the noun before
     if noun.dep_ != "pobj" or noun.head.dep_ != "prep" or noun.head.head.pos_ != "NOUN":
         return False
     is_person = noun.ent_type_ == "PERSON"
@@ -238,7 +241,10 @@ def _described(noun: Token, lemma: Callable[[Token], str]) -> list[Token]:
 
 def _prepositional(token: Token) -> Iterator[tuple[str, Token, bool]]:
     """Return preposition, object, and whether they follow at once, for each on a token."""
+    listed = [child.i for child in _children(token, "conj")]
     for preposition in _children(token, "prep", "dative"):
+        if preposition.lower_ in _EXAMPLES or any(i < preposition.i for i in listed):
+            continue  # in "a merchant and member of the Council" it is of the last one
         between = token.doc[token.i + 1 : preposition.i]
         follows = preposition.i > token.i and all(t.dep_ in {"prt", "advmod"} for t in between)
         for target in _children(preposition, "pobj"):
@@ -298,11 +304,14 @@ def _said(words: Sequence[Token], kept: Collection[Token]) -> str:
 def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     subjects, passive = _subjects(verb, lemma)
     words = _group(verb, lemma)
-    if not passive and lemma(verb) in _NAMING:
+    is_naming = lemma(verb) in _NAMING
+    if is_naming and (not passive or verb.dep_ == "acl"):
         return
-    for subject in (s for s in subjects if abs(s.i - verb.i) <= _FAR_SUBJECT):
+    for subject in (s for s in subjects if _is_in_reach(s, verb)):
         yield from _complements(verb, subject, words)
         yield from _where(verb, subject, words)
+        if is_naming:
+            continue
         if passive and verb.tag_ == "VBN":
             yield from _passive(verb, subject, words)
         elif verb.lower_ not in _BE:
@@ -311,6 +320,12 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
             for preposition, end, follows in _prepositional(verb):
                 if preposition in _BETWEEN_NOUNS or preposition == "with":
                     yield Triple(verb, subject, f"{words} {preposition}", end, follows)
+
+
+def _is_in_reach(subject: Token, verb: Token) -> bool:
+    """Check that a subject is not far away, nor what somebody cried."""
+    between = verb.doc[min(subject.i, verb.i) : max(subject.i, verb.i)]
+    return len(between) <= _FAR_SUBJECT and not any(token.text == "!" for token in between)
 
 
 def _agrees(subject: Token, verb: Token) -> bool:
@@ -345,7 +360,8 @@ def _active(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
         for preposition, end, _ in _prepositional(target):
             if target.pos_ == "NOUN":
                 yield Triple(verb, subject, f"{words} {_phrase(target)} {preposition}", end)
-    if _children(verb, "ccomp", "xcomp") or len(objects) > 1:  # no sure object
+    is_relative = any(target.tag_ in _RELATIVE for target in objects)
+    if _children(verb, "ccomp", "xcomp") or len(objects) > 1 or is_relative:  # no sure object
         return
     with_object = [words, *(_phrase(target) for target in objects)]
     for preposition, end, follows in _prepositional(verb):
@@ -365,13 +381,13 @@ def _complements(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
             for noun in _children(preposition, "pobj"):
                 yield from _roles(verb, subject, noun, f"{words} as")
     # "Lin's sister is Mei", "the leader of Italy is Moro": the owner is related to the complement
-    is_part = subject.doc[subject.i + 1].text == "-"
-    if subject.pos_ == "NOUN" and verb.lower_ in _BE and not is_part:
+    is_part = subject.doc[subject.i + 1 : subject.i + 2].text == "-"
+    if subject.tag_ == "NN" and verb.lower_ in _BE and not is_part:
         for noun in _children(verb, "attr"):
             for owner in _owners(subject, verb):
                 if _named(noun).pos_ == "PROPN":
                     yield Triple(verb, _named(noun), f"{words} {_role_word(subject)} of", owner)
-                elif not article(noun):
+                elif not _children(noun, "det", "poss"):
                     yield Triple(verb, owner, f"has {_role_word(subject)}", noun, is_direct=True)
 
 
@@ -411,7 +427,8 @@ def _where(verb: Token, subject: Token, words: str) -> Iterator[Triple]:
     if verb.dep_ != "relcl" or not any(c.lower_ == "where" for c in _children(verb, "advmod")):
         return
     if verb.lower_ not in _BE:
-        yield Triple(verb, subject, f"{words} in", verb.head)
+        if not _children(verb, "dobj"):
+            yield Triple(verb, subject, f"{words} in", verb.head)
         return
     for noun in _children(verb, "attr"):
         if subject.pos_ == "NOUN" and noun.pos_ == "PROPN":

@@ -332,7 +332,7 @@ class _Arguments:
         port", "his clerk".
         """
         own = self._at(token)
-        if own is None and token.lower_ in CLASS_NOUNS:
+        if own is None and token.lower_ in CLASS_NOUNS and is_definite(token):
             before = [self._at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
             return next((m for m in reversed(before) if m is not None), None)
         return own if own is not None and self._is_whole(token, own) else None
@@ -369,8 +369,9 @@ class _Arguments:
             return is_next and is_body and target.type in _BODIES and not is_person
         if subject.type in _NO_KIN and not KIN.isdisjoint(triple.predicate.split()):
             return False
-        if subject.type == "CONCEPT":
-            return is_subject_of(triple.subject, triple.anchor) and not is_some(triple.subject)
+        if subject.type == "CONCEPT":  # "the port" is another one in each text
+            is_own = is_subject_of(triple.subject, triple.anchor) and not is_some(triple.subject)
+            return is_own and " " in subject.surface
         return True
 
     def is_no_prose(self, triple: Triple) -> bool:
@@ -378,6 +379,9 @@ class _Arguments:
         tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
         begin = self._segment.start
         between = self._text[begin + min(tokens) : begin + max(tokens)]
+        line = self._text[self._text.rfind("\n", 0, begin + min(tokens)) + 1 :]
+        if "(" in between and line.startswith("#"):
+            return True  # a heading such as "Moss (river)"
         at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
         return at is not None or "|" in between or bool(_LABEL.search(between))
 
