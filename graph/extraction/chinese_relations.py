@@ -36,7 +36,7 @@ _SENDING = frozenset("遣差命派请邀引带领率助劝封拜")
 _NOUN_OR_VERB = frozenset(
     {"n", "nz", "nw", "vn", "an", "a", "m", "q", "s", "v", "PER", "LOC", "ORG"}
 )
-_NO_VERB = frozenset("上下里中内外前后比报乃应是如")
+_NO_VERB = frozenset("上下里中内外前后比报乃应是如说曰谓知闻") | {"认为", "表示", "指出", "宣布"}
 _LATER = frozenset({"之后", "以后", "后", "之前", "以前", "前", "时", "期间", "之时"})
 """Words that make what stands before them a time, not a statement."""
 _EMPTY = frozenset({"有所", "进行", "加以", "予以", "作出", "做出", "展开", "开展"})

@@ -8,6 +8,7 @@ resolved; what is negated, asked, conditional, or only thought gives nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -173,6 +174,8 @@ def _with_conjuncts(token: Token) -> list[Token]:
 def _subjects(verb: Token, lemma: Callable[[Token], str]) -> tuple[list[Token], bool]:
     """Return the subjects of a verb, and whether it is passive."""
     own = _children(verb, "nsubj", "nsubjpass")
+    if own and (verb.tag_ == "VBZ" or verb.lower_ == "was"):
+        own = [child for child in own if not _children(child, "conj")]  # "Love and War is a film"
     if own:
         subjects = [s for child in own for s in _antecedents(child, verb)]
         if verb.dep_ == "relcl" and subjects == [verb.head]:
@@ -200,7 +203,8 @@ def _is_loose(noun: Token, clause: Token) -> bool:
     """
     if noun.pos_ == "PROPN" and clause.lower_ == "that":
         return True  # a name needs no such clause: it is of the noun before
-    if noun.dep_ != "pobj" or noun.head.dep_ != "prep" or noun.head.head.pos_ != "NOUN":
+    outer = noun.head if noun.dep_ == "appos" else noun
+    if outer.dep_ != "pobj" or outer.head.dep_ != "prep" or outer.head.head.pos_ != "NOUN":
         return False
     is_person = noun.ent_type_ == "PERSON"
     return clause.i - noun.i > 2 or is_person != (clause.lower_ == "who")
@@ -305,7 +309,7 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
     subjects, passive = _subjects(verb, lemma)
     words = _group(verb, lemma)
     is_naming = lemma(verb) in _NAMING
-    if is_naming and (not passive or verb.dep_ == "acl"):
+    if is_naming and not (passive and _children(verb, "auxpass")):
         return
     for subject in (s for s in subjects if _is_in_reach(s, verb)):
         yield from _complements(verb, subject, words)
@@ -325,7 +329,9 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
 def _is_in_reach(subject: Token, verb: Token) -> bool:
     """Check that a subject is not far away, nor what somebody cried."""
     between = verb.doc[min(subject.i, verb.i) : max(subject.i, verb.i)]
-    return len(between) <= _FAR_SUBJECT and not any(token.text == "!" for token in between)
+    marks = Counter(token.text for token in between)
+    is_inside = marks["("] != marks[")"] and verb.tag_ not in {"VBN", "VBG"}
+    return len(between) <= _FAR_SUBJECT and not marks["!"] and not is_inside
 
 
 def _agrees(subject: Token, verb: Token) -> bool:

@@ -333,8 +333,9 @@ class _Arguments:
         """
         own = self._at(token)
         if own is None and token.lower_ in CLASS_NOUNS and is_definite(token):
-            before = [self._at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
-            return next((m for m in reversed(before) if m is not None), None)
+            before = [c for c in token.children if c.dep_ in {"compound", "nmod"}]
+            found = ((c, self._at(c)) for c in reversed(before))
+            return next((m for c, m in found if m is not None and self._is_whole(c, m)), None)
         return own if own is not None and self._is_whole(token, own) else None
 
     def _at(self, token: Token) -> Mention | None:
@@ -347,7 +348,10 @@ class _Arguments:
         """Check that no part of a longer name, or of a compound, is left outside."""
         start, end = mention.start - self._segment.start, mention.end - self._segment.start
         text = self._segment.shadow
-        if text[:start].rstrip(" ").endswith("-") or text[end : end + 1] == "-":
+        if text[:start].rstrip(" ").endswith(("-", "–")) or text[end:].lstrip(" ")[:1] in {
+            "-",
+            "–",
+        }:
             return False
         outside = [c for c in token.children if not start <= c.idx < end]
         left = (c for c in outside if c.dep_ in {"compound", "nmod"} and c.text[0].isupper())
@@ -380,8 +384,8 @@ class _Arguments:
         begin = self._segment.start
         between = self._text[begin + min(tokens) : begin + max(tokens)]
         line = self._text[self._text.rfind("\n", 0, begin + min(tokens)) + 1 :]
-        if "(" in between and line.startswith("#"):
-            return True  # a heading such as "Moss (river)"
+        if line.startswith("|") or ("(" in between and line.startswith("#")):
+            return True  # a row, or a heading such as "Moss (river)"
         at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
         return at is not None or "|" in between or bool(_LABEL.search(between))
 
