@@ -413,7 +413,7 @@ def _named(noun: Token) -> Token:
 def _role_word(role: Token) -> str:
     """Return a role without its owner: "sister" of "Lin's elder sister", "the leader"."""
     labels = ("compound",) if _children(role, "poss") else ("compound", "det")
-    words = role.doc[role.left_edge.i : role.i + 1]
+    words = list(role.doc[role.left_edge.i : role.i + 1])
     return _said(words, {role, *_children(role, *labels)})
 
 

@@ -354,10 +354,20 @@ class _Arguments:
         }:
             return False
         outside = [c for c in token.children if not start <= c.idx < end]
+        if " " not in mention.surface and any(map(self._goes_on, outside)):
+            return False
         left = (c for c in outside if c.dep_ in {"compound", "nmod"} and c.text[0].isupper())
         if any(mention.type == "CONCEPT" or self._at(c) is None for c in left):
             return False
         return mention.type != "CONCEPT" or is_definite(token)
+
+    def _goes_on(self, preposition: Token) -> bool:
+        """Check for the rest of a title: "Dinner at the Ritz" is not Dinner; places stand apart."""
+        if preposition.dep_ != "prep" or preposition.i != preposition.head.i + 1:
+            return False
+        ends = [c for c in preposition.children if c.dep_ == "pobj" and c.text[0].isupper()]
+        found = [self._at(end) for end in ends]
+        return any(end is None or end.type != "PLACE" for end in found)
 
     def _is_fit(self, triple: Triple, subject: Mention, target: Mention) -> bool:
         """Check the ends by their types: a subject is a name or what its verb says, definitely."""
@@ -366,6 +376,8 @@ class _Arguments:
             shown = self._segment.shadow[
                 subject.end - self._segment.start : target.start - self._segment.start
             ]
+            if triple.predicate == "of" and " " not in subject.surface:
+                return False
             is_next = len(shown.split()) <= 2 + shown.count(",")
             is_body = subject.type in _BODIES or (
                 subject.type == "NAME" and target.type == "PLACE" and triple.predicate != "of"

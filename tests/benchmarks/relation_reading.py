@@ -4,9 +4,10 @@
     python tests/benchmarks/relation_reading.py --titles LIBRARY …
 
 Of each library so many random relations that a text states (co-occurrence is none), with the
-shortest sentence that says so: is each true, and readable as "name predicate name"? `--half` keeps every
-second chunk by a hash of its text, so that one half can be worked with and the other judged at the
-end; the same library gives the same relations. `--titles` prints the titles of all reports instead.
+shortest sentence that says so: is each true, and readable as "name predicate name"? `--half` keeps
+every second chunk by a hash of its text, so that one half can be worked with and the other judged
+at the end; the same library gives the same relations. `--titles` prints the titles of all reports
+instead.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def main() -> None:
 def show_relations(connection: Connection, most: int, *, seed: int, half: int | None) -> None:
     """Print so many random stated relations, each with a sentence."""
     found = sorted(set(stated(connection, half)))
-    chosen = random.Random(seed).sample(found, min(most, len(found)))
+    chosen = random.Random(seed).sample(found, min(most, len(found)))  # noqa: S311
     print(f"{len(found)} named relations")
     for number, (source, predicate, target, sentence) in enumerate(chosen, start=1):
         print(f"{number:3} {source} — {predicate} — {target}\n      {sentence}")
