@@ -78,7 +78,9 @@ def test_the_extractor_has_the_seam_of_a_plug_in(extractor: LanguageExtractor) -
 @pytest.mark.parametrize(
     "expected",
     [
-        pytest.param(("dr. lin ruoxi", "is director of", "kestrel marine institute"), id="apposition"),
+        pytest.param(
+            ("dr. lin ruoxi", "is director of", "kestrel marine institute"), id="apposition"
+        ),
         pytest.param(("dr. lin ruoxi", "founded", "petrel 3"), id="subject-verb-object"),
         pytest.param(("chen", "moved to", "oxford"), id="prepositional-object"),
         pytest.param(("tidal turbine", "were built by", "quillon ltd"), id="passive-with-agent"),
