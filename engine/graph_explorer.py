@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 
 from .errors import QuestionError, SettingsError, SourceError
 from .storage.graph_api import (
+    OCCURS_WITH,
     CommunityDetail,
     CommunityList,
     EntityDetail,
@@ -379,7 +380,7 @@ def entity_lines(found: EntityDetail) -> Iterator[str]:
     for quote in found.evidence:
         yield f"  {quote_line(quote)}"
     if found.relations:
-        yield f"{_counted(found.relation_count, 'relation')}, the strongest first:"
+        yield f"{_counted(found.relation_count, 'relation')}, the stated ones first:"
     for relation in found.relations:
         yield from (f"  {line}" for line in relation_lines(relation))
     if len(found.relations) < found.relation_count:
@@ -398,7 +399,7 @@ def neighbourhood_lines(found: Neighbourhood) -> Iterator[str]:
         names = ", ".join(node.name for node in found.nodes if node.hops == hop)
         yield f"  {_counted(hop, 'relation')} away: {names}"
     if found.edges:
-        yield "relations among them, the strongest first:"
+        yield "relations among them, the stated ones first:"
     for relation in found.edges:
         yield from (f"  {line}" for line in relation_lines(relation))
 
@@ -451,10 +452,12 @@ def community_lines(found: CommunityDetail) -> Iterator[str]:
 
 def relation_lines(relation: RelationView) -> Iterator[str]:
     """Render a relation, its weight and a sentence that states it."""
-    yield (
-        f"{relation.source_name} – {relation.predicate} – {relation.target_name} "
-        f"({relation.weight:g})"
+    said = (
+        f"{relation.source_name} and {relation.target_name} are named together"
+        if relation.predicate == OCCURS_WITH
+        else f"{relation.source_name} – {relation.predicate} – {relation.target_name}"
     )
+    yield f"{said} ({relation.weight:g})"
     if relation.description:
         yield f"  {_one_line(relation.description)}"
     for quote in relation.evidence[:1]:

@@ -31,8 +31,8 @@ from ..model import (
 from ..storage.database import chunks_of_documents
 from ..storage.facts import rows_in
 from ..storage.schema import chunks, mentions
-from ..text.cjk import has_han
 from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
+from .titles import Phrase, Saying, joined_title, title_of
 
 LARGE = 40
 """Size above which a divided community is reported from its children."""
@@ -99,7 +99,7 @@ def most_mentioned(community: Community, entities: Mapping[str, Entity]) -> list
     )
 
 
-FORMAT = "reports/2"
+FORMAT = "reports/3"
 """Format version in every fingerprint; a change regenerates all reports.
 
 So it is to be raised with any change in how sentences are found, too: reports that no change of the
@@ -108,7 +108,6 @@ facts touches are not looked at again.
 
 MAX_FINDINGS = 8
 MAX_SUMMARY_SENTENCES = 3
-MAX_TITLE_NAMES = 3
 MIN_SENTENCES_ALONE = 3
 """Minimum sentences for a single-entity community to be reported."""
 
@@ -143,6 +142,7 @@ class ReportInput:
     relations: tuple[Relation, ...] = ()
     chunks: Mapping[str, Chunk]
     mentions: tuple[EntityMention, ...] = ()
+    phrases: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     told: Mapping[str, Report] = field(default_factory=dict)
 
@@ -159,6 +159,7 @@ class _Basis:
     members: tuple[Entity, ...]
     relations: tuple[Relation, ...]
     sentences: tuple[tuple[Sentence, tuple[str, ...]], ...]
+    sayings: tuple[Saying, ...]
     centrality: Mapping[str, float]
 
 
@@ -191,7 +192,8 @@ def _composed(
     entities: Mapping[str, Entity],
     previous: Mapping[str, Report],
 ) -> Report:
-    title = _enumeration(_unlike_names(most_mentioned(community, entities)))
+    told = [(part.title, _mass(part.rating)) for part in parts]
+    title = joined_title(told, most_mentioned(community, entities))
     rests_on = sorted(part.fingerprint for part in parts)
     fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)
     if fingerprint in previous:
@@ -281,7 +283,20 @@ def _basis(
         members=members,
         relations=relations,
         sentences=sentences,
+        sayings=tuple(_saying(graph, sentence) for sentence, _ in sentences),
         centrality={member.id: strength[member.id] / top for member in members},
+    )
+
+
+def _saying(graph: ReportInput, sentence: Sentence) -> Saying:
+    """Return a sentence with the noun phrases of its chunk that stand in it, and its headings."""
+    nearby = graph.phrases.get(sentence.chunk_id, ())
+    inside = (phrase for phrase in nearby if phrase[1] in sentence.text)
+    return Saying(
+        text=sentence.text,
+        phrases=tuple(sorted(inside, key=lambda phrase: sentence.text.index(phrase[1]))),
+        nearby=nearby,
+        headings=graph.chunks[sentence.chunk_id].headings,
     )
 
 
@@ -305,6 +320,7 @@ def _fingerprint(basis: _Basis) -> str:
         yield FORMAT
         yield basis.community.id
         yield str(basis.community.level)
+        yield from (repr((saying.nearby, saying.headings)) for saying in basis.sayings)
         for entity in basis.members:
             yield "\x1e".join((entity.id, entity.name, entity.type, *_if_any(entity.description)))
         for relation in basis.relations:
@@ -404,7 +420,7 @@ def _evidences(sentence: Sentence, alike: Iterable[Sentence]) -> tuple[Evidence,
 
 
 def _title(basis: _Basis) -> str:
-    """Return up to three central names as title; a noun phrase counts half."""
+    """Return key phrases and central names as title; a noun phrase counts half as a name."""
     named = Counter(entity_id for _, entity_ids in basis.sentences for entity_id in entity_ids)
     ranked = sorted(
         basis.members,
@@ -415,29 +431,7 @@ def _title(basis: _Basis) -> str:
             e.id,
         ),
     )
-    return _enumeration(_unlike_names(ranked))
-
-
-def _unlike_names(ranked: Iterable[Entity]) -> list[str]:
-    """Return the first names of which none contains another."""
-    chosen: list[str] = []
-    for entity in ranked:
-        name = " ".join(entity.name.split())
-        folded = name.casefold()
-        overlap = any(folded in one.casefold() or one.casefold() in folded for one in chosen)
-        if name and not overlap:
-            chosen.append(name)
-        if len(chosen) == MAX_TITLE_NAMES:
-            break
-    return chosen
-
-
-def _enumeration(names: list[str]) -> str:
-    chinese = sum(map(has_han, names)) * 2 > len(names)
-    comma, last = ("、", "与") if chinese else (", ", " and ")
-    if len(names) < 2:
-        return "".join(names)
-    return comma.join(names[:-1]) + last + names[-1]
+    return title_of(ranked, basis.sayings, basis.centrality)
 
 
 def _joined(sentences: list[str]) -> str:
@@ -479,6 +473,7 @@ def report_input(
         relations=tuple(relations),
         chunks=_whole_documents(connection, spoken),
         mentions=tuple(named),
+        phrases=_phrases(connection, spoken),
         parts=parts,
         told=told,
     )
@@ -503,6 +498,19 @@ def _mentions(
         EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
         for chunk_id, start, end, entity_id in sorted(placed)
     ]
+
+
+def _phrases(connection: Connection, chunk_ids: Collection[str]) -> dict[str, tuple[Phrase, ...]]:
+    """Return the noun phrases of each chunk, by key and surface, in the order of the text."""
+    query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.key, mentions.c.surface)
+    query = query.where(mentions.c.type == "CONCEPT")
+    placed: dict[str, list[tuple[int, Phrase]]] = defaultdict(list)
+    for chunk_id, start, key, surface in rows_in(connection, query, mentions.c.chunk_id, chunk_ids):
+        placed[chunk_id].append((start, (key, " ".join(surface.split()))))
+    return {
+        chunk_id: tuple(dict.fromkeys(phrase for _, phrase in sorted(some)))
+        for chunk_id, some in placed.items()
+    }
 
 
 def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:

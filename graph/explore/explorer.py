@@ -105,7 +105,7 @@ class Explorer:
         number = self.number(name)
         entity = self._seen.entities[number]
         listed = self.entity_at(number)
-        rows = self._seen.adjacency.relations_of(number).tolist()
+        rows = self._seen.named_first(self._seen.adjacency.relations_of(number).tolist())
         places = mention_sentences(
             self._connection, entity.keys, documents=self._seen.documents, limit=evidences
         )
@@ -130,7 +130,8 @@ class Explorer:
         """Return the neighbourhood of an entity, at most `limit` nodes."""
         graph, start = self._seen.adjacency, self.number(name)
         found = neighbourhood_hops(graph, start, hops=hops, limit=limit)
-        rows = graph.inside(node for node, _ in found)[: EDGES_PER_NODE * limit]
+        inside = self._seen.named_first(graph.inside(node for node, _ in found))
+        rows = inside[: EDGES_PER_NODE * limit]
         return Neighbourhood(
             entity=self._seen.entities[start].id,
             nodes=tuple(self._neighbour(node, hop) for node, hop in found),
@@ -143,7 +144,8 @@ class Explorer:
         """Ways from one entity to another, the shortest and of these the strongest first."""
         graph, ends = self._seen.adjacency, (self.number(one), self.number(other))
         found = best_paths(graph, *ends, max_hops=max_hops, limit=limit, shares=self._shares)
-        steps = {pair: graph.between(*pair)[0] for path in found for pair in pairwise(path)}
+        pairs = {pair for path in found for pair in pairwise(path)}
+        steps = {pair: self._seen.named_first(graph.between(*pair))[0] for pair in pairs}
         rows = sorted(set(steps.values()))
         edges = dict(zip(rows, self._relations(rows, evidences=evidences), strict=True))
         return tuple(

@@ -88,8 +88,8 @@ class EntityDetail:
     """All that is known of a thing.
 
     `evidence` are sentences that name it, from as many documents as can be; `relations` those of
-    either direction, strongest first, `relation_count` how many there are; `communities` those it
-    belongs to, the coarsest first.
+    either direction, stated ones first, then the strongest, `relation_count` how many there are;
+    `communities` those it belongs to, the coarsest first.
     """
 
     id: str
@@ -136,7 +136,8 @@ class Neighbourhood:
 class EntityPath:
     """Path between entities: `edges[i]` joins `nodes[i]` and `nodes[i + 1]`.
 
-    An edge is the strongest relation of the two, in whichever direction it is stated.
+    An edge is the strongest relation of the two, in whichever direction it is stated; only where
+    none is stated, that they are named together.
     """
 
     nodes: tuple[EntityView, ...]

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from ..communities.descriptions import Described, join_descriptions
 from ..linking import Ends, evidence_weight, relation_ends
-from ..model import Chunk, Entity, Evidence, Name, content_id
+from ..model import OCCURS_WITH, Chunk, Entity, Evidence, Name, content_id
 from ..naming import main_language
 from ..resolution.resolver import (
     RENAME,
@@ -106,6 +106,10 @@ class VisibleGraph:
     def rank_of(self) -> dict[int, int]:
         """The place of each entity in `ranked`."""
         return {number: place for place, number in enumerate(self.ranked)}
+
+    def named_first(self, rows: Sequence[int]) -> list[int]:
+        """Return relations in their order, those that a text states before co-occurrences."""
+        return sorted(rows, key=lambda row: self.predicates[int(self.stated[row])] == OCCURS_WITH)
 
     def ends(self, row: int) -> Ends:
         """Return a relation's source id, predicate and target id."""

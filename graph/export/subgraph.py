@@ -21,6 +21,7 @@ from ..errors import GraphInputError
 from ..explore.communities import SeenCommunities
 from ..explore.visible_graph import QuotedStatement, VisibleGraph, description_of, said_of_relations
 from ..model import (
+    OCCURS_WITH,
     Chunk,
     Claim,
     Community,
@@ -455,7 +456,11 @@ def to_json(export: GraphExport) -> str:
         ],
         "entities": [_fields(entity) for entity in sorted(export.entities, key=lambda e: e.id)],
         "relations": [
-            _fields(relation) | {"evidences": [_fields(e) for e in sorted(relation.evidences)]}
+            _fields(relation)
+            | {
+                "evidences": [_fields(e) for e in sorted(relation.evidences)],
+                "stated": relation.predicate != OCCURS_WITH,
+            }
             for relation in sorted(export.relations, key=lambda r: r.id)
         ],
         "reports": [
@@ -475,8 +480,8 @@ def to_graphml(export: GraphExport) -> str:
     """Export a directed multigraph by networkx, for Gephi, yEd and Cytoscape.
 
     A node carries its name, type, aliases, description, counts and, for each level, its community's
-    id and report title; an edge its predicate, description, weight and evidences
-    (`chunk:start-end`, by blanks). Characters that XML does not allow are left out.
+    id and report title; an edge its predicate, whether a text states it, description, weight and
+    evidences (`chunk:start-end`, by blanks). Characters that XML does not allow are left out.
     """
     import networkx
 
@@ -499,6 +504,7 @@ def to_graphml(export: GraphExport) -> str:
             _clean(relation.target_id),
             key=_clean(relation.id),
             predicate=_clean(relation.predicate),
+            stated=relation.predicate != OCCURS_WITH,
             description=_clean(relation.description),
             weight=float(relation.weight),
             evidences=_clean(

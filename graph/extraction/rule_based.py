@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,14 +34,24 @@ from .aliases import (
     stated_aliases,
     style_name_aliases,
 )
-from .chinese import HanToken, chinese_relations
+from .chinese import HanToken
 from .chinese_aliases import (
     Introduction,
     appellation_aliases,
     name_introductions,
     short_name_aliases,
 )
-from .english import dependency_triples
+from .chinese_relations import chinese_relations
+from .english_relations import (
+    KIN,
+    Triple,
+    article,
+    dependency_triples,
+    is_definite,
+    is_some,
+    is_subject_of,
+    words_before,
+)
 from .front_matter import front_matter_aliases
 
 if TYPE_CHECKING:
@@ -108,6 +119,12 @@ class EnglishModel:
 RULES_VERSION = 12
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
+_LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n\s*\n")
+_BELONGS = frozenset({"of", "is in", "is at", "is near", "is on", "is off", "is from"})
+_BODIES = frozenset({"PERSON", "ORGANISATION", "EVENT", "WORK", "PLACE", "PRODUCT"})
+"""Types of which "X of Y", "X in Y" says where it belongs; of a person only "from"."""
+_NO_KIN = _BODIES - {"PERSON"}
+_IS = frozenset({"is", "are", "was", "were"})
 
 
 class LanguageExtractor:
@@ -291,30 +308,121 @@ def _english_statements(
     mentions: Sequence[Mention],
     model: EnglishModel,
 ) -> list[Statement]:
-    starts = [m.start for m in mentions]
-
-    def mention_at(token: Token) -> Mention | None:
-        offset = segment.start + token.idx
-        index = bisect_right(starts, offset) - 1
-        return mentions[index] if index >= 0 and offset < mentions[index].end else None
-
-    def named_by(token: Token) -> Mention | None:
-        """Return the mention of an argument.
-
-        Of "the Apollo programme" the name before its class.
-        """
-        own = mention_at(token)
-        if own is not None or token.lower_ not in CLASS_NOUNS:
-            return own
-        before = [mention_at(c) for c in token.children if c.dep_ in {"compound", "nmod"}]
-        return next((m for m in reversed(before) if m is not None), None)
-
+    argument = _Arguments(layout, segment, mentions)
     found = []
     for triple in dependency_triples(doc, model.lemma):
-        subject, target = named_by(triple.subject), named_by(triple.object)
-        if subject is not None and target is not None:
-            found.append(_statement(layout, subject, triple.predicate, target))
+        subject, target = argument.named_by(triple.subject), argument.named_by(triple.object)
+        if subject is None or target is None or argument.is_no_prose(triple):
+            continue
+        predicate = argument.predicate(triple, subject, target)
+        if predicate:
+            found.append(_statement(layout, subject, predicate, target))
     return [s for s in found if s is not None]
+
+
+class _Arguments:
+    """Mentions as arguments of English relations: whole names, and noun phrases by themselves."""
+
+    def __init__(self, layout: Layout, segment: Segment, mentions: Sequence[Mention]) -> None:
+        self._text = layout.text
+        self._segment = segment
+        self._mentions = mentions
+        self._starts = [m.start for m in mentions]
+
+    def named_by(self, token: Token) -> Mention | None:
+        """Return the mention that an argument is as a whole.
+
+        Of "the Apollo programme" the name before its class; none of "the Cratchit family", "this
+        port", "his clerk".
+        """
+        own = self._at(token)
+        if own is None and token.lower_ in CLASS_NOUNS and is_definite(token):
+            before = [c for c in token.children if c.dep_ in {"compound", "nmod"}]
+            found = ((c, self._at(c)) for c in reversed(before))
+            return next((m for c, m in found if m is not None and self._is_whole(c, m)), None)
+        return own if own is not None and self._is_whole(token, own) else None
+
+    def _at(self, token: Token) -> Mention | None:
+        offset = self._segment.start + token.idx
+        index = bisect_right(self._starts, offset) - 1
+        is_inside = index >= 0 and offset < self._mentions[index].end
+        return self._mentions[index] if is_inside else None
+
+    def _is_whole(self, token: Token, mention: Mention) -> bool:
+        """Check that no part of a longer name, or of a compound, is left outside."""
+        start, end = mention.start - self._segment.start, mention.end - self._segment.start
+        text = self._segment.shadow
+        if text[:start].rstrip(" ").endswith(("-", "–")) or text[end:].lstrip(" ")[:1] in {
+            "-",
+            "–",
+        }:
+            return False
+        outside = [c for c in token.children if not start <= c.idx < end]
+        if " " not in mention.surface and any(map(self._goes_on, outside)):
+            return False
+        left = (c for c in outside if c.dep_ in {"compound", "nmod"} and c.text[0].isupper())
+        if any(mention.type == "CONCEPT" or self._at(c) is None for c in left):
+            return False
+        return mention.type != "CONCEPT" or is_definite(token)
+
+    def _goes_on(self, preposition: Token) -> bool:
+        """Check for the rest of a title: "Dinner at the Ritz" is not Dinner; places stand apart."""
+        if preposition.dep_ != "prep" or preposition.i != preposition.head.i + 1:
+            return False
+        ends = [c for c in preposition.children if c.dep_ == "pobj" and c.text[0].isupper()]
+        found = [self._at(end) for end in ends]
+        return any(end is None or end.type != "PLACE" for end in found)
+
+    def _is_fit(self, triple: Triple, subject: Mention, target: Mention) -> bool:
+        """Check the ends by their types: a subject is a name or what its verb says, definitely."""
+        if triple.anchor == triple.subject and triple.predicate in _BELONGS:
+            is_person = subject.type == "PERSON" and triple.predicate != "is from"
+            shown = self._segment.shadow[
+                subject.end - self._segment.start : target.start - self._segment.start
+            ]
+            if triple.predicate == "of" and " " not in subject.surface:
+                return False
+            is_next = len(shown.split()) <= 2 + shown.count(",")
+            is_body = subject.type in _BODIES or (
+                subject.type == "NAME" and target.type == "PLACE" and triple.predicate != "of"
+            )
+            return is_next and is_body and target.type in _BODIES and not is_person
+        if subject.type in _NO_KIN and not KIN.isdisjoint(triple.predicate.split()):
+            return False
+        if subject.type == "CONCEPT":  # "the port" is another one in each text
+            is_own = is_subject_of(triple.subject, triple.anchor) and not is_some(triple.subject)
+            return is_own and " " in subject.surface
+        return True
+
+    def is_no_prose(self, triple: Triple) -> bool:
+        """Check for rows of a table, labels, and words of a name that were taken for a verb."""
+        tokens = (triple.subject.idx, triple.anchor.idx, triple.object.idx)
+        begin = self._segment.start
+        between = self._text[begin + min(tokens) : begin + max(tokens)]
+        line = self._text[self._text.rfind("\n", 0, begin + min(tokens)) + 1 :]
+        if line.startswith("|") or ("(" in between and line.startswith("#")):
+            return True  # a row, or a heading such as "Moss (river)"
+        at = self._at(triple.anchor) if triple.anchor.pos_ in {"VERB", "AUX"} else None
+        return at is not None or "|" in between or bool(_LABEL.search(between))
+
+    def predicate(self, triple: Triple, subject: Mention, target: Mention) -> str:
+        """Return the predicate in words; empty where an end is no name and not directly governed.
+
+        The article and other words of a noun phrase before its mention belong to the predicate.
+        """
+        if not self._is_fit(triple, subject, target):
+            return ""
+        if target.type != "CONCEPT":
+            if not triple.is_direct or triple.predicate not in _IS:
+                return triple.predicate
+            if subject.type == "PERSON" and target.type == "NAME":
+                return triple.predicate
+            own = article(triple.object)
+            return f"{triple.predicate} {own}" if own else ""
+        before = words_before(triple.object, target.start - self._segment.start)
+        if before is None or not triple.is_direct:
+            return ""
+        return f"{triple.predicate} {before}"
 
 
 def _statement(

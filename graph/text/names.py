@@ -137,6 +137,18 @@ _NUMBER_BEFORE = re.compile(
 )
 
 
+_CHAPTER = re.compile(
+    r"(?:chapter|section|part|appendix|step|stave)\s+[\divxlc]+[.:]?\s+", re.IGNORECASE
+)
+
+
+def bare_heading(heading: str) -> str:
+    """Return a heading without number and mark-up: "1.2. Choosing" is Choosing."""
+    text = " ".join(heading.strip(_EDGES + "#").split())
+    text = _CHAPTER.sub("", text, count=1)
+    return _NUMBER_BEFORE.sub("", text, count=1) if _NUMBER_BEFORE.match(text) else text
+
+
 def is_generic(key: str) -> bool:
     """Check for a generic heading ("introduction", "第三章")."""
     bare = _NUMBER_BEFORE.sub("", key, count=1)

@@ -151,7 +151,7 @@ def test_every_word_that_shows_stands_in_a_document_that_may_be_seen(
     details += [graph.community(one.id, **confined) for one in communities]
     told = list(quotes_in([asdict(detail) for detail in details]))
     assert {str(quote["document_id"]) for quote in told} <= seen.keys()
-    titles = {name for one in communities for name in re.split(r", | and |、|与", one.title)}
+    titles = {name for one in communities for name in re.split(r", | and |: |、|与|：", one.title)}
     assert [name for name in titles if plain(name).casefold() not in said] == []
 
 

@@ -227,12 +227,12 @@ function relationList(box, relations, { row, names, texts }) {
 }
 function relationBox(relation, { row, names, texts }) {
   const { relations } = state.tables, outward = relations.source[relation] === row, other = state.tables.otherEnd(relation, row);
-  const predicate = relations.predicates[relations.predicate[relation]], isLoose = predicate === LOOSE;
+  const predicate = relations.predicates[relations.predicate[relation]], isLoose = state.tables.isLoose(relation);
   const places = relations.places(relation).map((number) => texts.get(number)).filter(([text]) => text);
   const marks = [...names, state.tables.names[other]];
   const rest = places.slice(QUOTES).map((one) => quote(one, marks));
   return make("div", { className: "fact" },
-    make("span", { className: "way", dir: "auto", textContent: isLoose ? `${t("with")} ` : outward ? `${predicate} → ` : "← " }),
+    make("span", { className: "way", dir: "auto", textContent: isLoose ? `${t("named together with")} ` : outward ? `${predicate} → ` : "← " }),
     entityLink(other),
     !isLoose && !outward ? make("span", { className: "way", dir: "auto", textContent: t(" {predicate} this", { predicate }) }) : null,
     relations.evidences[relation] > 1 ? make("span", { className: "meta", textContent: `  ${figure(relations.evidences[relation])}×` }) : null,

@@ -86,11 +86,14 @@ class Tables {
     const given = new Map(first.bubbles.map((bubble) => [bubble.community, bubble.colour]));
     this.colourOfRoot = (row) => given.get(row) ?? first.palette[row % first.palette.length];
   }
-  // Relations of an entity, the strongest first.
+  // Relations of an entity: those that a text states, then names that only stand together; the strongest first.
   relationsOf(row) {
     const { weight } = this.relations;
     return [...this.relationRows.subarray(this.relationStarts[row], this.relationStarts[row + 1])]
-      .sort((a, b) => weight[b] - weight[a] || a - b);
+      .sort((a, b) => this.isLoose(a) - this.isLoose(b) || weight[b] - weight[a] || a - b);
+  }
+  isLoose(relation) {
+    return this.relations.predicates[this.relations.predicate[relation]] === LOOSE;
   }
   otherEnd(relation, row) {
     const { source, target } = this.relations;
@@ -125,7 +128,7 @@ class Tables {
   // What the strongest named relation between two entities is called, and from which it goes.
   nameBetween(row, other) {
     const { predicates, predicate, source } = this.relations;
-    const named = this.relationsOf(row).find((one) => this.otherEnd(one, row) === other && predicates[predicate[one]] !== LOOSE);
+    const named = this.relationsOf(row).find((one) => this.otherEnd(one, row) === other && !this.isLoose(one));
     return named === undefined ? null : { text: predicates[predicate[named]], from: source[named] };
   }
   // Longer texts by number, as [text, document or -1, page or 0]; blocks are unpacked when needed.

@@ -89,7 +89,7 @@ const CHINESE = {
   "What the documents say": "文档中的说法",
   "what the panel speaks of": "面板所说的内容",
   "Where you are": "所在位置",
-  "with": "与",
+  "named together with": "一同提及：",
   "work": "作品",
   "Zoom": "缩放",
   "Zoom in": "放大",

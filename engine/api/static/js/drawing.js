@@ -7,6 +7,7 @@ import { el, fill, svg } from "./dom.js";
 import { number } from "./format.js";
 import { t, typeName } from "./i18n.js";
 import { fitting, places } from "./layout.js";
+import { isLoose } from "./relations.js";
 import { viewOf, zoomButtons } from "./viewport.js";
 
 const LONGEST_LABEL = 26;
@@ -140,17 +141,18 @@ const widthOf = (text) =>
 
 function lineOf({ source, target, weight, said }) {
   const words = [...said];
-  const plain = words.every((one) => one === "occurs with");
+  const stated = words.filter((one) => !isLoose(one));
+  const plain = stated.length === 0;
   const width = Math.min(5, 0.7 + Math.sqrt(weight) * 0.45).toFixed(1);
   const node = svg(
     "line",
     { class: plain ? "line plain" : "line", "stroke-width": width },
-    svg("title", {}, words.join(", ")),
+    svg("title", {}, plain ? t("graph.together") : stated.join(", ")),
   );
   const label = svg(
     "text",
     { class: "line-label", "aria-hidden": "true" },
-    short(words.slice(0, 2).join(", ")),
+    short(stated.slice(0, 2).join(", ")),
   );
   return { source, target, node, label };
 }

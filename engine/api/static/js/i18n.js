@@ -321,6 +321,7 @@ export const MESSAGES = {
   "graph.aliases": ["Also:", "又名："],
   "graph.ask": ["Ask about it", "就此提问"],
   "graph.evidence": ["Where it is named", "出现之处"],
+  "graph.together": ["named together with", "一同提及"],
   "graph.relations": ["Relations ({n})", "关系（{n}）"],
   "graph.showEvidence": [["Show {n} place", "Show {n} places"], "显示 {n} 处出处"],
   "graph.communities": ["Communities", "所属社区"],

@@ -78,11 +78,13 @@ def test_the_extractor_has_the_seam_of_a_plug_in(extractor: LanguageExtractor) -
 @pytest.mark.parametrize(
     "expected",
     [
-        pytest.param(("dr. lin ruoxi", "director of", "kestrel marine institute"), id="apposition"),
-        pytest.param(("dr. lin ruoxi", "found", "petrel 3"), id="subject-verb-object"),
-        pytest.param(("chen", "move to", "oxford"), id="prepositional-object"),
-        pytest.param(("quillon ltd", "build", "tidal turbine"), id="passive-with-agent"),
-        pytest.param(("james smith", "study at", "university of oxford"), id="relative-clause"),
+        pytest.param(
+            ("dr. lin ruoxi", "is director of", "kestrel marine institute"), id="apposition"
+        ),
+        pytest.param(("dr. lin ruoxi", "founded", "petrel 3"), id="subject-verb-object"),
+        pytest.param(("chen", "moved to", "oxford"), id="prepositional-object"),
+        pytest.param(("tidal turbine", "were built by", "quillon ltd"), id="passive-with-agent"),
+        pytest.param(("james smith", "studied at", "university of oxford"), id="relative-clause"),
         pytest.param(("kestrel marine institute", "also known as", "kmi"), id="acronym"),
         pytest.param(("tidal turbine", "power", "lantern cable"), id="concept-and-name"),
     ],
@@ -95,11 +97,11 @@ def test_english_relations_are_read_from_the_parse(
 
 def test_what_a_thing_is_not_says_nothing_of_it(extractor: LanguageExtractor) -> None:
     found = extractor.extract(["Mr. Holmes is not a man who met Peter Lind in London."])[0]
-    assert not [fact for fact in facts(found) if fact[1] == "meet"]
+    assert not [fact for fact in facts(found) if fact[1] == "met"]
 
 
 def test_a_negated_verb_states_nothing(english: Extraction) -> None:
-    assert ("james smith", "join", "quillon ltd") not in facts(english)
+    assert ("james smith", "joined", "quillon ltd") not in facts(english)
 
 
 @pytest.mark.parametrize(
@@ -107,17 +109,17 @@ def test_a_negated_verb_states_nothing(english: Extraction) -> None:
     [
         pytest.param(
             "Mr. Holmes is the chairman of the Harbour Council.",
-            ("mr. holmes", "chairman of", "harbour council"),
+            ("mr. holmes", "is the chairman of", "harbour council"),
             id="copula",
         ),
         pytest.param(
             "Maeve Tolland's daughter Anna met Peter Lind.",
-            ("anna", "daughter of", "maeve tolland"),
+            ("anna", "is daughter of", "maeve tolland"),
             id="possessive",
         ),
         pytest.param(
             "Maeve Tolland and Peter Lind founded Quillon Ltd.",
-            ("peter lind", "found", "quillon ltd"),
+            ("peter lind", "founded", "quillon ltd"),
             id="conjunct-subject",
         ),
         pytest.param(
@@ -127,17 +129,17 @@ def test_a_negated_verb_states_nothing(english: Extraction) -> None:
         ),
         pytest.param(
             "The leader of Montevideo is the politician Daniel Ruiz.",
-            ("daniel ruiz", "leader of", "montevideo"),
+            ("daniel ruiz", "is the leader of", "montevideo"),
             id="role-as-subject",
         ),
         pytest.param(
             "Alfredo Zitarrosa, whose record label is Orfeo Records, was loved by everyone.",
-            ("orfeo records", "record label of", "alfredo zitarrosa"),
+            ("orfeo records", "is record label of", "alfredo zitarrosa"),
             id="whose",
         ),
         pytest.param(
             "The sauce is from Italy, where Sergio Moro is the leader.",
-            ("sergio moro", "leader in", "italy"),
+            ("sergio moro", "is the leader in", "italy"),
             id="where",
         ),
         pytest.param(
@@ -152,7 +154,7 @@ def test_a_negated_verb_states_nothing(english: Extraction) -> None:
         ),
         pytest.param(
             "The ship was built in Rostock, Germany.",
-            ("rostock", "in", "germany"),
+            ("rostock", "is in", "germany"),
             id="place-in-a-place",
         ),
     ],
@@ -237,14 +239,14 @@ def test_names_of_one_sentence_occur_together_unless_a_relation_says_more(
     assert ("narvik", "oslo") in together
     assert ("oslo", "paris") not in together
     linked = extractor.extract(["Maeve Tolland founded Quillon Ltd."])[0]
-    assert facts(linked) == {("maeve tolland", "found", "quillon ltd")}
+    assert facts(linked) == {("maeve tolland", "founded", "quillon ltd")}
 
 
 def test_mixed_text_is_read_in_both_languages(extractor: LanguageExtractor) -> None:
     text = f"{ENGLISH}\n\n{CHINESE}\n\nThe Lantern Cable 灯索海缆 was led by Lin Ruoxi (林若溪)."
     extraction = extractor.extract([text])[0]
     assert_well_formed(text, extraction)
-    assert ("dr. lin ruoxi", "found", "petrel 3") in facts(extraction)
+    assert ("dr. lin ruoxi", "founded", "petrel 3") in facts(extraction)
     assert ("陈望", "编写", "潮汐图志") in facts(extraction)
     assert ("lin ruoxi", "also known as", "林若溪") in facts(extraction)
 

@@ -6,6 +6,7 @@ import { number } from "../format.js";
 import { t, typeName } from "../i18n.js";
 import { graphPage } from "../graph_page.js";
 import { asReader } from "../namespaces.js";
+import { predicateOf } from "../relations.js";
 import { evidence } from "./evidence.js";
 
 const FIRST_RELATIONS = 12;
@@ -78,7 +79,7 @@ function relationLine(relation, self) {
   const words = [
     end(idOf(relation.source), nameOf(relation, "source")),
     " ",
-    quoted(relation.predicate, "span", { class: "soft" }),
+    predicateOf(relation),
     " ",
     end(idOf(relation.target), nameOf(relation, "target")),
   ];

@@ -8,6 +8,7 @@ import { number } from "../format.js";
 import { graphPage } from "../graph_page.js";
 import { t, typeName } from "../i18n.js";
 import { asReader } from "../namespaces.js";
+import { predicateOf } from "../relations.js";
 import { load, moreButton, nothing } from "../states.js";
 import { entityPanel } from "./entity.js";
 
@@ -285,7 +286,7 @@ function drawn(graph, focus) {
 function waysList(paths) {
   const name = (one) => el("a", { href: address("graph", { entity: one.id }) }, quoted(one.name));
   const said = (edge) =>
-    edge && el("span", { class: "soft" }, " — ", quoted(edge.predicate), " — ");
+    edge && el("span", { class: "soft" }, " — ", predicateOf(edge), " — ");
   const line = (path) =>
     el(
       "li",
