@@ -41,6 +41,7 @@ from .chinese_aliases import (
     short_name_aliases,
 )
 from .english import dependency_triples
+from .type_evidence import type_statements
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -104,7 +105,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 11
+RULES_VERSION = 12
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 
@@ -211,7 +212,9 @@ class LanguageExtractor:
                 typed.update(_english_statements(layout, doc, segment, mentions, model))
         typed.update(stated_aliases(layout, mentions))
         typed.update(introduction_statements(layout, introduced))
-        statements = typed.union(co_occurrences(layout, mentions, typed))
+        statements = typed.union(
+            co_occurrences(layout, mentions, typed), type_statements(layout, mentions)
+        )
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
         )

@@ -15,10 +15,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
+from ..extraction.aliases import type_from_words
+from ..extraction.type_evidence import decide_types
+from ..model import (
+    ALSO_KNOWN_AS,
+    ENTITY_TYPES,
+    OF_TYPE,
+    SPEAKS_OF_A_NAME,
+    Entity,
+    Judgement,
+    Merge,
+    Name,
+    content_id,
+)
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
 from .name_parsing import NameParts
@@ -509,6 +521,9 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         titles[row.title_key].add(row.document_id)
         named_by[row.title_key].add(row.document_id)
     spoken_of = _keys_of_statements(connection, documents)
+    cues = read_type_cues(connection, documents)
+    for key in types:
+        types[key] = decide_types(types[key], cues.get(key, {}), head=type_from_words(key))
     return [
         Name(
             key=key,
@@ -519,11 +534,29 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         )
         for key in sorted(surfaces)
         # A noun phrase of one document of which nothing is said would only be noise.
-        if key in spoken_of
-        or len(named_by[key]) > 1
+        if titles[key]
         or types[key].keys() - {"CONCEPT"}
-        or titles[key]
+        or (types[key] and (key in spoken_of or len(named_by[key]) > 1))
     ]
+
+
+def read_type_cues(
+    connection: Connection, documents: Collection[str] | None = None
+) -> dict[str, dict[str, float]]:
+    """Read what speaks for each type of a name; a text about the name counts twice."""
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    table = statements.c
+    is_own = case((chunks.c.title_key == table.subject, 2.0), else_=1.0)
+    query = (
+        select(table.subject, table.object, func.sum(table.strength * is_own).label("weight"))
+        .join(chunks, chunks.c.id == table.chunk_id)
+        .where(table.predicate == OF_TYPE)
+        .group_by(table.subject, table.object, chunks.c.document_id)
+        .order_by(table.subject, table.object, chunks.c.document_id)
+    )
+    for row in _of_documents(connection, query, documents):
+        found[row.subject][row.object] += row.weight
+    return found
 
 
 def read_stated_aliases(
@@ -540,7 +573,7 @@ def read_neighbours(connection: Connection) -> dict[str, set[str]]:
     """Read which keys share a statement, both ways; aliases excluded."""
     found: dict[str, set[str]] = defaultdict(set)
     query = select(statements.c.subject, statements.c.object).distinct()
-    for row in connection.execute(query.where(statements.c.predicate != ALSO_KNOWN_AS)):
+    for row in connection.execute(query.where(statements.c.predicate.not_in(SPEAKS_OF_A_NAME))):
         found[row.subject].add(row.object)
         found[row.object].add(row.subject)
     return dict(found)
@@ -549,7 +582,8 @@ def read_neighbours(connection: Connection) -> dict[str, set[str]]:
 def _keys_of_statements(connection: Connection, documents: Collection[str] | None) -> set[str]:
     found: set[str] = set()
     for column in (statements.c.subject, statements.c.object):
-        query = _placed(select(column.label("key")).distinct(), documents)
+        query = select(column.label("key")).where(statements.c.predicate != OF_TYPE).distinct()
+        query = _placed(query, documents)
         found.update(row.key for row in _of_documents(connection, query, documents))
     return found
 
