@@ -10,13 +10,14 @@ mentions of a name; what has no clear winner stays as it was tagged or without a
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
 from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, TITLES
 from ..text.cjk import HAN, has_han
 from ..text.sentences import Layout
+from .aliases import type_from_words
 
 _PERSONS = """
 actor actress admiral ambassador announcer architect artist athlete author baron baroness bishop
@@ -66,8 +67,9 @@ suite symphony thriller video
 """
 _PRODUCTS = """
 aircraft application array barge boat cable car compiler computer console database device distribution
-drug editor engine format framework game glider instrument kernel language library locomotive
-machine medicine missile model phone printer rocket satellite ship software spectrometer submarine
+buoy camera clock drug editor engine format framework game gauge glider horn hydrophone instrument
+lamp mast microscope kernel language library
+locomotive machine medicine missile model phone printer rocket satellite seismometer sensor ship software spectrometer submarine
 system tool tram trawler vessel winch
 """
 _CONCEPTS = """
@@ -137,17 +139,36 @@ _PLACE_BEFORE = re.compile(
     r"\b(?:born|died|lives?|lived|located|situated|held|moved|arrived|arrives|landed|stationed|"
     r"filmed|buried|studied)\s+(?:in|at|on|to|near)\s+$"
 )
-_SIMPLE_PLACE = re.compile(r"\b(?:in|near|around|off|towards)\s+$")
-_ABOARD = re.compile(r"\b(?:aboard|on\s+board(?:\s+of)?|the\s+RV|the\s+SS|the\s+HMS)\s+(?:the\s+)?[*_\"]{0,3}$")
-_ARTICLE = re.compile(r"\b(?:the|an?)\s+[*_]{0,2}$", re.I)
+_SIMPLE_PLACE = re.compile(r"\b(?:in|near|around|off|towards|at)\s+$")
+_ABOARD = re.compile(
+    r"\b(?:(?:aboard|on\s+board(?:\s+of)?)(?:\s+the)?|RV|MV|SS|HMS|USS)[*_]*\s+[*_\"“]*$"
+)
+_ARTICLE = re.compile(r"\b(?:the|an?|this)\s+[*_]{0,2}$", re.IGNORECASE)
+_ENDS = re.compile(r"[*_\"”]*(?:[,.;:)]|\s+(?:\w+s|was|were|had|\w+ed|and|or|in|on|at|of|by|to)\b|$)")
+_FOLLOWED = re.compile(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
 _HAN_PERSON_VERBS = re.compile(
     r"(?:出生|生于|[说道曰问答]|表示|认为|去世|逝世|写道|嫁给|结婚|毕业|考入|笑|回答|介绍|追问|叹)"
 )
-_HAN_PLACE_AFTER = re.compile(r"(?:位于|坐落)")
+_HAN_PLACE_AFTER = re.compile(r"(?:位于|坐落|[村镇岛港湾市县省]|(?:海|河|运)?峡)")
 _HAN_DEFINED = re.compile(rf"(?:[（(][^（）()]{{0,80}}[）)])?[，]?是(?:一[{HAN}]|[^，。；]{{0,24}}的)[^，。；]{{0,14}}?(?P<noun>[{HAN}]{{1,3}})(?=[，。；]|$)")
 _HAN_PLACE_BEFORE = re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到达|离开)$")
 
-COPULA, APPOSED, IN_FRONT, VERB, TITLE, PLACE_NEAR = 5.0, 3.0, 4.0, 2.0, 4.0, 0.5
+COPULA, APPOSED, IN_FRONT, VERB, TITLE, BEHIND, PLACE_NEAR = 5.0, 3.0, 4.0, 2.0, 4.0, 1.5, 0.7
+AGAINST_A_PERSON = -1.5
+
+_SURNAME_LIKE = """
+head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
+gardens city airport cathedral kingdom empire duchy archipelago desert
+"""
+_WORKS_BY_NAME = """
+charter agreement convention act guidelines policy license licence manual guide report symphony
+suite bible gospel song ballad handbook protocol hymn
+"""
+_HEADS = {word: "PLACE" for word in _SURNAME_LIKE.split()} | {
+    word: "WORK" for word in _WORKS_BY_NAME.split()
+}
+"""Last words of names that tell a type where nothing speaks against it."""
+
 
 
 def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
@@ -160,7 +181,7 @@ def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Sta
         span = layout.sentences[index]
         for kind, weight in _cues(layout, mention, span):
             place = (*span, mention.key, kind)
-            best[place] = max(best.get(place, 0.0), weight)
+            best[place] = max(best.get(place, weight), weight)
         if _is_doubtful(layout, mention, span):
             place = (*span, mention.key, ORDINARY)
             best[place] = best.get(place, 0.0) + 1.0
@@ -189,6 +210,13 @@ def _cues(layout: Layout, mention: Mention, span: tuple[int, int]) -> Iterator[t
             yield kind, IN_FRONT
     if (match := _CLASS_OF.search(before)) and CLASS_TYPES.get(match["noun"]) == "PLACE":
         yield "PLACE", IN_FRONT
+    if _ARTICLE.search(before):
+        if _ENDS.match(after):
+            yield "PERSON", AGAINST_A_PERSON
+        elif (match := _FOLLOWED.match(after)) and CLASS_TYPES.get(match["noun"]) == "PRODUCT":
+            yield "PRODUCT", BEHIND
+    elif (match := _FOLLOWED.match(after)) and CLASS_TYPES.get(match["noun"]) == "PLACE":
+        yield "PLACE", BEHIND
     first = mention.key.split()[0].rstrip(".")
     if first in TITLES - NAMELIKE_TITLES and " " in mention.key:
         yield "PERSON", TITLE
@@ -239,30 +267,37 @@ def _type_of_phrase(phrase: str) -> str:
     return CLASS_TYPES.get(head) or CLASS_TYPES.get(head.removesuffix("s"), "")
 
 
-_CELL = re.compile(r"(?:^|\n)[^\n]*\|[ ]*[*_]*$")
-_LINE_START = re.compile(r"(?:^|\n)[ \t#>*_\-\d.)]*$")
+_CELL = re.compile(r"\|[ ]*[*_]*$")
+_LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
+_OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")
+_FINITE = re.compile(r"[*_]*\s+(?:is|was|has|had|are|were|will|can|[a-z]+(?:ed|[^s]s))\b")
 
 
 def _is_doubtful(layout: Layout, mention: Mention, span: tuple[int, int]) -> bool:
-    """Check for a single word that a place at a beginning capitalises anyhow, or that is shouted."""
-    surface = mention.surface
+    """Check for a single word that has its capital from its place, or lower case elsewhere."""
+    surface, text = mention.surface, layout.text
     if " " in surface or has_han(surface):
         return False
-    text = layout.text
     line = text[text.rfind("\n", 0, mention.start) + 1 : mention.start]
-    if _CELL.search(line) or _LINE_START.fullmatch(line):
+    if _CELL.search(line) or (_LINE_START.fullmatch(line) and line.lstrip().startswith("#")):
         return True
-    lower = rf"(?<![\w'’]){re.escape(surface.casefold())}(?!\w)"
-    if re.search(lower, text):
+    if re.search(rf"(?<![\w'’]){re.escape(surface.lower())}(?!\w)", text):
         return True
+    if _FINITE.match(text, mention.end):
+        return False
     opening = text[span[0] : mention.start]
-    return not any(c.isalnum() for c in opening) and mention.type == "NAME"
+    return (
+        not any(c.isalnum() for c in opening)
+        or bool(_OPENING_QUOTE.search(opening))
+        or bool(_LINE_START.fullmatch(line))
+    )
 
 
-_MOST_TAGGED = 8.0
+_MOST_TAGGED = 4.0
 _NEEDED = 0.5
 _CLEAR = 1.25
-_HEAD = 8.0
+_HEAD = 6.0
+_SURNAME = 4.0
 
 
 def decide_types(
@@ -284,16 +319,32 @@ def decide_types(
             scores[kind] += weight
     if head:
         scores[head] += _HEAD
-    told = sum(weight for kind, weight in cues.items() if kind != ORDINARY)
+    told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
     if not told and not head and cues.get(ORDINARY, 0.0) >= named:
         return Counter({"CONCEPT": types["CONCEPT"]} if types["CONCEPT"] else {})
     ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])) + [("NAME", 0.0)]
     (best, score), (_, second) = ranked[:2] if len(ranked) > 1 else (ranked[0], ("", 0.0))
-    kind = best if score >= _NEEDED and score >= _CLEAR * second else "NAME"
+    is_clear = score >= _NEEDED and score >= _CLEAR * second and best != "CONCEPT"
+    kind = best if is_clear else "NAME"
     settled = Counter({kind: named})
     if types["CONCEPT"]:
         settled["CONCEPT"] += types["CONCEPT"]
     return settled
+
+
+def head_type(key: str) -> str:
+    """Return the type that a name's own words tell: "… Institute", "… Head"; or ""."""
+    words = key.split()
+    return type_from_words(key) or (_HEADS.get(words[-1], "") if len(words) > 1 else "")
+
+
+def surnames_of(types: Mapping[str, Counter[str]]) -> set[str]:
+    """Return the last words of full names that are persons'."""
+    return {
+        key.split()[-1]
+        for key, some in types.items()
+        if " " in key and some["PERSON"] and not has_han(key)
+    }
 
 
 def _scores(types: Counter[str], named: int) -> Counter[str]:
@@ -306,3 +357,60 @@ def _scores(types: Counter[str], named: int) -> Counter[str]:
             if kind != "CONCEPT"
         }
     )
+
+
+def settle_types(
+    types: Mapping[str, Counter[str]],
+    cues: Mapping[str, Mapping[str, float]],
+    surfaces: Mapping[str, Iterable[str]],
+) -> dict[str, Counter[str]]:
+    """Return all names' counts of types as `decide_types` settles them; a surname is a person's."""
+    settled = defaultdict(
+        Counter,
+        {
+            key: _unless_shouted(
+                decide_types(some, cues.get(key, {}), head=head_type(key)),
+                surfaces[key],
+                cues.get(key, {}),
+            )
+            for key, some in types.items()
+        },
+    )
+    for key in surnames_of(settled) & types.keys():
+        told = dict(cues.get(key, {}))
+        told["PERSON"] = told.get("PERSON", 0.0) + _SURNAME
+        settled[key] = decide_types(types[key], told, head=head_type(key))
+    return settled
+
+
+_ACRONYM = 6
+
+
+def _unless_shouted(
+    types: Counter[str], surfaces: Iterable[str], cues: Mapping[str, float]
+) -> Counter[str]:
+    """Leave out what stands in capitals alone, as headings do, and is no acronym."""
+    every = list(surfaces)
+    if any(not s.isupper() for s in every) or any(w > 0 and k != ORDINARY for k, w in cues.items()):
+        return types
+    is_long = any(len(s) > _ACRONYM and s.isascii() and not any(map(str.isdigit, s)) for s in every)
+    return Counter() if is_long else types
+
+
+_MOST_WORDS = 8
+
+
+def is_namelike(titles: Iterable[str]) -> bool:
+    """Check for a title that could be a thing's name: no sentence, no numbered heading."""
+    for title in titles:
+        words = [word for word in re.findall(r"[^\W\d_]{4,}", title) if not has_han(word)]
+        if has_han(title) and len(title) <= _MOST_HAN and not re.search(r"[？?！!，,/]", title):
+            return True
+        plain = not re.match(r"(?:chapter|section|part|appendix)\s+[\dA-Z]+\b", title, re.IGNORECASE)
+        if not has_han(title) and plain and len(title.split()) <= _MOST_WORDS and "?" not in title:
+            if all(word[0].isupper() for word in words):
+                return True
+    return False
+
+
+_MOST_HAN = 14

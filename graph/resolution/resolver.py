@@ -18,8 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..extraction.aliases import type_from_words
-from ..extraction.type_evidence import decide_types
+from ..extraction.type_evidence import is_namelike, settle_types
 from ..model import (
     ALSO_KNOWN_AS,
     ENTITY_TYPES,
@@ -454,9 +453,9 @@ def best_surface(surfaces: dict[str, int]) -> str:
 
 
 def majority_type(types: Counter[str]) -> str:
-    """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
+    """Return the majority type; NAME abstains and CONCEPT yields unless it has more."""
     strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
-    if strong and 4 * sum(strong.values()) >= types["CONCEPT"]:
+    if strong and sum(strong.values()) >= types["CONCEPT"]:
         return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
     return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
 
@@ -522,8 +521,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         named_by[row.title_key].add(row.document_id)
     spoken_of = _keys_of_statements(connection, documents)
     cues = read_type_cues(connection, documents)
-    for key in types:
-        types[key] = decide_types(types[key], cues.get(key, {}), head=type_from_words(key))
+    types = settle_types(types, cues, surfaces)
     return [
         Name(
             key=key,
@@ -534,9 +532,9 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         )
         for key in sorted(surfaces)
         # A noun phrase of one document of which nothing is said would only be noise.
-        if titles[key]
+        if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
-        or (types[key] and (key in spoken_of or len(named_by[key]) > 1))
+        or (types[key]["CONCEPT"] > 1 and (key in spoken_of or len(named_by[key]) > 1))
     ]
 
 
