@@ -181,13 +181,17 @@ TRANSLITERATION = frozenset(
 
 MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+)
 _NO_NAME = re.compile(
     r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
+    rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)\s[\d.,]+"
     r"|^(?:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
     r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)\s\d+(?:\b|$)"
 )
-"""Marks of code, amounts, and numbered parts of a text."""
+"""Marks of code, dates, amounts, and numbered parts of a text."""
 _DIGITS_OF_CODE = 4
 
 

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model import NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
-from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, TITLES
+from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, SURNAMES, TITLES
 from ..text.cjk import HAN, has_han
 from ..text.sentences import Layout
 from .aliases import type_from_words
@@ -131,7 +131,7 @@ _PERSON_VERBS = re.compile(
     r"was\s+born|was\s+educated|retired|resigned|graduated|starred|sang|felt|remembered|knew|"
     r"looked|turned|walked|wept|observed|remarked|returned\s+home|studied|read)\b(?!\s+as\s+a\s+city)"
 )
-_SAID_BY = re.compile(r"(?:[\"”’]\s*(?:said|asked|replied|cried|answered|returned|observed|exclaimed)|starring|married(?:\s+to)?|son\s+of|daughter\s+of|(?:written|directed|produced|composed|painted)\s+by)\s+$")
+_SAID_BY = re.compile(r"(?:[\"”’]\s*(?:said|asked|replied|cried|answered|returned|observed|exclaimed)(?:\s+the)?|starring|married(?:\s+to)?|son\s+of|daughter\s+of|(?:written|directed|produced|composed|painted)\s+by)\s+$")
 _PLACE_AFTER = re.compile(
     r"\s+(?:lies|is\s+located|is\s+situated|was\s+located|borders|stands)\b"
 )
@@ -252,6 +252,8 @@ def _han_cues(before: str, after: str) -> Iterator[tuple[str, float]]:
         yield "PLACE", IN_FRONT
     if _HAN_PLACE_BEFORE.search(before):
         yield "PLACE", VERB
+    elif before.endswith("在") and after.startswith(("的", "有", "举", "建", "，")):
+        yield "PLACE", PLACE_NEAR
 
 
 def _han_type(text: str) -> str:
@@ -294,6 +296,8 @@ def _is_doubtful(layout: Layout, mention: Mention, span: tuple[int, int]) -> boo
 
 
 _MOST_TAGGED = 4.0
+_MOST_AGAINST = -5.0
+TITLE_WEIGHT = 8.0
 _NEEDED = 0.5
 _CLEAR = 1.25
 _HEAD = 6.0
@@ -316,7 +320,7 @@ def decide_types(
     scores = _scores(types, named)
     for kind, weight in cues.items():
         if kind != ORDINARY:
-            scores[kind] += weight
+            scores[kind] += max(weight, _MOST_AGAINST)
     if head:
         scores[head] += _HEAD
     told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
@@ -333,9 +337,39 @@ def decide_types(
 
 
 def head_type(key: str) -> str:
-    """Return the type that a name's own words tell: "… Institute", "… Head"; or ""."""
+    """Return the type that a name's own words tell: "… Institute", "Count of Nassau"; or ""."""
+    if has_han(key):
+        is_stuff = key[-1] in _HAN_STUFF and key[0] not in SURNAMES
+        return "CONCEPT" if is_stuff else ""
     words = key.split()
-    return type_from_words(key) or (_HEADS.get(words[-1], "") if len(words) > 1 else "")
+    if len(words) < 2:
+        return ""
+    after = key.rpartition(", ")[2].split() if ", " in key else words
+    if after[1:2] == ["of"] and after[0] in _RANKS:
+        return _RANKS[after[0]]
+    return type_from_words(key) or _HEADS.get(words[-1], "")
+
+
+_HAN_STUFF = frozenset("藻素菌病症酸")
+"""Last characters of living things, substances and diseases."""
+_RANKS = {
+    word: CLASS_TYPES[word]
+    for word in (
+        "king queen prince princess duke duchess earl baron baroness bishop pope emperor empress"
+        " governor founder judge mayor battle siege treaty ballad republic kingdom province city"
+        " university ministry"
+    ).split()
+} | dict.fromkeys(("count", "countess", "margrave", "lord", "landgrave", "elector"), "PERSON")
+"""Classes that names begin with before "of"."""
+
+
+def title_type(title: str) -> str:
+    """Return the type that a title's brackets tell: "Dark River (2017 film)"; or ""."""
+    match = _IN_BRACKETS.search(title)
+    return _type_of_phrase(match["noun"]) if match else ""
+
+
+_IN_BRACKETS = re.compile(r"\((?P<noun>[^()]*[a-z])\)\s*$")
 
 
 def surnames_of(types: Mapping[str, Counter[str]]) -> set[str]:
@@ -365,22 +399,26 @@ def settle_types(
     surfaces: Mapping[str, Iterable[str]],
 ) -> dict[str, Counter[str]]:
     """Return all names' counts of types as `decide_types` settles them; a surname is a person's."""
-    settled = defaultdict(
-        Counter,
-        {
-            key: _unless_shouted(
-                decide_types(some, cues.get(key, {}), head=head_type(key)),
-                surfaces[key],
-                cues.get(key, {}),
-            )
-            for key, some in types.items()
-        },
-    )
-    for key in surnames_of(settled) & types.keys():
-        told = dict(cues.get(key, {}))
-        told["PERSON"] = told.get("PERSON", 0.0) + _SURNAME
-        settled[key] = decide_types(types[key], told, head=head_type(key))
+    settled: dict[str, Counter[str]] = defaultdict(Counter)
+    known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
+    for key, some in known.items():
+        found = decide_types(some, cues.get(key, {}), head=head_type(key))
+        settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
+    surnames = surnames_of(settled)
+    for key in known:
+        if key in surnames or (key.endswith("s") and key[:-1] in surnames):
+            told = dict(cues.get(key, {}))
+            told["PERSON"] = told.get("PERSON", 0.0) + _SURNAME
+            settled[key] = decide_types(known[key], told, head=head_type(key))
     return settled
+
+
+def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
+    """Take acronyms, which a tagger calls organisations, for untyped."""
+    if not all(s.isupper() and s.isascii() and s.isalpha() and len(s) <= _ACRONYM for s in surfaces):
+        return types
+    named = types.total() - types["CONCEPT"]
+    return Counter({kind: n for kind, n in (("NAME", named), ("CONCEPT", types["CONCEPT"])) if n})
 
 
 _ACRONYM = 6
@@ -393,7 +431,10 @@ def _unless_shouted(
     every = list(surfaces)
     if any(not s.isupper() for s in every) or any(w > 0 and k != ORDINARY for k, w in cues.items()):
         return types
-    is_long = any(len(s) > _ACRONYM and s.isascii() and not any(map(str.isdigit, s)) for s in every)
+    is_long = any(
+        any(len(word) > _ACRONYM and word.isalpha() for word in s.split()) or len(s.split()) > 2
+        for s in every
+    )
     return Counter() if is_long else types
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..extraction.type_evidence import is_namelike, settle_types
+from ..extraction.type_evidence import TITLE_WEIGHT, is_namelike, settle_types, title_type
 from ..model import (
     ALSO_KNOWN_AS,
     ENTITY_TYPES,
@@ -489,6 +489,10 @@ def resolve_facts(
     return Resolution(names=known, entities=entities, merges=merges)
 
 
+FEWEST = 3
+"""Minimum mentions of a noun phrase that only one document has."""
+
+
 def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
     """Read every name with facts, sorted by key; document titles included.
 
@@ -498,6 +502,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
     types: dict[str, Counter[str]] = defaultdict(Counter)
     named_by: dict[str, set[str]] = defaultdict(set)
     titles: dict[str, set[str]] = defaultdict(set)
+    cues = read_type_cues(connection, documents)
     counted = (
         select(
             mentions.c.key,
@@ -518,9 +523,10 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
     for row in _of_documents(connection, titled, documents):
         surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
         titles[row.title_key].add(row.document_id)
+        if kind := title_type(row.title):
+            cues[row.title_key][kind] = max(cues[row.title_key].get(kind, 0.0), TITLE_WEIGHT)
         named_by[row.title_key].add(row.document_id)
     spoken_of = _keys_of_statements(connection, documents)
-    cues = read_type_cues(connection, documents)
     types = settle_types(types, cues, surfaces)
     return [
         Name(
@@ -534,15 +540,16 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         # A noun phrase of one document of which nothing is said would only be noise.
         if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
-        or (types[key]["CONCEPT"] > 1 and (key in spoken_of or len(named_by[key]) > 1))
+        or (types[key]["CONCEPT"] >= FEWEST and key in spoken_of)
+        or (types[key]["CONCEPT"] and len(named_by[key]) > 1)
     ]
 
 
 def read_type_cues(
     connection: Connection, documents: Collection[str] | None = None
-) -> dict[str, dict[str, float]]:
+) -> defaultdict[str, dict[str, float]]:
     """Read what speaks for each type of a name; a text about the name counts twice."""
-    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    found: defaultdict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     table = statements.c
     is_own = case((chunks.c.title_key == table.subject, 2.0), else_=1.0)
     query = (

@@ -224,7 +224,9 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
         first += 1
     if last - first > 1 and folded[last - 1].isdigit() and _PART_OF_NUMBER.match(text, end):
         last -= 1
-    if last - first > 2 and folded[last - 1].isdigit() and folded[last - 2] in _JOINT_WORDS:
+    if last - first > 1 and folded[last - 1].isdigit() and (
+        folded[last - 2] in _JOINT_WORDS or folded[last - 2].endswith("'s")
+    ):
         last -= 1
     while last > first and (folded[last - 1] in _JOINT_WORDS):
         last -= 1
