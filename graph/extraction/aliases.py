@@ -181,9 +181,7 @@ TRANSLITERATION = frozenset(
 
 MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
-_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NO_NAME = re.compile(
     r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
@@ -278,7 +276,7 @@ def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention
         if not _is_usable(layout, candidate, surface) or not is_name(surface, key):
             continue
         kind = candidate.type
-        if kind != "CONCEPT":
+        if kind == "NAME":
             kind = type_from_words(key) or kind
         found.append(
             Mention(start=candidate.start, end=candidate.end, surface=surface, key=key, type=kind)

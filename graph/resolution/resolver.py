@@ -18,7 +18,6 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..extraction.type_evidence import TITLE_WEIGHT, is_namelike, settle_types, title_type
 from ..model import (
     ALSO_KNOWN_AS,
     ENTITY_TYPES,
@@ -32,6 +31,7 @@ from ..model import (
 )
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
+from .entity_types import TITLE_WEIGHT, is_namelike, settle_types, title_type
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
 from .rules import (
@@ -453,9 +453,9 @@ def best_surface(surfaces: dict[str, int]) -> str:
 
 
 def majority_type(types: Counter[str]) -> str:
-    """Return the majority type; NAME abstains and CONCEPT yields unless it has more."""
+    """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
     strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
-    if strong and sum(strong.values()) >= types["CONCEPT"]:
+    if strong and 2 * sum(strong.values()) >= types["CONCEPT"]:
         return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
     return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
 
