@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
 from ..model import (
@@ -490,7 +490,7 @@ def resolve_facts(
 
 
 FEWEST = 3
-"""Minimum mentions of a noun phrase that only one document has."""
+"""Minimum mentions of a noun phrase that one document has alone, and no model told of."""
 
 
 def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
@@ -527,6 +527,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
             cues[row.title_key][kind] = max(cues[row.title_key].get(kind, 0.0), TITLE_WEIGHT)
         named_by[row.title_key].add(row.document_id)
     spoken_of = _keys_of_statements(connection, documents)
+    described = _keys_of_statements(connection, documents, statements.c.description != "")
     types = settle_types(types, cues, surfaces)
     return [
         Name(
@@ -540,7 +541,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         # A noun phrase of one document of which nothing is said would only be noise.
         if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
-        or (types[key]["CONCEPT"] >= FEWEST and key in spoken_of)
+        or (key in spoken_of and types[key]["CONCEPT"] >= (1 if key in described else FEWEST))
         or (types[key]["CONCEPT"] and len(named_by[key]) > 1)
     ]
 
@@ -560,7 +561,7 @@ def read_type_cues(
         .order_by(table.subject, table.object, chunks.c.document_id)
     )
     for row in _of_documents(connection, query, documents):
-        found[row.subject][row.object] += row.weight
+        found[row.subject][row.object] = round(found[row.subject][row.object] + row.weight, 6)
     return found
 
 
@@ -584,10 +585,14 @@ def read_neighbours(connection: Connection) -> dict[str, set[str]]:
     return dict(found)
 
 
-def _keys_of_statements(connection: Connection, documents: Collection[str] | None) -> set[str]:
+def _keys_of_statements(
+    connection: Connection, documents: Collection[str] | None, *only: ColumnElement[bool]
+) -> set[str]:
     found: set[str] = set()
     for column in (statements.c.subject, statements.c.object):
-        query = select(column.label("key")).where(statements.c.predicate != OF_TYPE).distinct()
+        query = (
+            select(column.label("key")).where(statements.c.predicate != OF_TYPE, *only).distinct()
+        )
         query = _placed(query, documents)
         found.update(row.key for row in _of_documents(connection, query, documents))
     return found
