@@ -185,7 +185,7 @@ _MONTHS = "January|February|March|April|May|June|July|August|September|October|N
 _NO_NAME = re.compile(
     r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
-    r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)\s[\d.,]+"
+    r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
     r"|^(?:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
     r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)\s\d+(?:\b|$)"
 )

@@ -138,6 +138,7 @@ def settle_types(
 ) -> dict[str, Counter[str]]:
     """Return all names' counts of types as `decide_types` settles them.
 
+    A class noun alone ("Captain", "the Contractor") is no name but a noun.
     A word that begins or ends persons' full names is taken for a person where no place is meant.
     """
     settled: dict[str, Counter[str]] = defaultdict(Counter)
@@ -148,7 +149,9 @@ def settle_types(
     parts = person_words(settled)
     for key, some in known.items():
         is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
-        if not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
+        if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
+            settled[key] = Counter({"CONCEPT": n for n in (some["CONCEPT"],) if n})
+        elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
             settled[key] = decide_types(some, told, head=head_type(key))
