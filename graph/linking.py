@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from .isolation import Isolation
-from .model import ALSO_KNOWN_AS, OCCURS_WITH, Evidence, Relation, content_id
+from .model import OCCURS_WITH, SPEAKS_OF_A_NAME, Evidence, Relation, content_id
 from .storage.database import Difference, write_difference, write_difference_at
 from .storage.facts import LINK, faulty_chunks, forget_faults, in_batches, put_faults
 from .storage.schema import chunks, links, names, relations, statements
@@ -146,7 +146,7 @@ def _statements(
         table.object,
         table.strength,
         table.inferred,
-    ).where(table.predicate != ALSO_KNOWN_AS)
+    ).where(table.predicate.not_in(SPEAKS_OF_A_NAME))
     if only is not None:
         keys = sorted(key for key, entity_id in entity_of.items() if entity_id in only)
         if len(keys) <= FEW_KEYS:
@@ -160,7 +160,7 @@ def _statements(
 
 def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
     """Return the relation that a statement supports; None for none."""
-    if predicate == ALSO_KNOWN_AS or source is None or target is None or source == target:
+    if predicate in SPEAKS_OF_A_NAME or source is None or target is None or source == target:
         return None
     if predicate == OCCURS_WITH and target < source:
         return target, predicate, source

@@ -33,6 +33,15 @@ OCCURS_WITH = "occurs with"
 ALSO_KNOWN_AS = "also known as"
 """The predicate by which a text itself says that two names mean one thing."""
 
+OF_TYPE = "of type"
+"""Predicate of evidence that a name is of a type; the object is the type, no name."""
+
+ORDINARY = "ordinary word"
+"""Object of `OF_TYPE` where a mention may be no name: capitals that any word has there."""
+
+SPEAKS_OF_A_NAME = (ALSO_KNOWN_AS, OF_TYPE)
+"""Predicates that say something of a name, and are no relation of the graph."""
+
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 """Verdicts on whether two names mean one thing."""

@@ -125,7 +125,7 @@ _HAN_ORGANISATIONS = """
 博物馆
 图书馆 医院 中学 小学 剧院 电台 电视台 俱乐部 联盟 联合会 工会 法院 警察局 海洋局 政府 事务所
 实验室
-工作室 乐队 球队 舰队 档案馆 观测站 测候站 气象站 工作站 研究站 水文站 局 厅 署 党 社 厂 队
+工作室 海洋站 乐队 球队 舰队 档案馆 观测站 测候站 气象站 工作站 研究站 水文站 局 厅 署 党 社 厂 队
 """
 _HAN_PLACES = """
 市 县 省 镇 村 区 乡 州 岛 群岛 半岛 湾 河 江 山 湖 海 港 路 街 桥 寺 塔 灯塔 火车站 车站 码头
@@ -182,6 +182,16 @@ TRANSLITERATION = frozenset(
 
 MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_NO_NAME = re.compile(
+    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
+    rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
+    r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
+    r"|^(?:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
+    r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)\s\d+(?:\b|$)"
+)
+"""Marks of code, dates, amounts, and numbered parts of a text."""
+_DIGITS_OF_CODE = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -267,7 +277,7 @@ def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention
         if not _is_usable(layout, candidate, surface) or not is_name(surface, key):
             continue
         kind = candidate.type
-        if kind != "CONCEPT":
+        if kind == "NAME":
             kind = type_from_words(key) or kind
         found.append(
             Mention(start=candidate.start, end=candidate.end, surface=surface, key=key, type=kind)
@@ -295,9 +305,16 @@ def _with_one_type(mentions: list[Mention]) -> list[Mention]:
     ]
 
 
+_UNIT = 3
+_NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
+"""Before a unit: "48 kHz", "84 MW"."""
+
+
 def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     shadow = layout.shadow[candidate.start : candidate.end]
     index = layout.sentence_at(candidate.start)
+    if len(surface) <= _UNIT and _NUMBER_BEFORE.search(layout.text[: candidate.start][-4:]):
+        return False
     return (
         0 < len(surface) <= MAX_NAME_CHARACTERS
         and shadow == surface.replace("\n", " ")
@@ -311,12 +328,14 @@ def is_name(surface: str, key: str) -> bool:
 
     Not a heading, function word, date, number or letter.
     """
-    if not key or is_generic(key) or _ROMAN.fullmatch(surface):
+    if not key or is_generic(key) or _ROMAN.fullmatch(surface) or _NO_NAME.search(surface):
+        return False
+    digits, letters = (sum(map(test, key)) for test in (str.isdigit, str.isalpha))
+    if " " not in key and digits >= max(_DIGITS_OF_CODE, letters):
         return False
     if has_han(key):
         return len(key) >= 2
     words = key.replace("'", " ").split()
-    letters = sum(c.isalpha() for c in key)
     return letters >= 2 and not all(
         w.rstrip(".,") in FUNCTION_WORDS or w.rstrip(".,") in CALENDAR or w[0].isdigit()
         for w in words

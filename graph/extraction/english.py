@@ -45,7 +45,7 @@ _HONORIFIC = re.compile(
     r"|Aunt|Uncle)\.?[ ]+$"
 )
 _LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
-_TRAILING = frozenset(".,;:!?\"”'’)]-–—")
+_TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
 _MAX_PHRASE_WORDS = 4
@@ -114,6 +114,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     if len(first) == 2 and first[0].casefold() in NEVER_FIRST:
         start += len(first[0]) + 1
     kept = text[start:end]
+    if "(" in kept and ")" not in kept:
+        end = start + kept.index("(")
+        kept = text[start:end]
     if not _ENDS_WITH_ITS_DOT.search(kept):
         end = start + _without_tail(kept)
     while start < end and not text[start].isalnum():

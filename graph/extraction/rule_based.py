@@ -53,6 +53,7 @@ from .english_relations import (
     words_before,
 )
 from .front_matter import front_matter_aliases
+from .type_evidence import type_statements
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -232,7 +233,9 @@ class LanguageExtractor:
         entitled, stated = front_matter_aliases(layout.text)
         mentions = sorted({*mentions, *_beside(entitled, mentions)})
         typed.update(stated)
-        statements = typed.union(co_occurrences(layout, mentions, typed))
+        statements = typed.union(
+            co_occurrences(layout, mentions, typed), type_statements(layout, mentions)
+        )
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))
         )

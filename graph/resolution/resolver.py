@@ -15,12 +15,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, func, insert, select
 
 from ..errors import GraphInputError
-from ..model import ALSO_KNOWN_AS, ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
+from ..model import (
+    ALSO_KNOWN_AS,
+    ENTITY_TYPES,
+    OF_TYPE,
+    SPEAKS_OF_A_NAME,
+    Entity,
+    Judgement,
+    Merge,
+    Name,
+    content_id,
+)
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
+from .entity_types import TITLE_WEIGHT, is_namelike, settle_types, title_type
 from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
@@ -477,7 +488,7 @@ def best_surface(surfaces: dict[str, int]) -> str:
 def majority_type(types: Counter[str]) -> str:
     """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
     strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
-    if strong and 4 * sum(strong.values()) >= types["CONCEPT"]:
+    if strong and 2 * sum(strong.values()) >= types["CONCEPT"]:
         return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
     return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
 
@@ -511,6 +522,10 @@ def resolve_facts(
     return Resolution(names=known, entities=entities, merges=merges)
 
 
+FEWEST = 3
+"""Minimum mentions of a noun phrase that one document has alone, and no model told of."""
+
+
 def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
     """Read every name with facts, sorted by key; document titles included.
 
@@ -520,6 +535,7 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
     types: dict[str, Counter[str]] = defaultdict(Counter)
     named_by: dict[str, set[str]] = defaultdict(set)
     titles: dict[str, set[str]] = defaultdict(set)
+    cues = read_type_cues(connection, documents)
     counted = (
         select(
             mentions.c.key,
@@ -540,8 +556,12 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
     for row in _of_documents(connection, titled, documents):
         surfaces[row.title_key][row.title] += 0 if surfaces[row.title_key] else 1
         titles[row.title_key].add(row.document_id)
+        if kind := title_type(row.title):
+            cues[row.title_key][kind] = max(cues[row.title_key].get(kind, 0.0), TITLE_WEIGHT)
         named_by[row.title_key].add(row.document_id)
     spoken_of = _keys_of_statements(connection, documents)
+    described = _keys_of_statements(connection, documents, statements.c.description != "")
+    types = settle_types(types, cues, surfaces)
     return [
         Name(
             key=key,
@@ -552,11 +572,30 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         )
         for key in sorted(surfaces)
         # A noun phrase of one document of which nothing is said would only be noise.
-        if key in spoken_of
-        or len(named_by[key]) > 1
+        if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
-        or titles[key]
+        or (key in spoken_of and types[key]["CONCEPT"] >= (1 if key in described else FEWEST))
+        or (types[key]["CONCEPT"] and len(named_by[key]) > 1)
     ]
+
+
+def read_type_cues(
+    connection: Connection, documents: Collection[str] | None = None
+) -> defaultdict[str, dict[str, float]]:
+    """Read what speaks for each type of a name; a text about the name counts twice."""
+    found: defaultdict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    table = statements.c
+    is_own = case((chunks.c.title_key == table.subject, 2.0), else_=1.0)
+    query = (
+        select(table.subject, table.object, func.sum(table.strength * is_own).label("weight"))
+        .join(chunks, chunks.c.id == table.chunk_id)
+        .where(table.predicate == OF_TYPE)
+        .group_by(table.subject, table.object, chunks.c.document_id)
+        .order_by(table.subject, table.object, chunks.c.document_id)
+    )
+    for row in _of_documents(connection, query, documents):
+        found[row.subject][row.object] = round(found[row.subject][row.object] + row.weight, 6)
+    return found
 
 
 def read_stated_aliases(
@@ -573,16 +612,21 @@ def read_neighbours(connection: Connection) -> dict[str, set[str]]:
     """Read which keys share a statement, both ways; aliases excluded."""
     found: dict[str, set[str]] = defaultdict(set)
     query = select(statements.c.subject, statements.c.object).distinct()
-    for row in connection.execute(query.where(statements.c.predicate != ALSO_KNOWN_AS)):
+    for row in connection.execute(query.where(statements.c.predicate.not_in(SPEAKS_OF_A_NAME))):
         found[row.subject].add(row.object)
         found[row.object].add(row.subject)
     return dict(found)
 
 
-def _keys_of_statements(connection: Connection, documents: Collection[str] | None) -> set[str]:
+def _keys_of_statements(
+    connection: Connection, documents: Collection[str] | None, *only: ColumnElement[bool]
+) -> set[str]:
     found: set[str] = set()
     for column in (statements.c.subject, statements.c.object):
-        query = _placed(select(column.label("key")).distinct(), documents)
+        query = (
+            select(column.label("key")).where(statements.c.predicate != OF_TYPE, *only).distinct()
+        )
+        query = _placed(query, documents)
         found.update(row.key for row in _of_documents(connection, query, documents))
     return found
 

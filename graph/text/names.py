@@ -86,7 +86,8 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 _CALENDAR = """
 january february march april may june july august september october november december jan feb mar
-apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday
+apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat monday tuesday
+wednesday thursday friday saturday sunday
 ad bc bce ce am pm
 """
 
@@ -222,6 +223,7 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 _WORD = re.compile(r"[^\s]+")
 _TAIL = re.compile(r"(?:['’]s|['’.,\-–—])+$")
 _DIGITS = re.compile(r"[\d.,]+$")
+_PART_OF_NUMBER = re.compile(r"[.,]\d")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -233,6 +235,14 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
         or not (text[words[first][0]].isupper() or _has_inner_capital(text, words[first]))
     ):
         first += 1
+    if last - first > 1 and folded[last - 1].isdigit() and _PART_OF_NUMBER.match(text, end):
+        last -= 1
+    if (
+        last - first > 1
+        and folded[last - 1].isdigit()
+        and (folded[last - 2] in _JOINT_WORDS or folded[last - 2].endswith("'s"))
+    ):
+        last -= 1
     while last > first and (folded[last - 1] in _JOINT_WORDS):
         last -= 1
     if first == last or last - first > _MAX_WORDS:

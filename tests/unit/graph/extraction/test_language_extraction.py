@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph.extraction import chinese
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
-from graph.model import NAMED_TYPES, Extraction
+from graph.model import ENTITY_TYPES, NAMED_TYPES, OF_TYPE, ORDINARY, Extraction
 from graph.text.names import name_key
 from graph.text.sentences import sentence_spans, strip_markup
 
@@ -64,7 +64,9 @@ def assert_well_formed(text: str, extraction: Extraction) -> None:
     spans = set(sentence_spans(text))
     for statement in statements:
         assert (statement.start, statement.end) in spans
-        assert {statement.subject, statement.object} <= known
+        is_cue = statement.predicate == OF_TYPE
+        assert {statement.subject, *([] if is_cue else [statement.object])} <= known
+        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY}
         assert {statement.subject, statement.object} & named
         assert statement.subject != statement.object
 

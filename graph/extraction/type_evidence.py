@@ -1,0 +1,214 @@
+"""Evidence of what a name is, from the words around it: one table of cues, one way to weigh them.
+
+Each cue is a statement `(name, OF_TYPE, type)` with a weight: a copula ("is an island"), an
+apposition, a class noun in front ("the fiddler Tam Gillebrand", "诗人李白"), a verb that only
+persons or places have, a title, a preposition. `ORDINARY` says that a mention may be no name: it
+begins a sentence, a heading, or a cell, and is one word. `resolution.entity_types` sums the
+evidence of all mentions of a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..model import NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
+from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, TITLES
+from ..text.cjk import HAN, has_han
+from ..text.sentences import Layout
+from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
+
+_STOPS = r"(?:of|in|by|that|which|who|and|at|for|from|on|with|to)"
+_ENDS_PHRASE = (
+    r"(?=[ ](?:of|in|by|that|which|who|whose|and|or|at|for|from|on|off|with|to|known|based|located"
+    r"|directed|written|born|near|where|running)\b|[,.;:)\n]|$)"
+)
+_NOUN_PHRASE = rf"(?P<noun>(?:(?!{_STOPS}\b)[\w'’-]+[ ]){{0,7}}?[a-z][a-z-]+){_ENDS_PHRASE}"
+_ASIDE = r"(?:\**\s*\([^()]{0,160}\)|,\s[^,.;]{1,60},(?=\s(?:is|was)\b))?[\"”’*_]*"
+_DEFINED = re.compile(
+    rf"{_ASIDE}\s+(?:is|was|are|were)\s+(?:(?:also|now|then|once|still)\s+)?"
+    rf"(?:an?|the|one\s+of\s+the)\s+{_NOUN_PHRASE}"
+)
+_APPOSED = re.compile(rf"[\"”’*_]*,\s+(?:an?|the|our|his|her)\s+{_NOUN_PHRASE}")
+_ROLE_AFTER = re.compile(r"[*_]*(?:,| \()\s*(?P<noun>[a-z]+)(?=[,.;)\n]|$| (?:of|in|at)\b)")
+_IN_FRONT = re.compile(r"(?:(?P<noun>\b[a-z]+) ?|(?P<label>\b[A-Za-z]+):[ ]?)[*_\"“]{0,3}$")
+_CLASS_OF = re.compile(r"\b(?P<noun>[a-z]+)\s+of\s+[*_\"“]{0,3}$")
+_ARTICLE = re.compile(r"\b(?:the|an?|this)\s+[*_]{0,2}$", re.IGNORECASE)
+_ENDS = re.compile(
+    r"[*_\"”]*(?:[,.;:)]|\s+(?:\w+s|was|were|had|\w+ed|and|or|in|on|at|of|by|to)\b|$)"
+)
+_FOLLOWED = re.compile(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
+_SAYS = "said|says|asked|replied|answered|cried|exclaimed|returned|observed|remarked|whispered"
+_PERSON_VERBS = (
+    rf"(?:{_SAYS}|told|thought|wrote|writes|smiled|laughed|nodded|shook|sat|married|died|retired"
+    r"|was\s+born|was\s+educated|resigned|graduated|starred|sang|felt|remembered|knew|looked"
+    r"|turned|walked|wept|studied|read)"
+)
+
+COPULA, TITLE, IN_FRONT, APPOSED, VERB, BEHIND, NEAR = 5.0, 4.0, 4.0, 3.0, 2.0, 1.5, 0.7
+"""Weights of cues; a mention that a tagger gives a type weighs 1."""
+AGAINST_A_PERSON = -1.5
+
+_AFTER = (
+    (
+        re.compile(rf"(?:,?\s+(?:who\s+)?(?:\w+ly\s+)?|\s*[\"”'’]\s*){_PERSON_VERBS}\b"),
+        "PERSON",
+        VERB,
+    ),
+    (
+        re.compile(r"\s+(?:lies|is\s+located|is\s+situated|was\s+located|borders|stands)\b"),
+        "PLACE",
+        IN_FRONT,
+    ),
+)
+_BEFORE = (
+    (
+        re.compile(
+            r"(?:^|\n|\|\s*)\**(?:From|To|Cc|By|Author|Approved by|Prepared by|Words)\**:\**\s*$",
+            re.IGNORECASE,
+        ),
+        "PERSON",
+        IN_FRONT,
+    ),
+    (re.compile(rf"(?:^|[\"”’'])\s*(?:{_SAYS})\s+(?:the\s+)?$"), "PERSON", VERB),
+    (
+        re.compile(
+            r"\b(?:starring|married(?:\s+to)?|son\s+of|daughter\s+of"
+            r"|(?:written|directed|produced|composed|painted)\s+by)\s+$"
+        ),
+        "PERSON",
+        VERB,
+    ),
+    (
+        re.compile(
+            r"\b(?:born|died|lives?|lived|located|situated|held|moved|arrived|arrives|landed"
+            r"|stationed|filmed|buried|studied)\s+(?:in|at|on|to|near)\s+$"
+        ),
+        "PLACE",
+        VERB,
+    ),
+    (re.compile(r"\b(?:in|near|around|off|towards|at)\s+$"), "PLACE", NEAR),
+    (
+        re.compile(
+            r"\b(?:(?:aboard|on\s+board(?:\s+of)?)(?:\s+the)?|RV|MV|SS|HMS|USS)[*_]*\s+[*_\"“]*$"
+        ),
+        "PRODUCT",
+        IN_FRONT,
+    ),
+)
+_HAN_DEFINED = re.compile(
+    rf"(?:[（(][^（）()]{{0,80}}[）)])?[，]?是(?:一[{HAN}]|[^，。；]{{0,24}}的)[^，。；]{{0,14}}?"
+    rf"(?P<noun>[{HAN}]{{1,3}})(?=[，。；]|$)"
+)
+_HAN_AFTER = (
+    (
+        re.compile(
+            r"出生|生于|[说道曰问答]|表示|认为|去世|逝世|写道|嫁给|结婚|毕业|考入|笑|回答|介绍|追问|叹"
+            rf"|{'|'.join(title for title in HAN_TITLES if len(title) > 1)}"
+        ),
+        "PERSON",
+        VERB,
+    ),
+    (re.compile(r"位于|坐落|[村镇岛港湾市县省]"), "PLACE", IN_FRONT),
+)
+_HAN_BEFORE = ((re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到达|离开)$"), "PLACE", VERB),)
+
+
+def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
+    """Yield each type that the words around a name speak for, once a sentence."""
+    best: dict[tuple[int, int, str, str], float] = {}
+    for mention in mentions:
+        index = layout.sentence_at(mention.start)
+        if mention.type not in NAMED_TYPES or index is None:
+            continue
+        span = layout.sentences[index]
+        for kind, weight in _cues(layout.text, mention, span):
+            place = (*span, mention.key, kind)
+            best[place] = max(best.get(place, weight), weight)
+        if _is_doubtful(layout, mention, span):
+            place = (*span, mention.key, ORDINARY)
+            best[place] = best.get(place, 0.0) + 1.0
+    for (start, end, key, kind), weight in best.items():
+        yield Statement(
+            start=start, end=end, subject=key, predicate=OF_TYPE, object=kind, strength=weight
+        )
+
+
+def _cues(text: str, mention: Mention, span: tuple[int, int]) -> Iterator[tuple[str, float]]:
+    before = text[max(span[0], mention.start - 80) : mention.start]
+    after = text[mention.end : min(span[1], mention.end + 240)]
+    if has_han(mention.surface):
+        before = before.rstrip("“「*_：: ")
+        yield from _matches(before, after, behind=_HAN_AFTER, in_front=_HAN_BEFORE)
+        if (match := _HAN_DEFINED.match(after)) and (kind := han_type_of(match["noun"])):
+            yield kind, COPULA
+        if kind := han_type_of(before):
+            yield kind, IN_FRONT if kind == "PERSON" else APPOSED
+        return
+    yield from _matches(before, after, behind=_AFTER, in_front=_BEFORE)
+    yield from _class_nouns(before, after)
+    first = mention.key.split()[0].rstrip(".")
+    if first in TITLES - NAMELIKE_TITLES and " " in mention.key:
+        yield "PERSON", TITLE
+
+
+Cues = tuple[tuple[re.Pattern[str], str, float], ...]
+
+
+def _matches(
+    before: str, after: str, *, behind: Cues, in_front: Cues
+) -> Iterator[tuple[str, float]]:
+    for pattern, kind, weight in behind:
+        if pattern.match(after):
+            yield kind, weight
+    for pattern, kind, weight in in_front:
+        if pattern.search(before):
+            yield kind, weight
+
+
+def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
+    for pattern, weight in ((_DEFINED, COPULA), (_APPOSED, APPOSED), (_ROLE_AFTER, APPOSED)):
+        match = pattern.match(after)
+        if match and (kind := type_of_phrase(match["noun"])):
+            yield kind, weight
+    if match := _IN_FRONT.search(before):
+        kind = CLASS_TYPES.get((match["noun"] or match["label"]).casefold(), "")
+        if kind:
+            yield kind, IN_FRONT
+    if (match := _CLASS_OF.search(before)) and CLASS_TYPES.get(match["noun"]) == "PLACE":
+        yield "PLACE", IN_FRONT
+    followed = _FOLLOWED.match(after)
+    behind = CLASS_TYPES.get(followed["noun"]) if followed else ""
+    if _ARTICLE.search(before):
+        if _ENDS.match(after):
+            yield "PERSON", AGAINST_A_PERSON
+        elif behind == "PRODUCT":
+            yield "PRODUCT", BEHIND
+    elif behind == "PLACE":
+        yield "PLACE", BEHIND
+
+
+_CELL = re.compile(r"\|[ ]*[*_]*$")
+_LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
+_OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")
+_FINITE = re.compile(r"[*_]*\s+(?:is|was|has|had|are|were|will|can|[a-z]+(?:ed|[^s]s))\b")
+
+
+def _is_doubtful(layout: Layout, mention: Mention, span: tuple[int, int]) -> bool:
+    """Check for a single word that has its capital from its place, or lower case elsewhere."""
+    surface, text = mention.surface, layout.text
+    if " " in surface or has_han(surface):
+        return False
+    line = text[text.rfind("\n", 0, mention.start) + 1 : mention.start]
+    if _CELL.search(line) or (_LINE_START.fullmatch(line) and line.lstrip().startswith("#")):
+        return True
+    if re.search(rf"(?<![\w'’]){re.escape(surface.lower())}(?!\w)", text):
+        return True
+    if _FINITE.match(text, mention.end):
+        return False
+    opening = text[span[0] : mention.start]
+    return (
+        not any(c.isalnum() for c in opening)
+        or bool(_OPENING_QUOTE.search(opening))
+        or bool(_LINE_START.fullmatch(line))
+    )

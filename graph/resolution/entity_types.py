@@ -1,0 +1,216 @@
+"""The type of a name, from all that speaks for one: tags of its mentions, cues, its own words.
+
+Cues are statements of `OF_TYPE` with weights (see `extraction.type_evidence`). What has no clear
+winner is NAME; what only its place or a table's cell capitalises is no name at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from ..extraction.aliases import type_from_words
+from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
+from ..model import ORDINARY
+from ..text.cjk import has_han
+from ..text.names import JOINTS
+from .name_parsing import SURNAMES
+
+_SURNAME_LIKE = """
+head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
+gardens city airport cathedral kingdom empire duchy archipelago desert
+"""
+_WORKS_BY_NAME = """
+charter agreement convention act guidelines policy license licence manual guide report symphony
+suite bible gospel song ballad handbook protocol hymn
+"""
+_HEADS = dict.fromkeys(_SURNAME_LIKE.split(), "PLACE") | dict.fromkeys(
+    _WORKS_BY_NAME.split(), "WORK"
+)
+"""Last words of names that tell a type where nothing speaks against it."""
+
+_MOST_TAGGED = 4.0
+_MOST_AGAINST = -5.0
+TITLE_WEIGHT = 8.0
+_NEEDED = 0.5
+_CLEAR = 1.25
+_HEAD = 6.0
+_PART = 4.0
+
+
+def decide_types(types: Counter[str], cues: Mapping[str, float], *, head: str = "") -> Counter[str]:
+    """Return a name's counts of types, settled where the evidence has a clear winner.
+
+    `types` counts what its mentions were tagged as, `cues` sums the evidence around them, `head`
+    is the type of its own head word. The number of named mentions stays; without a winner all of
+    them are NAME. Empty for what is no name at all: each mention is at a beginning, or the word
+    stands in lower case as well, and nothing speaks for a name.
+    """
+    named = sum(n for kind, n in types.items() if kind != "CONCEPT")
+    if not named:
+        return types
+    scores = _scores(types, named)
+    for kind, weight in cues.items():
+        if kind != ORDINARY:
+            scores[kind] += max(weight, _MOST_AGAINST)
+    if head:
+        scores[head] += _HEAD
+    told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
+    if not told and not head and cues.get(ORDINARY, 0.0) >= named:
+        return Counter({"CONCEPT": types["CONCEPT"]} if types["CONCEPT"] else {})
+    ranked = [*sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])), ("NAME", 0.0)]
+    (best, score), (_, second) = ranked[:2] if len(ranked) > 1 else (ranked[0], ("", 0.0))
+    is_clear = score >= _NEEDED and score >= _CLEAR * second and best != "CONCEPT"
+    kind = best if is_clear else "NAME"
+    settled = Counter({kind: named})
+    if types["CONCEPT"]:
+        settled["CONCEPT"] += types["CONCEPT"]
+    return settled
+
+
+def head_type(key: str) -> str:
+    """Return the type that a name's own words tell: "… Institute", "Count of Nassau"; or ""."""
+    if has_han(key):
+        is_stuff = key[-1] in _HAN_STUFF and key[0] not in SURNAMES
+        return "CONCEPT" if is_stuff else ""
+    words = key.split()
+    if len(words) < 2:
+        return ""
+    after = key.rpartition(", ")[2].split() if ", " in key else words
+    if after[1:2] == ["of"] and after[0] in _RANKS:
+        return _RANKS[after[0]]
+    return type_from_words(key) or _HEADS.get(words[-1], "")
+
+
+_HAN_STUFF = frozenset("藻素菌病症酸")
+"""Last characters of living things, substances and diseases."""
+_RANK_WORDS = """
+king queen prince princess duke duchess earl baron baroness bishop pope emperor empress governor
+founder judge mayor battle siege treaty ballad republic kingdom province city university ministry
+"""
+_NOBLES = ("count", "countess", "margrave", "lord", "landgrave", "elector")
+_RANKS = {word: CLASS_TYPES[word] for word in _RANK_WORDS.split()} | dict.fromkeys(
+    _NOBLES, "PERSON"
+)
+"""Classes that names begin with before "of"."""
+
+
+def title_type(title: str) -> str:
+    """Return the type that a title's brackets tell: "Dark River (2017 film)"; or ""."""
+    match = _IN_BRACKETS.search(title)
+    return type_of_phrase(match["noun"]) if match else ""
+
+
+_IN_BRACKETS = re.compile(r"\((?P<noun>[^()]*[a-z])\)\s*$")
+
+
+def person_words(types: Mapping[str, Counter[str]]) -> set[str]:
+    """Return the first and last words of persons' full names."""
+    found: set[str] = set()
+    for key, some in types.items():
+        words = key.split()
+        plain = "," not in key and not has_han(key) and not {*words} & {*JOINTS, "the", "and"}
+        if 1 < len(words) <= _MOST_OF_PERSON and plain and some["PERSON"]:
+            found.update((words[0], words[-1]))
+    return found
+
+
+_MOST_OF_PERSON = 4
+
+
+def _scores(types: Counter[str], named: int) -> Counter[str]:
+    """Return what the tagger says, of which many mentions say no more than a few."""
+    share = min(float(named), _MOST_TAGGED) / named
+    return Counter(
+        {
+            kind: n * share * (0.4 if kind == "NAME" else 1.0)
+            for kind, n in types.items()
+            if kind != "CONCEPT"
+        }
+    )
+
+
+def settle_types(
+    types: Mapping[str, Counter[str]],
+    cues: Mapping[str, Mapping[str, float]],
+    surfaces: Mapping[str, Iterable[str]],
+) -> dict[str, Counter[str]]:
+    """Return all names' counts of types as `decide_types` settles them.
+
+    A class noun alone ("Captain", "the Contractor") is no name but a noun.
+    A word that begins or ends persons' full names is taken for a person where no place is meant.
+    """
+    settled: dict[str, Counter[str]] = defaultdict(Counter)
+    known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
+    for key, some in known.items():
+        found = decide_types(some, cues.get(key, {}), head=head_type(key))
+        settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
+    parts = person_words(settled)
+    for key, some in known.items():
+        is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
+        if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
+            settled[key] = Counter({"CONCEPT": n for n in (some["CONCEPT"],) if n})
+        elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
+            told = dict(cues.get(key, {}))
+            told["PERSON"] = told.get("PERSON", 0.0) + _PART
+            settled[key] = decide_types(some, told, head=head_type(key))
+        elif not is_place and " " not in key and not has_han(key):
+            settled[key] = _unless_alone(settled[key], cues.get(key, {}))
+    return settled
+
+
+def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
+    """Take acronyms, which a tagger calls organisations, for untyped."""
+    if not all(
+        s.isupper() and s.isascii() and s.isalpha() and len(s) <= _ACRONYM for s in surfaces
+    ):
+        return types
+    named = types.total() - types["CONCEPT"]
+    return Counter({kind: n for kind, n in (("NAME", named), ("CONCEPT", types["CONCEPT"])) if n})
+
+
+def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
+    """Take a single word for untyped that nothing but a tagger gives a type: "Bash", "Java"."""
+    if any(weight > 0 and kind != ORDINARY for kind, weight in cues.items()):
+        return types
+    named = types.total() - types["CONCEPT"]
+    return Counter({kind: n for kind, n in (("NAME", named), ("CONCEPT", types["CONCEPT"])) if n})
+
+
+_ACRONYM = 6
+
+
+def _unless_shouted(
+    types: Counter[str], surfaces: Iterable[str], cues: Mapping[str, float]
+) -> Counter[str]:
+    """Leave out what stands in capitals alone, as headings do, and is no acronym."""
+    every = list(surfaces)
+    if any(not s.isupper() for s in every) or any(w > 0 and k != ORDINARY for k, w in cues.items()):
+        return types
+    is_long = any(
+        any(len(word) > _ACRONYM and word.isalpha() for word in s.split()) or len(s.split()) > 2
+        for s in every
+    )
+    return Counter() if is_long else types
+
+
+_MOST_WORDS = 8
+
+
+def is_namelike(titles: Iterable[str]) -> bool:
+    """Check for a title that could be a thing's name: no sentence, no numbered heading."""
+    for title in titles:
+        words = [word for word in re.findall(r"[^\W\d_]{4,}", title) if not has_han(word)]
+        if has_han(title) and len(title) <= _MOST_HAN and not re.search(r"[？?！!，,/]", title):
+            return True
+        plain = not re.match(
+            r"(?:chapter|section|part|appendix)\s+[\dA-Z]+\b", title, re.IGNORECASE
+        )
+        short = len(title.split()) <= _MOST_WORDS and "?" not in title and not has_han(title)
+        if plain and short and all(word[0].isupper() for word in words):
+            return True
+    return False
+
+
+_MOST_HAN = 14
