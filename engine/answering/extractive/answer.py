@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -29,7 +29,8 @@ from ...retrieval.passages import (
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
-from .answer_spans import Candidate, rank_spans, softmax, span_features, span_tokens
+from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
+from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
 from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
@@ -292,6 +293,8 @@ def oov_ratio(question: str, passages: Sequence[Passage]) -> float:
     return sum(1 for terms in parts if not terms & known) / len(parts)
 
 
+STATED = 0.8
+"""Probability that a fact is as the sentence says that states it."""
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
 
@@ -345,11 +348,20 @@ def extractive_answer(
         language=asked.language,
         numbered=numbered_things(question),
     )
+    texts = [each.sentence.text for each in weighed]
+    fact = fact_question(question) if asked.language == "zh" else None
+    facts = stated_facts(fact, texts, passages) if fact else []
+    if fact and not facts and not mentions_fact(fact, texts, passages):
+        return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
     read = _read(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
     )  # fmt: skip
+    if facts:
+        read = _stating(read, facts, limit=max_sentences)
+    elif fact:
+        read = replace(read, span=None)
     found = evidence_features(
         question,
         read.sentences,
@@ -358,6 +370,8 @@ def extractive_answer(
         decided=read.compared is not None and read.compared.verdict is not None,
         bound=_bound(read, weight=weight),
     )
+    if facts:
+        found = {**found, "evidence": max(found["evidence"], STATED)}
     strength = found["evidence"]
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
@@ -405,6 +419,15 @@ def _read(
         rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
         span = next((each for each in spans if each.row in rows), None)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
+    """Replace the selection by the sentences that state the fact asked for."""
+    first = facts[0]
+    rows = list(dict.fromkeys(each.row for each in facts if each.text == first.text))[:limit]
+    span = Span(first.start, first.start + len(first.text), "name")
+    stated = Candidate(row=first.row, span=span, text=first.text, share=1.0, confidence=STATED)
+    return replace(read, rows=rows, span=stated, compared=None)
 
 
 def _bound(read: _Read, *, weight: TokenWeight) -> SubjectBinding | None:
