@@ -31,6 +31,7 @@ from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
 from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
 from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
+from .chinese_short import is_short_answer, trim_short
 from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
@@ -293,6 +294,8 @@ def oov_ratio(question: str, passages: Sequence[Passage]) -> float:
     return sum(1 for terms in parts if not terms & known) / len(parts)
 
 
+SHOWN_OF = 3
+"""The short answer of a Chinese question is one of so many spans, the likeliest."""
 STATED = 0.8
 """Probability that a fact is as the sentence says that states it."""
 SHORT_FROM = 0.25
@@ -417,8 +420,21 @@ def _read(
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
-        span = next((each for each in spans if each.row in rows), None)
+        span = _shown(question, asked, [each for each in spans if each.row in rows])
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _shown(question: str, asked: QuestionType, spans: Sequence[Candidate]) -> Candidate | None:
+    """Return the likeliest span; of a Chinese question the likeliest that has the form asked for."""
+    if asked.language != "zh":
+        return next(iter(spans), None)
+    for each in spans[:SHOWN_OF]:
+        start, end = trim_short(each.text, asked)
+        if is_short_answer(each.text[start:end], question, asked):
+            first = each.span.start
+            span = Span(first + start, first + end, each.span.kind)
+            return replace(each, span=span, text=each.text[start:end])
+    return None
 
 
 def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
