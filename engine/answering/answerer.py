@@ -48,6 +48,7 @@ from .compression import (
 )
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
+from .extractive.chinese_facts import fact_question, fact_searches
 from .packing import (
     Draft,
     PackedContext,
@@ -291,6 +292,8 @@ class LocalAnswerer:
         expander: Expander | None = None,
     ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
+        if expander is None and fact_question(question):
+            expander = fact_searches
         found = self._retriever.search(
             question,
             top_k=self._packer.candidate_count,

@@ -31,7 +31,7 @@ from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
 from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
 from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
-from .chinese_short import is_short_answer, trim_short
+from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
@@ -420,20 +420,28 @@ def _read(
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
-        span = _shown(question, asked, [each for each in spans if each.row in rows])
+        shown = [each for each in spans if each.row in rows]
+        span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 
 
-def _shown(question: str, asked: QuestionType, spans: Sequence[Candidate]) -> Candidate | None:
+def _shown(
+    question: str,
+    asked: QuestionType,
+    spans: Sequence[Candidate],
+    weighed: Sequence[ScoredSentence],
+) -> Candidate | None:
     """Return the likeliest span; of a Chinese question the likeliest that has the form asked for."""
     if asked.language != "zh":
         return next(iter(spans), None)
     for each in spans[:SHOWN_OF]:
-        start, end = trim_short(each.text, asked)
-        if is_short_answer(each.text[start:end], question, asked):
-            first = each.span.start
-            span = Span(first + start, first + end, each.span.kind)
-            return replace(each, span=span, text=each.text[start:end])
+        if asked.kind == "thing" and each.confidence < LEAST_CONFIDENCE:
+            continue
+        sentence = weighed[each.row].sentence.text
+        start, end = bounds_of_short(sentence, each.span.start, each.span.end, question, asked)
+        if is_short_answer(sentence[start:end], question, asked):
+            span = Span(start, end, each.span.kind)
+            return replace(each, span=span, text=sentence[start:end])
     return None
 
 

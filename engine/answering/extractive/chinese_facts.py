@@ -17,7 +17,11 @@ from graph.resolution.name_parsing import given_name, han_surname
 from graph.text.cjk import HAN, simplified
 from graph.text.sentences import Segment
 
+from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
 from ...types import Passage
+
+SEARCHED = 1.0
+"""Weight of the search for statements beside the question's own."""
 
 _KIN: dict[str, tuple[str, str, str]] = {
     # relation: words of the question, words of a text, words of the inverse relation in a text
@@ -122,6 +126,42 @@ def _other_question(text: str) -> FactQuestion | None:
         if match := re.match(form, text):
             return FactQuestion(match["of"], relation)
     return None
+
+
+def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
+    """Expand a question for a fact by the words in which a text states it."""
+    itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
+    asked = fact_question(question)
+    texts = _statements(asked) if asked else []
+    weight = SEARCHED
+    stated = (Expansion(keyword=" ".join(texts), dense="", weight=weight, kind="mqe"),)
+    return ExpandedQuery(expansions=(itself, *(stated if texts else ())))
+
+
+def _statements(asked: FactQuestion) -> list[str]:
+    """Return how a text may state a fact, as words to search for."""
+    full, given = asked.person, given_name(asked.person) or asked.person
+    if asked.relation in _KIN:
+        _, kin, inverse = (re.sub(r"\[[^]]*\]\??", "", each) for each in _KIN[asked.relation])
+        if asked.inverse:
+            kin, inverse = inverse, kin
+        words = [word for word in kin.split("|") if word]
+        back = [word for word in inverse.split("|") if word]
+        return [
+            *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
+            *(f"{given}{word}" for word in words),
+            *(f"之{word}{full}" for word in back),
+            *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
+        ]
+    if asked.inverse:
+        return [f"字{full}", f"号{full}", f"名{full}"]
+    surname = full[: len(full) - len(given)]
+    named = [f"姓{surname}名{given}", f"名{given}"] if surname else []
+    if asked.relation in _OTHER_NAMES:
+        return [*named, f"{full}字", f"{given}字", asked.relation]
+    if asked.relation == "籍贯":
+        return [*named, f"{full}人也", "人也姓" + surname]
+    return [f"封{full}为", f"拜{full}为", f"以{full}为", f"封{given}为", f"拜{given}为"]
 
 
 def stated_facts(
