@@ -20,6 +20,10 @@ from graph.text.sentences import Segment
 from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
 from ...types import Passage
 
+NEAR = 3
+"""Maximum characters between a person and a word for kin."""
+CANDIDATES = 60
+"""Passages searched for the statement of a fact."""
 SEARCHED = 1.0
 """Weight of the search for statements beside the question's own."""
 
@@ -151,6 +155,7 @@ def _statements(asked: FactQuestion) -> list[str]:
             *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
             *(f"{given}{word}" for word in words),
             *(f"之{word}{full}" for word in back),
+            *((f"名{given}",) if given != full else ()),
             *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
         ]
     if asked.inverse:
@@ -183,14 +188,29 @@ def stated_facts(
     return sorted(found.values())
 
 
-def mentions_fact(asked: FactQuestion, sentences: Sequence[str], passages: Sequence[Passage]) -> bool:
-    """Check whether any sentence has the person beside a word for the relation or its inverse."""
-    forms = _forms(asked.person, passages, simplified("\n".join(p.text for p in passages)))
-    words = re.compile("|".join(_KIN.get(asked.relation, ("", ".", "."))[1:]) + "|娶|嫁|生")
-    return any(
-        any(form in sentence for form in forms) and words.search(sentence)
-        for sentence in map(simplified, sentences)
+def mentions_fact(
+    asked: FactQuestion, sentences: Sequence[str], passages: Sequence[Passage]
+) -> bool:
+    """Check whether any sentence has the person near a word for the relation or its inverse."""
+    if asked.relation not in _KIN:
+        return True
+    name = _named(_forms(asked.person, passages, simplified("\n".join(p.text for p in passages))))
+    _, kin, inverse = _KIN[asked.relation]
+    near = re.compile(
+        rf"{name}.{{0,{NEAR}}}(?:{kin}|{inverse})|(?:{kin}|{inverse}).{{0,{NEAR}}}{name}"
+        rf"|{name}.*其(?:{kin})"
     )
+    return any(near.search(sentence) for sentence in map(simplified, sentences))
+
+
+def facts_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages so that those that state the fact asked for come first, surest first."""
+    asked = fact_question(question)
+    if asked is None:
+        return list(passages)
+    found = stated_facts(asked, [passage.text for passage in passages], passages)
+    rows = dict.fromkeys(each.row for each in found)
+    return [passages[row] for row in dict.fromkeys((*rows, *range(len(passages))))]
 
 
 def _forms(person: str, passages: Sequence[Passage], text: str) -> list[str]:
@@ -241,7 +261,8 @@ def _read(
             sentence,
         ):
             if match["sur"]:
-                yield 0, match.start("giv"), match["giv"]
+                start = match.start("sur") - 1
+                yield 0, start, sentence[start : match.end("giv")]
             elif value := _ending(match["before"], text):
                 yield 0, match.end("before") - len(value), value
         return
@@ -260,6 +281,7 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         rf"{name}(?:有[一二三四五六七两]?)?(?:{kin}){_GAP}{_BEHIND}",
         rf"{_BEFORE}[之的](?:{inverse}){_GAP}{name}",
         rf"{_BEFORE}(?:{inverse}){name}",
+        rf"{_BEFORE}[之的](?:{inverse})[，,：:][^。！？；]{{0,12}}名{name}",
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})(?![{HAN}])",
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})也",
         rf"(?:^|{_MARK}){_BEHIND}{_MARK}?(?:{_IS}|{_MARK}){name}[之的](?:{kin})",
@@ -287,10 +309,10 @@ def _value_forms(asked: FactQuestion, name: str) -> list[str]:
             rf"{name}{between}(?:{label})[为曰作叫是]?[“「]?{value}",
         ]
     if asked.relation == "籍贯":
-        place = rf"(?P<value>[{HAN}]{{2,8}}?)人(?:也|氏|士)?(?=[，,。；;]|$)"
+        place = rf"(?P<value>(?![某吾乃是本原])[{HAN}]{{2,8}}?)人(?:也|氏|士)?(?=[，,。；;]|$)"
         return [
-            rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})(?:乃|是|本|原)?{place}",
-            rf"(?:乃|是|^|{_MARK}){place}{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
+            rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})[某吾]?(?:乃|是|本|原)?{place}",
+            rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
         ]
     office = rf"(?P<value>[{HAN}]{{2,8}}?)(?=[，,。；;、：:！？”\s]|以|之职|$)"
     return [
@@ -323,7 +345,7 @@ def _beginning(run: str, text: str) -> str:
     """Return the name that a run of characters begins with, or ""."""
     if dotted := re.match(rf"[{HAN}]+(?:·[{HAN}]+)+", run):
         return dotted.group()
-    if clan := re.match(rf"[{HAN}]{{1,2}}(?:氏|夫人|太后|皇后|公主)", run):
+    if clan := re.match(rf"(?:(?![皆所其])[{HAN}]){{1,2}}(?:氏|夫人|太后|皇后|公主)", run):
         return clan.group()
     whole = [run[:n] for n in (2, 3, 4) if len(run) >= n and _is_name(run[:n])]
     return _likely(whole, text)
@@ -340,4 +362,4 @@ def _is_name(name: str) -> bool:
     given = given_name(name)
     return bool(given) and len(given) <= 2 and len(name) <= len(han_surname(name)) + 2 and not set(
         name
-    ) & set("的之了是为不也乃曰其此")
+    ) & set("的之了是为不也乃曰其此皆所原亦遂")
