@@ -48,6 +48,7 @@ from .compression import (
 )
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
+from .extractive.chinese_facts import CANDIDATES, fact_question, fact_searches, facts_first
 from .packing import (
     Draft,
     PackedContext,
@@ -291,14 +292,20 @@ class LocalAnswerer:
         expander: Expander | None = None,
     ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
+        is_fact = expander is None and fact_question(question) is not None
+        if is_fact:
+            expander = fact_searches
         found = self._retriever.search(
             question,
-            top_k=self._packer.candidate_count,
+            top_k=max(self._packer.candidate_count, CANDIDATES * is_fact),
             within=within,
             expander=expander,
             on_event=on_event,
         )
         steps = Tracer(on_event)
+        if is_fact:
+            first = facts_first(question, found.passages)[: self._packer.candidate_count]
+            found = replace(found, passages=first)
         corrected = CorrectedPassages(passages=found.passages)
         if self._correction is not None:
             corrected = self._correction.corrected(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -29,7 +29,9 @@ from ...retrieval.passages import (
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
-from .answer_spans import Candidate, rank_spans, softmax, span_features, span_tokens
+from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
+from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
+from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
@@ -292,6 +294,10 @@ def oov_ratio(question: str, passages: Sequence[Passage]) -> float:
     return sum(1 for terms in parts if not terms & known) / len(parts)
 
 
+SHOWN_OF = 3
+"""The short answer of a Chinese question is one of so many spans, the likeliest."""
+STATED = 0.8
+"""Probability that a fact is as the sentence says that states it."""
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
 
@@ -345,11 +351,20 @@ def extractive_answer(
         language=asked.language,
         numbered=numbered_things(question),
     )
+    texts = [each.sentence.text for each in weighed]
+    fact = fact_question(question) if asked.language == "zh" else None
+    facts = stated_facts(fact, texts, passages) if fact else []
+    if fact and not facts and not mentions_fact(fact, texts, passages):
+        return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
     read = _read(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
     )  # fmt: skip
+    if facts:
+        read = _stating(read, facts, limit=max_sentences)
+    elif fact:
+        read = replace(read, span=None)
     found = evidence_features(
         question,
         read.sentences,
@@ -358,6 +373,8 @@ def extractive_answer(
         decided=read.compared is not None and read.compared.verdict is not None,
         bound=_bound(read, weight=weight),
     )
+    if facts:
+        found = {**found, "evidence": max(found["evidence"], STATED)}
     strength = found["evidence"]
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
@@ -403,8 +420,38 @@ def _read(
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
-        span = next((each for each in spans if each.row in rows), None)
+        shown = [each for each in spans if each.row in rows]
+        span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _shown(
+    question: str,
+    asked: QuestionType,
+    spans: Sequence[Candidate],
+    weighed: Sequence[ScoredSentence],
+) -> Candidate | None:
+    """Return the likeliest span; of a Chinese question the likeliest that has the form asked for."""
+    if asked.language != "zh":
+        return next(iter(spans), None)
+    for each in spans[:SHOWN_OF]:
+        if asked.kind == "thing" and each.confidence < LEAST_CONFIDENCE:
+            continue
+        sentence = weighed[each.row].sentence.text
+        start, end = bounds_of_short(sentence, each.span.start, each.span.end, question, asked)
+        if is_short_answer(sentence[start:end], question, asked):
+            span = Span(start, end, each.span.kind)
+            return replace(each, span=span, text=sentence[start:end])
+    return None
+
+
+def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
+    """Replace the selection by the sentences that state the fact asked for."""
+    first = facts[0]
+    rows = list(dict.fromkeys(each.row for each in facts if each.text == first.text))[:limit]
+    span = Span(first.start, first.start + len(first.text), "name")
+    stated = Candidate(row=first.row, span=span, text=first.text, share=1.0, confidence=STATED)
+    return replace(read, rows=rows, span=stated, compared=None)
 
 
 def _bound(read: _Read, *, weight: TokenWeight) -> SubjectBinding | None:

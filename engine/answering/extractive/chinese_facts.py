@@ -1,0 +1,365 @@
+"""Facts asked of a named Chinese person: kin, other names, offices, origin.
+
+A table of patterns reads the question (*曹操的父亲是谁*: the 父 of 曹操), another one the sentences
+that state it (操父曹嵩, 曹嵩生操, 曹嵩之子操). The person is meant by the full name, by the given name
+where it alone carries a surname of the text, and by names that the passages introduce (字孟德).
+What no sentence states is not answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from graph.extraction.chinese_aliases import name_introductions
+from graph.resolution.name_parsing import given_name, han_surname
+from graph.text.cjk import HAN, simplified
+from graph.text.sentences import Segment
+
+from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
+from ...types import Passage
+
+NEAR = 3
+"""Maximum characters between a person and a word for kin."""
+CANDIDATES = 60
+"""Passages searched for the statement of a fact."""
+SEARCHED = 1.0
+"""Weight of the search for statements beside the question's own."""
+
+_KIN: dict[str, tuple[str, str, str]] = {
+    # relation: words of the question, words of a text, words of the inverse relation in a text
+    "父": ("父亲|生父|爸爸|爹|父", "父亲|生父|父", "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"),
+    "母": ("母亲|生母|妈妈|娘|母", "母亲|生母|老母|母", "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"),
+    "养父": ("养父|义父|干爹", "养父|义父", "养子|义子|养女|义女"),
+    "养子": ("养子|义子|养女|义女", "养子|义子|养女|义女", "养父|义父"),
+    "妻": ("妻子|夫人|太太|老婆|媳妇|正妻|妾|妻", "妻子|夫人|[正次后前]?妻|媳妇|妾", "丈夫|夫君|夫"),
+    "夫": ("丈夫|夫君|老公", "丈夫|夫君|夫", "妻子|夫人|[正次后前]?妻|妾|媳妇"),
+    "子": (
+        "[长次大二三四五小幼少]?儿子|孩子|[长次三四五幼少独]?子",
+        "[长次三四五幼少独爱]?子|[大二三四五小]?儿子|儿",
+        "父亲|父|母亲|母",
+    ),
+    "女": ("女儿|[长次小幼]女|女", "[长次小幼独爱]?女|[大二三小]?女儿", "父亲|父|母亲|母"),
+    "兄": ("哥哥|兄长|大哥|二哥|兄", "哥哥|[长从族堂胞]?兄|兄长", "弟弟|[胞堂从族]?弟|妹妹|妹"),
+    "弟": ("弟弟|弟", "弟弟|[胞堂从族]?弟", "哥哥|[长从族堂胞]?兄|姐姐|姊|姐"),
+    "姐": ("姐姐|姐|姊", "姐姐|姐|姊", "弟弟|弟|妹妹|妹"),
+    "妹": ("妹妹|妹", "妹妹|妹", "哥哥|兄|姐姐|姐|姊"),
+    "叔": ("叔叔|叔父|叔|伯父|伯", "叔叔|叔父|叔|伯父", "侄子|侄儿|侄女|侄"),
+    "侄": ("侄子|侄儿|侄女|侄", "侄子|侄儿|侄女|侄", "叔叔|叔父|叔|伯父|姑母"),
+    "祖父": ("祖父|爷爷", "祖父|爷爷", "孙子|孙女|孙"),
+    "孙": ("孙子|孙女|孙", "孙子|孙女|孙", "祖父|祖母|爷爷|奶奶"),
+    "岳父": ("岳父|丈人", "岳父|丈人|岳丈", "女婿|婿"),
+    "婿": ("女婿|婿", "女婿|婿", "岳父|丈人"),
+    "师": ("师父|师傅|老师", "师父|师傅|老师|师", "徒弟|弟子|学生|门生"),
+}
+_OTHER_NAMES = {
+    "字": "表字|字",
+    "号": "道号|号",
+    "小名": "小名|小字|乳名|幼名",
+    "绰号": "绰号|外号|诨号|诨名|混名|花名|人称",
+    "原名": "原名|本名|真名|又名|别名|曾用名|笔名|艺名|化名",
+}
+_WHO = "谁|什么人|何人|哪一?位|哪个人"
+_WHAT = "什么(?:名字?)?|何|啥|哪个"
+_X = rf"(?P<of>[{HAN}·]{{2,8}}?)"
+_APPOINT = "封|拜|加封|任命|册封|升|擢|除|授|荐|表|加|任|命|使|举"
+_MARK = r"[，,：:、“”\"「」\s]"
+_END = r"[？?。！\s呢]*$"
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuestion:
+    """What is asked: the `relation` of a person, or (`inverse`) whose relation the person is."""
+
+    person: str
+    relation: str
+    inverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stated:
+    """Value at `start` of a sentence (by row) that states the fact; lower `rank` is surer."""
+
+    rank: int
+    row: int
+    start: int
+    text: str
+
+
+def fact_question(question: str) -> FactQuestion | None:
+    """Read a Chinese question for a fact of a named person, if it asks for one."""
+    text = simplified(question).strip()
+    for relation, (asked, _, _) in _KIN.items():
+        for form in (
+            rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
+            rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
+            rf"^{_X}(?:一共)?有(?:哪些|哪几个|几个)(?:{asked}){_END}",
+        ):
+            if match := re.match(form, text):
+                return FactQuestion(match["of"], relation)
+        if match := re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text):
+            return FactQuestion(match["of"], relation, inverse=True)
+    return _other_question(text)
+
+
+def _other_question(text: str) -> FactQuestion | None:
+    for relation, label in _OTHER_NAMES.items():
+        if match := re.match(
+            rf"^{_X}的?(?:{label})(?:是|叫做?|为|作)?(?:{_WHAT}|多少){_END}", text
+        ):
+            return FactQuestion(match["of"], relation)
+        for form in (
+            rf"^(?:谁|{_WHO})的(?:{label})(?:是|叫做?|为){_X}{_END}",
+            rf"^{_X}是(?:谁|{_WHO})的(?:{label}){_END}",
+            rf"^(?:{label})(?:是|叫做?|为)?{_X}的(?:人)?是(?:{_WHO}){_END}",
+        ):
+            if match := re.match(form, text):
+                return FactQuestion(match["of"], "原名", inverse=True)
+    table = (
+        (rf"^{_X}(?:后来|曾)?被?(?:{_APPOINT})(?:为|了|做)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
+        (rf"^{_X}(?:担任|官居|官至|官拜|做|当)(?:过|了)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
+        (rf"^{_X}的(?:官职|职位|职务|官位|爵位)是(?:什么|何){_END}", "官"),
+        (rf"^{_X}是(?:哪里|哪儿|何处|何地|什么地方|哪个地方)(?:的)?人?{_END}", "籍贯"),
+        (rf"^{_X}嫁给?了?(?:{_WHO}){_END}", "夫"),
+        (rf"^{_X}(?:娶|迎娶)了?(?:{_WHO})(?:为妻)?{_END}", "妻"),
+        (rf"^(?:{_WHO})(?:娶|迎娶)了?{_X}(?:为妻)?{_END}", "夫"),
+        (rf"^(?:{_WHO})嫁给?了?{_X}{_END}", "妻"),
+    )
+    for form, relation in table:
+        if match := re.match(form, text):
+            return FactQuestion(match["of"], relation)
+    return None
+
+
+def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
+    """Expand a question for a fact by the words in which a text states it."""
+    itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
+    asked = fact_question(question)
+    texts = _statements(asked) if asked else []
+    weight = SEARCHED
+    stated = (Expansion(keyword=" ".join(texts), dense="", weight=weight, kind="mqe"),)
+    return ExpandedQuery(expansions=(itself, *(stated if texts else ())))
+
+
+def _statements(asked: FactQuestion) -> list[str]:
+    """Return how a text may state a fact, as words to search for."""
+    full, given = asked.person, given_name(asked.person) or asked.person
+    if asked.relation in _KIN:
+        _, kin, inverse = (re.sub(r"\[[^]]*\]\??", "", each) for each in _KIN[asked.relation])
+        if asked.inverse:
+            kin, inverse = inverse, kin
+        words = [word for word in kin.split("|") if word]
+        back = [word for word in inverse.split("|") if word]
+        return [
+            *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
+            *(f"{given}{word}" for word in words),
+            *(f"之{word}{full}" for word in back),
+            *((f"名{given}",) if given != full else ()),
+            *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
+        ]
+    if asked.inverse:
+        return [f"字{full}", f"号{full}", f"名{full}"]
+    surname = full[: len(full) - len(given)]
+    named = [f"姓{surname}名{given}", f"名{given}"] if surname else []
+    if asked.relation in _OTHER_NAMES:
+        return [*named, f"{full}字", f"{given}字", asked.relation]
+    if asked.relation == "籍贯":
+        return [*named, f"{full}人也", "人也姓" + surname]
+    return [f"封{full}为", f"拜{full}为", f"以{full}为", f"封{given}为", f"拜{given}为"]
+
+
+def stated_facts(
+    asked: FactQuestion, sentences: Sequence[str], passages: Sequence[Passage]
+) -> list[Stated]:
+    """Return what the sentences state of the fact, surest first; ties by position."""
+    text = simplified("\n".join(passage.text for passage in passages))
+    forms = _forms(asked.person, passages, text)
+    name = _named(forms)
+    found: dict[tuple[int, int], Stated] = {}
+    for row, sentence in enumerate(map(simplified, sentences)):
+        if not any(form in sentence for form in forms):
+            continue
+        for rank, start, value in _read(asked, name, sentence, text):
+            if value in forms and asked.relation not in _OTHER_NAMES:
+                continue
+            stated = Stated(rank, row, start, sentences[row][start : start + len(value)])
+            found[row, start] = min(stated, found.get((row, start), stated))
+    return sorted(found.values())
+
+
+def mentions_fact(
+    asked: FactQuestion, sentences: Sequence[str], passages: Sequence[Passage]
+) -> bool:
+    """Check whether any sentence has the person near a word for the relation or its inverse."""
+    if asked.relation not in _KIN:
+        return True
+    name = _named(_forms(asked.person, passages, simplified("\n".join(p.text for p in passages))))
+    _, kin, inverse = _KIN[asked.relation]
+    near = re.compile(
+        rf"{name}.{{0,{NEAR}}}(?:{kin}|{inverse})|(?:{kin}|{inverse}).{{0,{NEAR}}}{name}"
+        rf"|{name}.*其(?:{kin})"
+    )
+    return any(near.search(sentence) for sentence in map(simplified, sentences))
+
+
+def facts_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages so that those that state the fact asked for come first, surest first."""
+    asked = fact_question(question)
+    if asked is None:
+        return list(passages)
+    found = stated_facts(asked, [passage.text for passage in passages], passages)
+    rows = dict.fromkeys(each.row for each in found)
+    return [passages[row] for row in dict.fromkeys((*rows, *range(len(passages))))]
+
+
+def _forms(person: str, passages: Sequence[Passage], text: str) -> list[str]:
+    """Return the ways in which the passages name a person, longest first."""
+    forms = {person}
+    for passage in passages:
+        shadow = simplified(passage.text)
+        segment = Segment(0, len(shadow), shadow, True, ())
+        for each in name_introductions(segment, {person}):
+            names = {each.key, each.second_key}
+            forms |= names if names & forms else set()
+    for full in sorted(forms):
+        given = given_name(full)
+        if given and given != full and full in text:
+            others = set(re.findall(rf"[{HAN}]{given}", text)) if len(given) > 1 else set()
+            same = {o for o in others if given_name(o) == given and o != full and len(o) == len(full)}
+            forms |= {given} if not same else set()
+    return sorted(forms, key=lambda each: (-len(each), each))
+
+
+def _named(forms: Sequence[str]) -> str:
+    """Return an expression for any form; a single character only without a surname before it."""
+    surnames = "张王李赵刘陈杨黄周吴徐孙马朱胡林郭何高罗郑梁谢宋唐许韩冯邓曹彭曾萧董袁潘于蒋蔡余杜叶程魏丁沈姜"
+    long = [re.escape(form) for form in forms if len(form) > 1]
+    short = [rf"(?<![{surnames}]){re.escape(form)}" for form in forms if len(form) == 1]
+    return f"(?:{'|'.join(long + short)})"
+
+
+_BEHIND = rf"(?P<behind>[{HAN}·]{{2,8}})"
+_BEFORE = rf"(?P<before>[{HAN}·]{{2,10}}?)"
+_OF = "[之的]?"
+_IS = "(?:乃是?|是|即是?|为|原是|本是|系|正是|便是|就是)"
+_GAP = rf"(?:{_MARK}{{0,2}}(?:单?名[叫为]?|叫做?|唤做?|{_IS}|姓名)?{_MARK}?)"
+
+
+def _read(
+    asked: FactQuestion, name: str, sentence: str, text: str
+) -> Iterator[tuple[int, int, str]]:
+    if asked.relation in _KIN:
+        for rank, form in enumerate(_kin_forms(asked, name)):
+            yield from _names(form, sentence, text, rank)
+        return
+    if asked.relation in _OTHER_NAMES and asked.inverse:
+        label = "|".join(_OTHER_NAMES.values())
+        for match in re.finditer(
+            rf"(?:姓(?P<sur>[{HAN}]{{1,2}}){_MARK}?名(?P<giv>[{HAN}]{{1,2}})|{_BEFORE})"
+            rf"{_MARK}?(?:{label})[为曰作叫是]?{_MARK}?{name}",
+            sentence,
+        ):
+            if match["sur"]:
+                start = match.start("sur") - 1
+                yield 0, start, sentence[start : match.end("giv")]
+            elif value := _ending(match["before"], text):
+                yield 0, match.end("before") - len(value), value
+        return
+    for rank, form in enumerate(_value_forms(asked, name)):
+        for match in re.finditer(form, sentence):
+            yield rank, match.start("value"), match["value"]
+
+
+def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
+    """Return expressions of statements, surest first; `behind` or `before` names the other one."""
+    _, kin, inverse = _KIN[asked.relation]
+    if asked.inverse:
+        kin, inverse = inverse, kin
+    forms = [
+        rf"{name}[之的](?:{kin}){_GAP}{_BEHIND}",
+        rf"{name}(?:有[一二三四五六七两]?)?(?:{kin}){_GAP}{_BEHIND}",
+        rf"{_BEFORE}[之的](?:{inverse}){_GAP}{name}",
+        rf"{_BEFORE}(?:{inverse}){name}",
+        rf"{_BEFORE}[之的](?:{inverse})[，,：:][^。！？；]{{0,12}}名{name}",
+        rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})(?![{HAN}])",
+        rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})也",
+        rf"(?:^|{_MARK}){_BEHIND}{_MARK}?(?:{_IS}|{_MARK}){name}[之的](?:{kin})",
+        rf"{name}[^。！？；]{{0,40}}?其(?:{kin}){_GAP}{_BEHIND}",
+    ]
+    relation = asked.relation
+    if relation in {"父", "母"} and not asked.inverse:
+        forms.insert(2, rf"{_BEFORE}生(?:下|了)?{name}")
+    if relation in {"子", "女"} and not asked.inverse:
+        forms.insert(2, rf"{name}生(?:下|了)?(?:[一二]?[子女])?{_GAP}{_BEHIND}")
+    if (relation == "妻") != asked.inverse and relation in {"妻", "夫"}:
+        forms[:0] = [rf"{name}(?:娶|迎娶|纳|续娶)了?{_BEHIND}", rf"{_BEFORE}嫁(?:给|与|了)*{name}"]
+    elif relation in {"妻", "夫"}:
+        forms[:0] = [rf"{name}[^。！？；，]{{0,6}}嫁(?:给|与|了)*{_BEHIND}", rf"{_BEFORE}娶了?{name}"]
+    return forms
+
+
+def _value_forms(asked: FactQuestion, name: str) -> list[str]:
+    value = rf"(?P<value>[{HAN}]{{1,4}}?)(?=[，,。；;、：:！？”」）)]|号|$)"
+    if asked.relation in _OTHER_NAMES:
+        label = _OTHER_NAMES[asked.relation]
+        between = rf"[^。！？；]{{0,30}}?{_MARK}" if asked.relation != "字" else rf"{_MARK}"
+        return [
+            rf"{name}{_MARK}?(?:{label})[为曰作叫是]?[“「]?{value}",
+            rf"{name}{between}(?:{label})[为曰作叫是]?[“「]?{value}",
+        ]
+    if asked.relation == "籍贯":
+        place = rf"(?P<value>(?![某吾乃是本原])[{HAN}]{{2,8}}?)人(?:也|氏|士)?(?=[，,。；;]|$)"
+        return [
+            rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})[某吾]?(?:乃|是|本|原)?{place}",
+            rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
+        ]
+    office = rf"(?P<value>[{HAN}]{{2,8}}?)(?=[，,。；;、：:！？”\s]|以|之职|$)"
+    return [
+        rf"(?:{_APPOINT}){name}[等]?(?:为|做|作|任){office}",
+        rf"{name}(?:被|曾)?(?:{_APPOINT})(?:{_APPOINT})?(?:为|做|任)?{office}",
+        rf"以{name}为{office}",
+        rf"{name}[^。！？；]{{0,20}}?(?:{_APPOINT}|现|官)(?:为|至|拜){office}",
+    ]
+
+
+def _names(form: str, sentence: str, text: str, rank: int) -> Iterator[tuple[int, int, str]]:
+    for match in re.finditer(form, sentence):
+        groups = match.groupdict()
+        if groups.get("behind") and (value := _beginning(match["behind"], text)):
+            yield rank, match.start("behind"), value
+        elif groups.get("before") and (value := _ending(match["before"], text)):
+            yield rank, match.end("before") - len(value), value
+
+
+def _likely(names: Sequence[str], text: str) -> str:
+    """Return the longest name that stands in the text about as often as a shorter one."""
+    best = ""
+    for name in sorted(names, key=len):
+        if not best or 2 * text.count(name) > text.count(best):
+            best = name
+    return best
+
+
+def _beginning(run: str, text: str) -> str:
+    """Return the name that a run of characters begins with, or ""."""
+    if dotted := re.match(rf"[{HAN}]+(?:·[{HAN}]+)+", run):
+        return dotted.group()
+    if clan := re.match(rf"(?:(?![皆所其])[{HAN}]){{1,2}}(?:氏|夫人|太后|皇后|公主)", run):
+        return clan.group()
+    whole = [run[:n] for n in (2, 3, 4) if len(run) >= n and _is_name(run[:n])]
+    return _likely(whole, text)
+
+
+def _ending(run: str, text: str) -> str:
+    """Return the name that a run of characters ends with, or ""."""
+    if clan := re.search(rf"[{HAN}](?:氏|夫人|太后|皇后)$", run):
+        return clan.group()
+    return _likely([run[-n:] for n in (2, 3, 4) if len(run) >= n and _is_name(run[-n:])], text)
+
+
+def _is_name(name: str) -> bool:
+    given = given_name(name)
+    return bool(given) and len(given) <= 2 and len(name) <= len(han_surname(name)) + 2 and not set(
+        name
+    ) & set("的之了是为不也乃曰其此皆所原亦遂")
