@@ -369,6 +369,8 @@ _ORDINAL = re.compile(
 )
 """Of what is counted there are several."""
 
+_TELLING = 3
+"""A part of so many words, none of them small, is nothing else where it stands alone."""
 _MEMBERS = 4
 """A team's name is a plural of at least so many letters."""
 
@@ -379,15 +381,21 @@ def part_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     for key, profile in profiles.items():
         for part in _parts(profile):
             index[part].add(key)
+    told: defaultdict[str, set[str]] = defaultdict(set)
+    for key, profile in profiles.items():
+        told[root(key)] |= profile.name.documents
     for key, profile in profiles.items():
         if not _may_be_short(profile):
             continue
         owners = index.get(profile.parts.words, set()) - {key}
-        near = {other for other in owners if share_document(profile, profiles[other])}
+        is_telling = len(profile.parts.words) >= _TELLING and not {*profile.parts.words} & _SMALL
+        named = told[root(key)] if is_telling else profile.name.documents
+        near = {other for other in owners if not named.isdisjoint(profiles[other].name.documents)}
         if len({root(other) for other in near}) != 1:
             continue
         documents = frozenset().union(*(profiles[other].name.documents for other in near))
-        if not profile.name.documents <= documents:
+        alone = not profile.name.documents <= documents
+        if alone and not (is_telling and len({root(other) for other in owners}) == 1):
             continue  # where it stands alone, Oxford is a town
         target = min(near, key=lambda other: (-profiles[other].count, other))
         if root(key) != root(target):
