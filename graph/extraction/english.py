@@ -253,7 +253,7 @@ def _content_words(chunk: Span) -> list[Token]:
         if token.i + 1 != words[0].i:
             break
         words.insert(0, token)
-    while words and words[0].i > chunk.start and chunk.doc[words[0].i - 1].text in {"-", "–"}:
+    while words and words[0].i > chunk.start and chunk.doc[words[0].i - 1].text[-1] in "-–":
         words.pop(0)  # of "first-class cricketer" no "class cricketer"
     if head.ent_type_ in _NO_ENTITY or len(head) < 3:
         return []

@@ -327,7 +327,7 @@ def _from_verb(verb: Token, lemma: Callable[[Token], str]) -> Iterator[Triple]:
 
 
 def _is_in_reach(subject: Token, verb: Token) -> bool:
-    """Check that a subject is not far away, nor what somebody cried."""
+    """Check that a subject is not far away, nor an exclamation."""
     between = verb.doc[min(subject.i, verb.i) : max(subject.i, verb.i)]
     marks = Counter(token.text for token in between)
     is_inside = marks["("] != marks[")"] and verb.tag_ not in {"VBN", "VBG"}
