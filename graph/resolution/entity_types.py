@@ -122,16 +122,18 @@ def person_words(
 _MOST_OF_PERSON = 4
 
 
-def _scores(types: Counter[str], named: int) -> Counter[str]:
+def _scores(types: Counter[str], named: int) -> defaultdict[str, float]:
     """Return what the tagger says, of which many mentions say no more than a few."""
     share = min(float(named), _MOST_TAGGED) / named
-    return Counter(
-        {
-            kind: n * share * (0.4 if kind == "NAME" else 1.0)
-            for kind, n in types.items()
-            if kind != "CONCEPT"
-        }
-    )
+    scores: defaultdict[str, float] = defaultdict(float)
+    for kind, n in types.items():
+        if kind != "CONCEPT":
+            scores[kind] = n * share * (_UNTYPED if kind == "NAME" else 1.0)
+    return scores
+
+
+_UNTYPED = 0.4
+"""Weight of a mention that no tagger gives a type: some doubt of the others'."""
 
 
 def settle_types(
