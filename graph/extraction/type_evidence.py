@@ -47,7 +47,7 @@ _PERSON_VERBS = (
 
 COPULA, TITLE, IN_FRONT, APPOSED, VERB, BEHIND, NEAR = 5.0, 4.0, 4.0, 3.0, 2.0, 1.5, 0.7
 """Weights of cues; a mention that a tagger gives a type weighs 1."""
-AGAINST_A_PERSON = -1.5
+AGAINST_A_PERSON = -2.5
 
 _AFTER = (
     (

@@ -15,7 +15,7 @@ from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
 from ..model import ORDINARY
 from ..text.cjk import has_han
 from ..text.names import JOINTS
-from .name_parsing import SURNAMES
+from .name_parsing import COMMON_GIVEN_NAMES, SURNAMES
 
 _SURNAME_LIKE = """
 head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
@@ -58,7 +58,7 @@ def decide_types(types: Counter[str], cues: Mapping[str, float], *, head: str = 
         scores[head] += _HEAD
     told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
     if not told and not head and cues.get(ORDINARY, 0.0) >= named:
-        return Counter({"CONCEPT": types["CONCEPT"]} if types["CONCEPT"] else {})
+        return +Counter(CONCEPT=types["CONCEPT"])
     ranked = [*sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])), ("NAME", 0.0)]
     (best, score), (_, second) = ranked[:2] if len(ranked) > 1 else (ranked[0], ("", 0.0))
     is_clear = score >= _NEEDED and score >= _CLEAR * second and best != "CONCEPT"
@@ -105,13 +105,16 @@ def title_type(title: str) -> str:
 _IN_BRACKETS = re.compile(r"\((?P<noun>[^()]*[a-z])\)\s*$")
 
 
-def person_words(types: Mapping[str, Counter[str]]) -> set[str]:
-    """Return the first and last words of persons' full names."""
+def person_words(
+    types: Mapping[str, Counter[str]], cues: Mapping[str, Mapping[str, float]]
+) -> set[str]:
+    """Return the first and last words of the full names of which more than a tag says a person."""
     found: set[str] = set()
     for key, some in types.items():
         words = key.split()
         plain = "," not in key and not has_han(key) and not {*words} & {*JOINTS, "the", "and"}
-        if 1 < len(words) <= _MOST_OF_PERSON and plain and some["PERSON"]:
+        is_told = cues.get(key, {}).get("PERSON", 0.0) > 0 or words[0] in COMMON_GIVEN_NAMES
+        if 1 < len(words) <= _MOST_OF_PERSON and plain and some["PERSON"] and is_told:
             found.update((words[0], words[-1]))
     return found
 
@@ -119,16 +122,18 @@ def person_words(types: Mapping[str, Counter[str]]) -> set[str]:
 _MOST_OF_PERSON = 4
 
 
-def _scores(types: Counter[str], named: int) -> Counter[str]:
+def _scores(types: Counter[str], named: int) -> defaultdict[str, float]:
     """Return what the tagger says, of which many mentions say no more than a few."""
     share = min(float(named), _MOST_TAGGED) / named
-    return Counter(
-        {
-            kind: n * share * (0.4 if kind == "NAME" else 1.0)
-            for kind, n in types.items()
-            if kind != "CONCEPT"
-        }
-    )
+    scores: defaultdict[str, float] = defaultdict(float)
+    for kind, n in types.items():
+        if kind != "CONCEPT":
+            scores[kind] = n * share * (_UNTYPED if kind == "NAME" else 1.0)
+    return scores
+
+
+_UNTYPED = 0.4
+"""Weight of a mention that no tagger gives a type: some doubt of the others'."""
 
 
 def settle_types(
@@ -138,19 +143,19 @@ def settle_types(
 ) -> dict[str, Counter[str]]:
     """Return all names' counts of types as `decide_types` settles them.
 
-    A class noun alone ("Captain", "the Contractor") is no name but a noun.
-    A word that begins or ends persons' full names is taken for a person where no place is meant.
+    A class noun alone ("Captain", "the Contractor") is no name but a noun; a word that begins or
+    ends persons' full names is taken for a person where no place is meant.
     """
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
     for key, some in known.items():
         found = decide_types(some, cues.get(key, {}), head=head_type(key))
         settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
-    parts = person_words(settled)
+    parts = person_words(settled, cues)
     for key, some in known.items():
         is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
         if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
-            settled[key] = Counter({"CONCEPT": n for n in (some["CONCEPT"],) if n})
+            settled[key] = +Counter(CONCEPT=some["CONCEPT"])
         elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
@@ -167,7 +172,7 @@ def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
     ):
         return types
     named = types.total() - types["CONCEPT"]
-    return Counter({kind: n for kind, n in (("NAME", named), ("CONCEPT", types["CONCEPT"])) if n})
+    return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
 def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
@@ -175,7 +180,7 @@ def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str
     if any(weight > 0 and kind != ORDINARY for kind, weight in cues.items()):
         return types
     named = types.total() - types["CONCEPT"]
-    return Counter({kind: n for kind, n in (("NAME", named), ("CONCEPT", types["CONCEPT"])) if n})
+    return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
 _ACRONYM = 6

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from graph.extraction.aliases import Candidate, is_name, mentions_of
+from graph.extraction.type_evidence import type_statements
+from graph.model import OF_TYPE, ORDINARY
+from graph.resolution.entity_types import (
+    decide_types,
+    head_type,
+    is_namelike,
+    settle_types,
+    title_type,
+)
+from graph.text.sentences import lay_out
+
+
+def cues(text: str, name: str) -> dict[str, float]:
+    """What the words around one mention of a name speak for."""
+    layout = lay_out(text)
+    start = text.index(name)
+    mentions = mentions_of(layout, [Candidate(start, start + len(name), "NAME")])
+    found = list(type_statements(layout, mentions))
+    assert all(one.predicate == OF_TYPE for one in found)
+    return {one.object: one.strength for one in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("In fog Gannet Rise is a steep island off Port Haven.", "Gannet Rise", "PLACE"),
+        ("They heard the fiddler Tam Gillebrand on the quay.", "Tam Gillebrand", "PERSON"),
+        ("He sailed to Orrin Hope, a village in the north.", "Orrin Hope", "PLACE"),
+        ("All of them went aboard the Silent Petrel at noon.", "Silent Petrel", "PRODUCT"),
+        ("On that day Orrin Vale married her.", "Orrin Vale", "PERSON"),
+        ("The report was read. Author: Orrin Vale", "Orrin Vale", "PERSON"),
+        ("昨天诗人李白来了。", "李白", "PERSON"),
+        ("大家抵达白鹭湾以后休息。", "白鹭湾", "PLACE"),
+    ],
+)
+def test_the_words_around_a_name_tell_its_type(text: str, name: str, kind: str) -> None:
+    told = cues(text, name)
+    assert max(told, key=lambda one: told[one]) == kind
+
+
+def test_a_definition_outweighs_what_a_tagger_takes_a_name_for() -> None:
+    assert decide_types(Counter(PERSON=16), {"PLACE": 5.0}) == Counter(PLACE=16)
+    assert decide_types(Counter(PERSON=16), {"PLACE": 4.0}) == Counter(NAME=16)
+
+
+def test_without_a_clear_winner_a_name_has_no_type() -> None:
+    assert decide_types(Counter(PERSON=2, PLACE=2), {}) == Counter(NAME=4)
+
+
+def test_a_word_that_only_begins_things_is_no_name() -> None:
+    assert cues("# Failure of the winch\n\nIt was slow.", "Failure") == {ORDINARY: 1.0}
+    assert decide_types(Counter(ORGANISATION=1), {ORDINARY: 1.0}) == Counter()
+    assert decide_types(Counter(ORGANISATION=2), {ORDINARY: 1.0}) == Counter(ORGANISATION=2)
+
+
+def test_a_surname_is_a_persons() -> None:
+    types = {"maeve tolland": Counter(PERSON=3), "tolland": Counter(ORGANISATION=17)}
+    told = {"maeve tolland": {"PERSON": 8.0}, "tolland": {"PERSON": 2.0}}
+    surfaces = {"maeve tolland": ["Maeve Tolland"], "tolland": ["Tolland"]}
+    assert settle_types(types, told, surfaces)["tolland"] == Counter(PERSON=17)
+
+
+def test_a_single_word_that_only_a_tagger_gives_a_type_has_none() -> None:
+    types = {"bash": Counter(PERSON=3), "captain": Counter(PERSON=2)}
+    found = settle_types(types, {}, {"bash": ["Bash"], "captain": ["Captain"]})
+    assert found["bash"] == Counter(NAME=3)
+    assert not found["captain"]
+
+
+def test_what_stands_in_capitals_alone_is_a_heading() -> None:
+    types = {"limited warranty": Counter(NAME=1), "kmi": Counter(NAME=1)}
+    found = settle_types(types, {}, {"limited warranty": ["LIMITED WARRANTY"], "kmi": ["KMI"]})
+    assert not found["limited warranty"]
+    assert found["kmi"] == Counter(NAME=1)
+
+
+def test_a_names_own_words_tell_its_type() -> None:
+    assert head_type("gannet head") == "PLACE"
+    assert head_type("count of nassau") == "PERSON"
+    assert head_type("open tide charter") == "WORK"
+    assert title_type("Dark River (2017 film)") == "WORK"
+    assert title_type("Dark River") == ""
+
+
+@pytest.mark.parametrize(
+    "surface", ["EUR 88,000", "EUR", "MM-2018-1", "Rule 4", "7 May 2019", "a=b", "UT 84116"]
+)
+def test_amounts_codes_dates_and_numbered_parts_are_no_names(surface: str) -> None:
+    assert not is_name(surface, surface.casefold())
+
+
+@pytest.mark.parametrize("surface", ["HYDRA-6", "Apollo 11", "ISO/IEC 27001", "MH-60"])
+def test_names_with_numbers_remain(surface: str) -> None:
+    assert is_name(surface, surface.casefold())
+
+
+def test_a_headline_is_no_name_of_a_thing() -> None:
+    assert is_namelike(["Theodred II (Bishop of Elmham)"])
+    assert not is_namelike(["Sound stays open by eighty-seven votes"])
+    assert not is_namelike(["Chapter 10. Debian and the kernel"])
