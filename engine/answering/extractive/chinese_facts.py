@@ -24,6 +24,8 @@ NEAR = 3
 """Maximum characters between a person and a word for kin."""
 CANDIDATES = 60
 """Passages searched for the statement of a fact."""
+SHOWN = 10
+"""Of these, the first are packed, those that state the fact before all others."""
 SEARCHED = 1.0
 """Weight of the search for statements beside the question's own."""
 
