@@ -17,6 +17,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from graph.text.cjk import in_script_of
+
 from ..config import AnswerSettings, PackSettings
 from ..conversation import format_history
 from ..embeddings.tokenizer import Tokeniser
@@ -332,7 +334,7 @@ class LocalAnswerer:
         starts = self._library.page_starts({each.document_id for each in citations})
         return Answer(
             question=question,
-            text=draft.text,
+            text=in_script_of(question, draft.text) if draft.abstained else draft.text,
             mode="local",
             citations=on_pages(citations, starts),
             claims=draft.claims,

@@ -363,7 +363,7 @@ def extractive_answer(
     )  # fmt: skip
     if facts:
         read = _stating(read, facts, limit=max_sentences)
-    elif fact:
+    elif fact and fact.is_kin:
         read = replace(read, span=None)
     found = evidence_features(
         question,
