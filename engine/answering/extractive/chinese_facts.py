@@ -1,8 +1,8 @@
 """Facts asked of a named Chinese person: kin, other names, offices, origin.
 
 A table of patterns reads the question (*苏轼的父亲是谁*: the 父 of 苏轼), another one the
-sentences that state it (轼父苏洵, 苏洵生轼, 苏洵之子轼). The person is meant by the full name, by the
-given name where no other person of the text has it, and by names that the passages introduce (字子瞻).
+sentences that state it (轼父苏洵, 苏洵生轼, 苏洵之子轼). The person is meant by the full name, by
+the given name where nobody else of the text has it, and by names that the passages introduce.
 What no sentence states is not answered.
 """
 
@@ -240,7 +240,8 @@ def _forms(person: str, passages: Sequence[Passage], text: str) -> list[str]:
             forms |= names if names & forms else set()
     for full in sorted(forms):
         given = given_name(full)
-        if given and given != full and full in text:
+        introduced = f"姓{han_surname(full)}"
+        if given and given != full and (full in text or introduced in text):
             others = set(re.findall(rf"[{HAN}]{given}", text)) if len(given) > 1 else set()
             same = {
                 o for o in others if given_name(o) == given and o != full and len(o) == len(full)
