@@ -17,6 +17,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from graph.text.cjk import in_script_of
+
 from ..config import AnswerSettings, PackSettings
 from ..conversation import format_history
 from ..embeddings.tokenizer import Tokeniser
@@ -48,7 +50,7 @@ from .compression import (
 )
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
-from .extractive.chinese_facts import CANDIDATES, fact_question, fact_searches, facts_first
+from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_question, fact_searches, facts_first
 from .packing import (
     Draft,
     PackedContext,
@@ -297,14 +299,14 @@ class LocalAnswerer:
             expander = fact_searches
         found = self._retriever.search(
             question,
-            top_k=max(self._packer.candidate_count, CANDIDATES * is_fact),
+            top_k=CANDIDATES if is_fact else self._packer.candidate_count,
             within=within,
             expander=expander,
             on_event=on_event,
         )
         steps = Tracer(on_event)
         if is_fact:
-            first = facts_first(question, found.passages)[: self._packer.candidate_count]
+            first = facts_first(question, found.passages)[:SHOWN]
             found = replace(found, passages=first)
         corrected = CorrectedPassages(passages=found.passages)
         if self._correction is not None:
@@ -332,7 +334,7 @@ class LocalAnswerer:
         starts = self._library.page_starts({each.document_id for each in citations})
         return Answer(
             question=question,
-            text=draft.text,
+            text=in_script_of(question, draft.text) if draft.abstained else draft.text,
             mode="local",
             citations=on_pages(citations, starts),
             claims=draft.claims,

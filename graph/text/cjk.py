@@ -53,6 +53,16 @@ def simplified(text: str) -> str:
     return text.translate(_simplified_table()) if has_han(text) else text
 
 
+def in_script_of(model: str, text: str) -> str:
+    """Convert a text to traditional script if `model` is written in it."""
+    if simplified(model) == model:
+        return text
+    import opencc
+
+    converted: str = opencc.OpenCC("s2t").convert(text)
+    return converted
+
+
 @cache
 def _simplified_table() -> dict[int, str]:
     import opencc

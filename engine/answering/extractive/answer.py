@@ -363,7 +363,7 @@ def extractive_answer(
     )  # fmt: skip
     if facts:
         read = _stating(read, facts, limit=max_sentences)
-    elif fact:
+    elif fact and fact.is_kin:
         read = replace(read, span=None)
     found = evidence_features(
         question,
@@ -431,7 +431,7 @@ def _shown(
     spans: Sequence[Candidate],
     weighed: Sequence[ScoredSentence],
 ) -> Candidate | None:
-    """Return the likeliest span; of a Chinese question the likeliest that has the form asked for."""
+    """Return the likeliest span; for a Chinese question one in the form asked for."""
     if asked.language != "zh":
         return next(iter(spans), None)
     for each in spans[:SHOWN_OF]:

@@ -1,8 +1,8 @@
 """Facts asked of a named Chinese person: kin, other names, offices, origin.
 
-A table of patterns reads the question (*曹操的父亲是谁*: the 父 of 曹操), another one the sentences
-that state it (操父曹嵩, 曹嵩生操, 曹嵩之子操). The person is meant by the full name, by the given name
-where it alone carries a surname of the text, and by names that the passages introduce (字孟德).
+A table of patterns reads the question (*苏轼的父亲是谁*: the 父 of 苏轼), another one the
+sentences that state it (轼父苏洵, 苏洵生轼, 苏洵之子轼). The person is meant by the full name, by
+the given name where nobody else of the text has it, and by names that the passages introduce.
 What no sentence states is not answered.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graph.extraction.chinese_aliases import name_introductions
-from graph.resolution.name_parsing import given_name, han_surname
+from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
 from graph.text.cjk import HAN, simplified
 from graph.text.sentences import Segment
 
@@ -24,16 +24,26 @@ NEAR = 3
 """Maximum characters between a person and a word for kin."""
 CANDIDATES = 60
 """Passages searched for the statement of a fact."""
+SHOWN = 10
+"""Of these, the first are packed, those that state the fact before all others."""
 SEARCHED = 1.0
 """Weight of the search for statements beside the question's own."""
 
 _KIN: dict[str, tuple[str, str, str]] = {
     # relation: words of the question, words of a text, words of the inverse relation in a text
     "父": ("父亲|生父|爸爸|爹|父", "父亲|生父|父", "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"),
-    "母": ("母亲|生母|妈妈|娘|母", "母亲|生母|老母|母", "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"),
+    "母": (
+        "母亲|生母|妈妈|娘|母",
+        "母亲|生母|老母|母",
+        "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿",
+    ),
     "养父": ("养父|义父|干爹", "养父|义父", "养子|义子|养女|义女"),
     "养子": ("养子|义子|养女|义女", "养子|义子|养女|义女", "养父|义父"),
-    "妻": ("妻子|夫人|太太|老婆|媳妇|正妻|妾|妻", "妻子|夫人|[正次后前]?妻|媳妇|妾", "丈夫|夫君|夫"),
+    "妻": (
+        "妻子|夫人|太太|老婆|媳妇|正妻|妾|妻",
+        "妻子|夫人|[正次后前]?妻|媳妇|妾",
+        "丈夫|夫君|夫",
+    ),
     "夫": ("丈夫|夫君|老公", "丈夫|夫君|夫", "妻子|夫人|[正次后前]?妻|妾|媳妇"),
     "子": (
         "[长次大二三四五小幼少]?儿子|孩子|[长次三四五幼少独]?子",
@@ -60,10 +70,13 @@ _OTHER_NAMES = {
     "绰号": "绰号|外号|诨号|诨名|混名|花名|人称",
     "原名": "原名|本名|真名|又名|别名|曾用名|笔名|艺名|化名",
 }
+_OFFICES = frozenset({"司徒", "司马", "太史"})
+"""Surnames that are offices, too."""
 _WHO = "谁|什么人|何人|哪一?位|哪个人"
 _WHAT = "什么(?:名字?)?|何|啥|哪个"
 _X = rf"(?P<of>[{HAN}·]{{2,8}}?)"
 _APPOINT = "封|拜|加封|任命|册封|升|擢|除|授|荐|表|加|任|命|使|举"
+_NO_PLACE = "某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
 _MARK = r"[，,：:、“”\"「」\s]"
 _END = r"[？?。！\s呢]*$"
 
@@ -75,6 +88,11 @@ class FactQuestion:
     person: str
     relation: str
     inverse: bool = False
+
+    @property
+    def is_kin(self) -> bool:
+        """Check whether a relative is asked for."""
+        return self.relation in _KIN
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,7 +112,7 @@ def fact_question(question: str) -> FactQuestion | None:
         for form in (
             rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
             rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
-            rf"^{_X}(?:一共)?有(?:哪些|哪几个|几个)(?:{asked}){_END}",
+            rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
         ):
             if match := re.match(form, text):
                 return FactQuestion(match["of"], relation)
@@ -196,10 +214,8 @@ def mentions_fact(
         return True
     name = _named(_forms(asked.person, passages, simplified("\n".join(p.text for p in passages))))
     _, kin, inverse = _KIN[asked.relation]
-    near = re.compile(
-        rf"{name}.{{0,{NEAR}}}(?:{kin}|{inverse})|(?:{kin}|{inverse}).{{0,{NEAR}}}{name}"
-        rf"|{name}.*其(?:{kin})"
-    )
+    kin = inverse if asked.inverse else kin
+    near = re.compile(rf"{name}.{{0,{NEAR}}}(?:{kin})|(?:{kin}){name}|{name}.*其(?:{kin})")
     return any(near.search(sentence) for sentence in map(simplified, sentences))
 
 
@@ -224,16 +240,19 @@ def _forms(person: str, passages: Sequence[Passage], text: str) -> list[str]:
             forms |= names if names & forms else set()
     for full in sorted(forms):
         given = given_name(full)
-        if given and given != full and full in text:
+        introduced = f"姓{han_surname(full)}"
+        if given and given != full and (full in text or introduced in text):
             others = set(re.findall(rf"[{HAN}]{given}", text)) if len(given) > 1 else set()
-            same = {o for o in others if given_name(o) == given and o != full and len(o) == len(full)}
+            same = {
+                o for o in others if given_name(o) == given and o != full and len(o) == len(full)
+            }
             forms |= {given} if not same else set()
     return sorted(forms, key=lambda each: (-len(each), each))
 
 
 def _named(forms: Sequence[str]) -> str:
     """Return an expression for any form; a single character only without a surname before it."""
-    surnames = "张王李赵刘陈杨黄周吴徐孙马朱胡林郭何高罗郑梁谢宋唐许韩冯邓曹彭曾萧董袁潘于蒋蔡余杜叶程魏丁沈姜"
+    surnames = "".join(sorted(each for each in SURNAMES if len(each) == 1))
     long = [re.escape(form) for form in forms if len(form) > 1]
     short = [rf"(?<![{surnames}]){re.escape(form)}" for form in forms if len(form) == 1]
     return f"(?:{'|'.join(long + short)})"
@@ -295,7 +314,10 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
     if (relation == "妻") != asked.inverse and relation in {"妻", "夫"}:
         forms[:0] = [rf"{name}(?:娶|迎娶|纳|续娶)了?{_BEHIND}", rf"{_BEFORE}嫁(?:给|与|了)*{name}"]
     elif relation in {"妻", "夫"}:
-        forms[:0] = [rf"{name}[^。！？；，]{{0,6}}嫁(?:给|与|了)*{_BEHIND}", rf"{_BEFORE}娶了?{name}"]
+        forms[:0] = [
+            rf"{name}[^。！？；，]{{0,6}}嫁(?:给|与|了)*{_BEHIND}",
+            rf"{_BEFORE}娶了?{name}",
+        ]
     return forms
 
 
@@ -309,10 +331,12 @@ def _value_forms(asked: FactQuestion, name: str) -> list[str]:
             rf"{name}{between}(?:{label})[为曰作叫是]?[“「]?{value}",
         ]
     if asked.relation == "籍贯":
-        place = rf"(?P<value>(?![某吾乃是本原])[{HAN}]{{2,8}}?)人(?:也|氏|士)?(?=[，,。；;]|$)"
+        syllable = rf"(?![{_NO_PLACE}])[{HAN}]"
+        place = rf"(?P<value>(?:{syllable}){{2,8}}?)人(?:也|氏|士)?(?=[，,。；;]|$)"
         return [
+            rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}"
+            rf"{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
             rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})[某吾]?(?:乃|是|本|原)?{place}",
-            rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
         ]
     office = rf"(?P<value>[{HAN}]{{2,8}}?)(?=[，,。；;、：:！？”\s]|以|之职|$)"
     return [
@@ -335,7 +359,8 @@ def _names(form: str, sentence: str, text: str, rank: int) -> Iterator[tuple[int
 def _likely(names: Sequence[str], text: str) -> str:
     """Return the longest name that stands in the text about as often as a shorter one."""
     best = ""
-    for name in sorted(names, key=len):
+    plain = [name for name in names if name[:2] not in _OFFICES] or names
+    for name in sorted(plain, key=len):
         if not best or 2 * text.count(name) > text.count(best):
             best = name
     return best
@@ -360,6 +385,9 @@ def _ending(run: str, text: str) -> str:
 
 def _is_name(name: str) -> bool:
     given = given_name(name)
-    return bool(given) and len(given) <= 2 and len(name) <= len(han_surname(name)) + 2 and not set(
-        name
-    ) & set("的之了是为不也乃曰其此皆所原亦遂")
+    return (
+        bool(given)
+        and len(given) <= 2
+        and len(name) <= len(han_surname(name)) + 2
+        and not set(name) & set("的之了是为不也乃曰其此皆所原亦遂")
+    )

@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
-from graph.text.cjk import HAN, count_han
+from graph.text.cjk import HAN, count_han, simplified
 
 from ...prompts import Language, language_of
 from ...storage.tokenization import tokens
@@ -144,7 +144,8 @@ def classify_question(question: str) -> QuestionType:
     """Classify what a question asks for: person, date, number, place, definition and others."""
     language = language_of(question)
     kind: Kind = next(
-        (kind for kind, pattern in _TABLES[language] if pattern.search(question)), "thing"
+        (kind for kind, pattern in _TABLES[language] if pattern.search(simplified(question))),
+        "thing",
     )
     if language == "zh":
         return _chinese(question, kind)
@@ -159,7 +160,7 @@ def classify_question(question: str) -> QuestionType:
 
 
 def _chinese(question: str, kind: Kind) -> QuestionType:
-    match = WH_CHINESE.search(question)
+    match = WH_CHINESE.search(simplified(question))
     if match is None:
         return QuestionType(kind=kind, language="zh", left=question.rstrip("？?。 "))
     right = question[match.end() :].strip("？?。 吗呢")
@@ -292,7 +293,7 @@ _ASKING = re.compile(
 
 def answer_types(question: str) -> tuple[str, ...]:
     """Return the expected answer types in table order; often one or none."""
-    return tuple(kind.name for kind in _KINDS if kind.asked.search(question))
+    return tuple(kind.name for kind in _KINDS if kind.asked.search(simplified(question)))
 
 
 def has_answer_type(text: str, kinds: tuple[str, ...]) -> float:
@@ -305,7 +306,7 @@ def has_answer_type(text: str, kinds: tuple[str, ...]) -> float:
 
 def strip_question_words(question: str) -> str:
     """Return the question without its question words."""
-    return " ".join(_ASKING.sub(" ", question).split())
+    return " ".join(_ASKING.sub(" ", simplified(question)).split())
 
 
 Date = tuple[int, int, int]

@@ -1,0 +1,99 @@
+"""Facts asked of Chinese persons, and the form of Chinese short answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.answering.extractive.chinese_facts import (
+    FactQuestion,
+    fact_question,
+    mentions_fact,
+    stated_facts,
+)
+from engine.answering.extractive.chinese_short import bounds_of_short, is_short_answer
+from engine.answering.extractive.question_type import classify_question
+from engine.types import Passage
+from graph.text.cjk import in_script_of
+
+
+def _passage(text: str) -> Passage:
+    return Passage(
+        text=text,
+        score=1.0,
+        relevance=1.0,
+        document_id="d",
+        chunk_id="c",
+        title="",
+        start=0,
+        end=len(text),
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("谁是林如海的女儿？", "林如海之女林黛玉自幼多病。", "林黛玉"),
+        ("贾宝玉的父亲是谁？", "原来贾政之子贾宝玉不爱读书。贾政大怒。", "贾政"),
+        ("王进的母亲是谁？", "王进的母亲李氏年过六旬。", "李氏"),
+        ("陈明的妻子是谁？", "陈明娶周兰为妻。", "周兰"),
+        ("宋江的字是什么？", "那人姓宋名江，字公明，郓城县人。", "公明"),
+        ("高俅被封为什么？", "徽宗封高俅为殿帅府太尉，掌管禁军。", "殿帅府太尉"),
+        ("誰是林如海的女兒？", "林如海之女林黛玉自幼多病。", "林黛玉"),
+    ],
+)
+def test_a_stated_fact_is_read_from_its_sentence(question: str, text: str, answer: str) -> None:
+    asked = fact_question(question)
+    assert asked is not None
+    found = stated_facts(asked, [text], [_passage(text)])
+    assert found[0].text == answer
+    assert text[found[0].start :].startswith(answer)
+
+
+def test_another_question_asks_for_no_fact_of_a_person() -> None:
+    assert fact_question("如何安装软件包？") is None
+    assert fact_question("临澜海洋大学位于哪里？") is None
+
+
+def test_kin_that_no_sentence_mentions_is_not_stated() -> None:
+    text = "华雄引兵出战，被斩于马下。"
+    asked = FactQuestion("华雄", "父")
+    assert not stated_facts(asked, [text], [_passage(text)])
+    assert not mentions_fact(asked, [text], [_passage(text)])
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "is_shown"),
+    [
+        ("总统是谁？", "没有争取连任", False),
+        ("总统是谁？", "布兰科·茨尔文科夫斯基", True),
+        ("车站共有几座？", "61公里", False),
+        ("车站共有几座？", "7座", True),
+        ("为什么改名？", "算命先生说他缺金", False),
+        ("它哪一年独立？", "1966年", True),
+        ("它在哪里？", "2002年时入选百选", False),
+    ],
+)
+def test_a_short_answer_has_the_form_asked_for(question: str, said: str, is_shown: bool) -> None:
+    assert is_short_answer(said, question, classify_question(question)) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "said", "short"),
+    [
+        ("公司哪年成立？", "成立于1994年5月30日。", "1994年5月30日", "1994年"),
+        ("他是第多少代国王？", "百济第22代国王。", "22", "22代"),
+        ("车站在哪里？", "车站位于临澜市。", "位于临澜市", "临澜市"),
+    ],
+)
+def test_a_short_answer_is_cut_to_what_was_asked(
+    question: str, sentence: str, said: str, short: str
+) -> None:
+    start = sentence.index(said)
+    asked = classify_question(question)
+    first, last = bounds_of_short(sentence, start, start + len(said), question, asked)
+    assert sentence[first:last] == short
+
+
+def test_a_message_is_in_the_script_of_the_question() -> None:
+    assert in_script_of("誰是她的母親？", "资料库中没有足够的依据") == "資料庫中沒有足夠的依據"
+    assert in_script_of("谁是她的母亲？", "资料库") == "资料库"
