@@ -45,7 +45,7 @@ Mention = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How closely passages are linked, symmetric `(k, k)`, 0–1, and mentions of homes."""
+    """Closeness of passages by their links, symmetric `(k, k)`, 0–1, and mentions of homes."""
 
     closeness: Matrix
     mentions: tuple[Mention, ...]

@@ -38,7 +38,7 @@ GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 RANKS = frozenset(
     {"baron", "count", "duchess", "duke", "earl", "lord", "marquess", "marquis", "viscount"}
 )
-"""What stands behind them is a place more often than a surname."""
+"""Ranks: a place follows them more often than a surname."""
 
 _PARTICLES = "al bin da das de del della den der des di do dos du el ibn la le ter van von zu"
 PARTICLES = frozenset(_PARTICLES.split())

@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def is_relational(self) -> bool:
-        """Check for somebody or something called after its owner ("Marley's Ghost", 曹操之子)."""
+        """Check for a person or thing called after its owner ("Marley's Ghost", 曹操之子)."""
         return any(map(_RELATIONAL.search, self.name.surfaces))
 
     @property

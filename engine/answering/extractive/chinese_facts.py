@@ -83,7 +83,7 @@ _END = r"[？?。！\s呢]*$"
 
 @dataclass(frozen=True, slots=True)
 class FactQuestion:
-    """What is asked: the `relation` of a person, or (`inverse`) whose relation the person is."""
+    """Question for a fact: the `relation` of a person, or (`inverse`) whose relation the person is."""
 
     person: str
     relation: str
