@@ -434,5 +434,5 @@ def test_what_a_store_does_not_support_it_neither_claims_nor_pretends(
 @only_ours
 def test_the_schema_lists_types_and_predicates(store: PropertyGraphStore) -> None:
     schema = store.get_schema()
-    assert schema["entity_types"] == ["NAME"]
+    assert schema["entity_types"] == ["NAME", "ORGANISATION"]  # a name's own words tell its type
     assert schema["predicates"] == sorted(fact[2] for fact in FACTS)
