@@ -56,6 +56,7 @@ from graph.export.subgraph import (
     to_graphml,
     to_json,
 )
+from graph.extraction.chinese_aliases import name_introductions
 from graph.extraction.llamaindex import ExtractionTransform
 from graph.extraction.llm.extractor import PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
@@ -96,6 +97,7 @@ from graph.resolution.llm_judge import (
     judge_pairs,
     judge_prompt,
 )
+from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
 from graph.resolution.resolver import delete_curation, put_curation
 from graph.resolution.review import (
     NamedEntity,
@@ -170,7 +172,7 @@ from graph.storage.packed_arrays import load_view, save_view, view_stamp
 from graph.storage.schema import chunks as chunk_table
 from graph.storage.schema import faults, metadata
 from graph.text.names import capitalised_names
-from graph.text.sentences import sentence_spans
+from graph.text.sentences import Segment, sentence_spans
 
 from ..errors import EngineError, GraphStageError, UnknownName
 
@@ -182,6 +184,7 @@ __all__ = [
     "HAND_MADE",
     "LINK",
     "OCCURS_WITH",
+    "SURNAMES",
     "Ask",
     "Chunk",
     "Community",
@@ -230,6 +233,7 @@ __all__ = [
     "ReportQueue",
     "SeenCommunities",
     "SeenCommunity",
+    "Segment",
     "Selection",
     "SelectionLimits",
     "SourceQuote",
@@ -269,7 +273,9 @@ __all__ = [
     "follow_up_terms",
     "forget_faults",
     "gc_paused",
+    "given_name",
     "graph_errors",
+    "han_surname",
     "in_batches",
     "informativeness",
     "is_fresh",
@@ -281,6 +287,7 @@ __all__ = [
     "map_points",
     "merge_extractions",
     "metadata",
+    "name_introductions",
     "neighbourhood_subgraph",
     "node_of_chunk",
     "pack_chunks",

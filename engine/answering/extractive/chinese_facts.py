@@ -12,12 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from graph.extraction.chinese_aliases import name_introductions
-from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
 from graph.text.cjk import HAN, simplified
-from graph.text.sentences import Segment
 
 from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
+from ...storage.graph_api import (
+    SURNAMES,
+    Segment,
+    given_name,
+    han_surname,
+    name_introductions,
+)
 from ...types import Passage
 
 NEAR = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from graph.resolution.name_parsing import given_name
 from graph.text.cjk import HAN, simplified
 
+from ...storage.graph_api import given_name
 from .question_type import QuestionType
 
 _NOT_SHORT = re.compile(
