@@ -87,7 +87,7 @@ _END = r"[？?。！\s呢]*$"
 
 @dataclass(frozen=True, slots=True)
 class FactQuestion:
-    """Question for a fact: the `relation` of a person, or (`inverse`) whose relation the person is."""
+    """Question for the `relation` of a person, or (`inverse`) for whose relation the person is."""
 
     person: str
     relation: str
