@@ -39,6 +39,11 @@ _ENDS = re.compile(
 )
 _FOLLOWED = re.compile(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
 _SAYS = "said|says|asked|replied|answered|cried|exclaimed|returned|observed|remarked|whispered"
+_LED = r"(?:the\s+)?(?:[A-Z][\w'’-]*\s+and\s+)?[*_\"“]{0,3}$"
+_GOVERNED = re.compile(rf"\b(?:of|in|at|from|to|for|by|with|on|near|under)\s+{_LED}")
+"""A name inside a phrase: what follows is said of another, "the king of France (…) was a …"."""
+_CONTINUED = re.compile(rf"\b[A-Z][\w'’-]*\s+of\s+{_LED}")
+"""A name inside a longer one, "Duke of Burgundy, a prince"."""
 _PERSON_VERBS = (
     rf"(?:{_SAYS}|told|thought|wrote|writes|smiled|laughed|nodded|shook|sat|married|died|retired"
     r"|was\s+born|was\s+educated|resigned|graduated|starred|sang|felt|remembered|knew|looked"
@@ -159,7 +164,7 @@ def _matches(
     before: str, after: str, *, behind: Cues, in_front: Cues
 ) -> Iterator[tuple[str, float]]:
     for pattern, kind, weight in behind:
-        if pattern.match(after):
+        if pattern.match(after) and not _GOVERNED.search(before):
             yield kind, weight
     for pattern, kind, weight in in_front:
         if pattern.search(before):
@@ -168,7 +173,8 @@ def _matches(
 
 def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
     for pattern, weight in ((_DEFINED, COPULA), (_APPOSED, APPOSED), (_ROLE_AFTER, APPOSED)):
-        match = pattern.match(after)
+        elsewhere = _GOVERNED if pattern is _DEFINED else _CONTINUED
+        match = None if elsewhere.search(before) else pattern.match(after)
         if match and (kind := type_of_phrase(match["noun"])):
             yield kind, weight
     if match := _IN_FRONT.search(before):

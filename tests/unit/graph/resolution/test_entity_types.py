@@ -45,6 +45,21 @@ def test_the_words_around_a_name_tell_its_type(text: str, name: str, kind: str) 
     assert max(told, key=lambda one: told[one]) == kind
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("On board was the Dauphin of Orrinland (1661–1711), who was the eldest son.", "Orrinland"),
+        ("Here Princess Una of Vale and Orrinland is an actress.", "Orrinland"),
+        ("Then the king of Orrinland married her.", "Orrinland"),
+        ("He met Otto, Duke of Orrinland, a poet.", "Orrinland"),
+    ],
+)
+def test_what_is_said_of_another_tells_nothing_of_a_name_inside_a_phrase(
+    text: str, name: str
+) -> None:
+    assert "PERSON" not in cues(text, name)
+
+
 def test_a_definition_outweighs_what_a_tagger_takes_a_name_for() -> None:
     assert decide_types(Counter(PERSON=16), {"PLACE": 5.0}) == Counter(PLACE=16)
     assert decide_types(Counter(PERSON=16), {"PLACE": 4.0}) == Counter(NAME=16)
