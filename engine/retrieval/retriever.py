@@ -613,6 +613,7 @@ class LocalRetriever(BaseRetriever):
     ) -> list[Passage]:
         judged = self._relevances(asked, shown, ranking, found)
         seeds = ranking.seeds.tolist()
+        titles = {each.row: each.chunk.title for each in found}
         return [
             Passage(
                 text=reading.text,
@@ -625,7 +626,7 @@ class LocalRetriever(BaseRetriever):
                 end=reading.end,
                 page=reading.chunk.page,
                 headings=reading.chunk.headings,
-                path=shown.view.path(reading.row, seeds) if seeds else (),
+                path=shown.view.path(reading.row, seeds, titles) if seeds else (),
                 scores={name: float(values[reading.row]) for name, values in ranking.lists.items()},
             )
             for reading, relevance_ in zip(found, judged, strict=True)

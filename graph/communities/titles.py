@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ..extraction.aliases import HAN_VAGUE, VAGUE_NOUNS
 from ..model import Entity
 from ..text.cjk import has_han, is_chinese
+from ..text.common_words import rarity
 from ..text.names import (
     CALENDAR,
     CHINESE_FUNCTION_WORDS,
@@ -24,7 +25,6 @@ from ..text.names import (
     is_generic,
     name_key,
 )
-from .common_words import rarity
 
 MAX_NAMES = 2
 MAX_NAMES_ALONE = 3

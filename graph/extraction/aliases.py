@@ -276,6 +276,8 @@ def mentions_of(layout: Layout, candidates: Iterable[Candidate]) -> list[Mention
         key = candidate.key or name_key(surface)
         if not _is_usable(layout, candidate, surface) or not is_name(surface, key):
             continue
+        if _NO_NAME.search(surface):
+            continue
         kind = candidate.type
         if kind == "NAME":
             kind = type_from_words(key) or kind
@@ -328,7 +330,7 @@ def is_name(surface: str, key: str) -> bool:
 
     Not a heading, function word, date, number or letter.
     """
-    if not key or is_generic(key) or _ROMAN.fullmatch(surface) or _NO_NAME.search(surface):
+    if not key or is_generic(key) or _ROMAN.fullmatch(surface):
         return False
     digits, letters = (sum(map(test, key)) for test in (str.isdigit, str.isalpha))
     if " " not in key and digits >= max(_DIGITS_OF_CODE, letters):

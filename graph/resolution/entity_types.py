@@ -39,11 +39,18 @@ _HEAD = 6.0
 _PART = 4.0
 
 
-def decide_types(types: Counter[str], cues: Mapping[str, float], *, head: str = "") -> Counter[str]:
+def decide_types(
+    types: Counter[str],
+    cues: Mapping[str, float],
+    *,
+    head: str = "",
+    is_surname_like: bool = False,
+) -> Counter[str]:
     """Return a name's counts of types, settled where the evidence has a clear winner.
 
     `types` counts what its mentions were tagged as, `cues` sums the evidence around them, `head`
-    is the type of its own head word. The number of named mentions stays; without a winner all of
+    is the type of its own head word, which leaves a doubt where it may be a surname and nothing
+    speaks for a place ("Tobias Rock"). The number of named mentions stays; without a winner all of
     them are NAME. Empty for what is no name at all: each mention is at a beginning, or the word
     stands in lower case as well, and nothing speaks for a name.
     """
@@ -55,7 +62,8 @@ def decide_types(types: Counter[str], cues: Mapping[str, float], *, head: str = 
         if kind != ORDINARY:
             scores[kind] += max(weight, _MOST_AGAINST)
     if head:
-        scores[head] += _HEAD
+        is_doubtful = is_surname_like and not scores["PLACE"]
+        scores[head] += min(_HEAD, scores["PERSON"]) if is_doubtful else _HEAD
     told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
     if not told and not head and cues.get(ORDINARY, 0.0) >= named:
         return +Counter(CONCEPT=types["CONCEPT"])
@@ -149,7 +157,7 @@ def settle_types(
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
     for key, some in known.items():
-        found = decide_types(some, cues.get(key, {}), head=head_type(key))
+        found = _decided(key, some, cues.get(key, {}))
         settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
     parts = person_words(settled, cues)
     for key, some in known.items():
@@ -159,10 +167,15 @@ def settle_types(
         elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
-            settled[key] = decide_types(some, told, head=head_type(key))
+            settled[key] = _decided(key, some, told)
         elif not is_place and " " not in key and not has_han(key):
             settled[key] = _unless_alone(settled[key], cues.get(key, {}))
     return settled
+
+
+def _decided(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
+    is_surname_like = key.rpartition(" ")[2] in _SURNAME_LIKE.split()
+    return decide_types(types, cues, head=head_type(key), is_surname_like=is_surname_like)
 
 
 def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
@@ -191,7 +204,9 @@ def _unless_shouted(
 ) -> Counter[str]:
     """Leave out what stands in capitals alone, as headings do, and is no acronym."""
     every = list(surfaces)
-    if any(not s.isupper() for s in every) or any(w > 0 and k != ORDINARY for k, w in cues.items()):
+    if any(not s.isupper() or _INITIALS.match(s) for s in every):
+        return types
+    if any(weight > 0 and kind != ORDINARY for kind, weight in cues.items()):
         return types
     is_long = any(
         any(len(word) > _ACRONYM and word.isalpha() for word in s.split()) or len(s.split()) > 2
@@ -200,11 +215,16 @@ def _unless_shouted(
     return Counter() if is_long else types
 
 
-_MOST_WORDS = 8
+_INITIALS = re.compile(r"(?:[A-Z]\.[ -]?)+[^\W\d_]")
+"""A person's name is written so, too: "M. TOLLAND"."""
+_MOST_WORDS, _FEW_WORDS = 8, 3
 
 
 def is_namelike(titles: Iterable[str]) -> bool:
-    """Check for a title that could be a thing's name: no sentence, no numbered heading."""
+    """Check for a title that could be a thing's name: no sentence, no numbered heading.
+
+    Of a few words any may be small, "Gila monster"; of more all stand in capitals.
+    """
     for title in titles:
         words = [word for word in re.findall(r"[^\W\d_]{4,}", title) if not has_han(word)]
         if has_han(title) and len(title) <= _MOST_HAN and not re.search(r"[？?！!，,/]", title):
@@ -213,7 +233,8 @@ def is_namelike(titles: Iterable[str]) -> bool:
             r"(?:chapter|section|part|appendix)\s+[\dA-Z]+\b", title, re.IGNORECASE
         )
         short = len(title.split()) <= _MOST_WORDS and "?" not in title and not has_han(title)
-        if plain and short and all(word[0].isupper() for word in words):
+        few = len(title.split()) <= _FEW_WORDS
+        if plain and short and (few or all(word[0].isupper() for word in words)):
             return True
     return False
 

@@ -31,6 +31,7 @@ from ..model import (
 )
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
+from ..text.common_words import is_common
 from .entity_types import TITLE_WEIGHT, is_namelike, settle_types, title_type
 from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
@@ -571,11 +572,13 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
             titles=frozenset(titles[key]),
         )
         for key in sorted(surfaces)
-        # A noun phrase of one document of which nothing is said would only be noise.
+        # A noun phrase of one document of which nothing is said would only be noise, and so would
+        # a common word that no model describes.
         if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
-        or (key in spoken_of and types[key]["CONCEPT"] >= (1 if key in described else FEWEST))
-        or (types[key]["CONCEPT"] and len(named_by[key]) > 1)
+        or (types[key]["CONCEPT"] and key in described)
+        or (types[key]["CONCEPT"] >= FEWEST and key in spoken_of and not is_common(key))
+        or (types[key]["CONCEPT"] and len(named_by[key]) > 1 and not is_common(key))
     ]
 
 

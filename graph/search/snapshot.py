@@ -248,11 +248,15 @@ class WalkSnapshot:
             if result.mass[row] > 0
         ]
 
-    def path(self, row: int, seeds: Sequence[int]) -> tuple[str, ...]:
-        """Explain how a row was reached (see `walk.explain`)."""
-        return explain_path(
-            self.walk_graph, row, seeds, display=lambda label: self.display.get(label, label)
-        )
+    def path(
+        self, row: int, seeds: Sequence[int], titles: Mapping[int, str] | None = None
+    ) -> tuple[str, ...]:
+        """Explain how a row was reached (see `walk.explain_path`)."""
+
+        def display(label: str) -> str:
+            return self.display.get(label, label)
+
+        return explain_path(self.walk_graph, row, seeds, display=display, titles=titles)
 
 
 def read_view(connection: Connection) -> WalkSnapshot:

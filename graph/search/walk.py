@@ -429,23 +429,25 @@ def explain_path(
     seeds: Sequence[int] | Rows,
     *,
     display: Callable[[str], str] = str,
+    titles: Mapping[int, str] | None = None,
 ) -> tuple[str, ...]:
     """Explain how the walk reached passage `row`: alternating nodes and link kinds from a seed.
 
     ("seed 'teutberga'", "mentions", "'lothair ii'") – the likeliest of the shortest ways, of at
     most four links, from any of `seeds` (best first; on equal odds the first). A seed's path is
     itself alone; a row that no seed reaches has the empty path. `display` turns a label into what
-    is shown.
+    is shown; `titles` are those of passages, shown where a title is no name.
     """
+    known = titles or {}
     rank_of = {int(seed): place for place, seed in reversed([*enumerate(seeds)])}
     if row in rank_of:
-        return (f"seed {_node_name(graph, row, display)}",)
+        return (f"seed {_node_name(graph, row, display, known)}",)
     way = _likeliest_way(graph, row, rank_of)
     if not way:
         return ()
-    path = [f"seed {_node_name(graph, way[0], display)}"]
+    path = [f"seed {_node_name(graph, way[0], display, known)}"]
     for source, target in pairwise(way):
-        path += [_link_kind(graph, source, target), _node_name(graph, target, display)]
+        path += [_link_kind(graph, source, target), _node_name(graph, target, display, known)]
     return tuple(path)
 
 
@@ -485,12 +487,15 @@ def _way(start: int, onward: Mapping[int, int]) -> list[int]:
     return way
 
 
-def _node_name(graph: WalkGraph, node: int, display: Callable[[str], str]) -> str:
+def _node_name(
+    graph: WalkGraph, node: int, display: Callable[[str], str], titles: Mapping[int, str]
+) -> str:
     count = len(graph.titles)
     if node >= count:
         return repr(display(graph.names[node - count]))
     label = graph.titles[node] or next(iter(graph.introduced[node]), "")
-    return repr(display(label)) if label else "an untitled passage"
+    shown = display(label) if label else titles.get(node, "")
+    return repr(shown) if shown else "an untitled passage"
 
 
 def _link_kind(graph: WalkGraph, source: int, target: int) -> str:

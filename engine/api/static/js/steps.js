@@ -40,6 +40,7 @@ const STEPS = {
   verify: "核对论断",
   view: "可见范围",
   walk: "图谱游走",
+  "second look": "复看前列段落",
   web: "网络检索",
   widen: "扩大检索",
   write: "撰写",

@@ -78,3 +78,8 @@ _RARE = 0.002
 def rarity(word: str) -> float:
     """Return how much a word of a text says about it: the logarithm of its inverse share."""
     return -math.log(_SHARE.get(word, _RARE))
+
+
+def is_common(word: str) -> bool:
+    """Check for a common noun or adjective, also in the plural."""
+    return word in _SHARE or word.removesuffix("s") in _SHARE
