@@ -217,13 +217,14 @@ def _unless_shouted(
 
 _INITIALS = re.compile(r"(?:[A-Z]\.[ -]?)+[^\W\d_]")
 """A person's name is written so, too: "M. TOLLAND"."""
-_MOST_WORDS, _FEW_WORDS = 8, 3
+_MOST_WORDS, _FEW_WORDS = 12, 3
 
 
 def is_namelike(titles: Iterable[str]) -> bool:
     """Check for a title that could be a thing's name: no sentence, no numbered heading.
 
-    Of a few words any may be small, "Gila monster"; of more all stand in capitals.
+    Of a few words any may be small, "Gila monster"; of more all longer ones stand in capitals, and
+    in what ends with a question mark all, "Do You Believe?".
     """
     for title in titles:
         words = [word for word in re.findall(r"[^\W\d_]{4,}", title) if not has_han(word)]
@@ -232,7 +233,8 @@ def is_namelike(titles: Iterable[str]) -> bool:
         plain = not re.match(
             r"(?:chapter|section|part|appendix)\s+[\dA-Z]+\b", title, re.IGNORECASE
         )
-        short = len(title.split()) <= _MOST_WORDS and "?" not in title and not has_han(title)
+        asks = "?" in title and not all(word[0].isupper() for word in title.split())
+        short = len(title.split()) <= _MOST_WORDS and not asks and not has_han(title)
         few = len(title.split()) <= _FEW_WORDS
         if plain and short and (few or all(word[0].isupper() for word in words)):
             return True

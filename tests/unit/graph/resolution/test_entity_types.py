@@ -131,5 +131,8 @@ def test_names_with_numbers_remain(surface: str) -> None:
 
 def test_a_headline_is_no_name_of_a_thing() -> None:
     assert is_namelike(["Theodred II (Bishop of Elmham)"])
+    assert is_namelike(["Juan Alfonso Pérez de Guzmán, 3rd Duke of Medina Sidonia"])
+    assert is_namelike(["Do You Believe?"])
+    assert not is_namelike(["What is Debian?"])
     assert not is_namelike(["Sound stays open by eighty-seven votes"])
     assert not is_namelike(["Chapter 10. Debian and the kernel"])
