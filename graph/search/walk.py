@@ -135,6 +135,8 @@ Divided by ln(e + mentioning passages); frequent names lead nowhere.
 BACK_WEIGHT = 0.5
 NAME_WEIGHT = 0.5
 OWN_NAME_FACTOR = 2.0
+COMMON_SHARE, COMMON_LEAST = 0.1, 20
+"""A name in more than this share of the passages, and more than so many, is introduced nowhere."""
 MOST_LIKELY_HOMES = 8
 """Maximum candidate homes of a short name."""
 HOME_PULL = 5.0
@@ -145,11 +147,12 @@ HOME_PULL = 5.0
 class WalkGraph:
     """Walk graph: passages 0 … n−1 and names n … with transition shares.
 
-    A name's *homes* are the passages under it as a title or, where it is nobody's title, those
-    that introduce it or, where none does, those that introduce what it may be short for. `links`
-    (n + names, n + names) holds the shares whose target is fixed, `mentions` (n + names, homed
-    names) what goes to a name's homes, `homes_of` (homed names, n + names) which these are: the
-    question decides among them. Rows of `links` and `mentions` together sum to one or are empty.
+    A name's *homes* are the passages under it as a title or, where it is nobody's title and not
+    in very many passages, those that introduce it or, where none does, those that introduce what
+    it may be short for. `links` (n + names, n + names) holds the shares whose target is fixed,
+    `mentions` (n + names, homed names) what goes to a name's homes, `homes_of` (homed names,
+    n + names) which these are: the question decides among them. Rows of `links` and `mentions`
+    together sum to one or are empty.
     """
 
     links: sparse.csr_array
@@ -207,8 +210,9 @@ class WalkGraph:
         if any(len(some) != len(titles) for some in known):
             raise GraphInputError(f"{len(titles)} titles for {len(links)} passages")
         labels = tuple(frozenset(some) - {""} for some in links)
-        homes = _homes(titles, introduced)
-        homes |= _likely_homes(shortened, frozenset().union(*labels) - homes.keys())
+        common = _common(labels)
+        homes = _homes(titles, introduced, common)
+        homes |= _likely_homes(shortened, frozenset().union(*labels) - homes.keys() - common)
         size, homed = len(titles), sorted(homes)
         mention, name = _mention_edges(labels, homes, homed), _name_edges(labels, homes, size)
         nodes = size + len(name.names)
@@ -263,12 +267,24 @@ class _NameEdges:
     edges: list[Edge]
 
 
-def _homes(titles: Sequence[str], introduced: Sequence[Collection[str]]) -> dict[str, list[int]]:
+def _common(labels: Sequence[frozenset[str]]) -> frozenset[str]:
+    """Return the names that so many passages have that none of them is about it more than others.
+
+    All that names them would lead to one passage, whatever is asked.
+    """
+    counts = Counter(label for some in labels for label in some)
+    most = max(COMMON_LEAST, COMMON_SHARE * len(labels))
+    return frozenset(label for label, count in counts.items() if count > most)
+
+
+def _homes(
+    titles: Sequence[str], introduced: Sequence[Collection[str]], common: frozenset[str]
+) -> dict[str, list[int]]:
     homes: dict[str, list[int]] = defaultdict(list)
     for row, title in enumerate(titles):
         if title:
             homes[title].append(row)
-    titled = homes.keys() | {""}
+    titled = homes.keys() | common | {""}
     others: dict[str, list[int]] = defaultdict(list)
     for row, some in enumerate(introduced):
         for label in frozenset(some) - titled:

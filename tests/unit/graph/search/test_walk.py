@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
-from graph.search.walk import WalkGraph, explain_path, rank_by_walk
+from graph.search.walk import COMMON_LEAST, WalkGraph, explain_path, rank_by_walk
 
 TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
 LINKS = [["lothair ii", "lotharingia"], ["ermengarde", "lotharingia"], ["tours"], [], ["tours"]]
@@ -86,6 +86,19 @@ def test_a_name_that_nobody_introduces_is_at_home_where_a_fuller_one_is_introduc
     assert unsaid.homes == {}
     many = WalkGraph.build([""] * 9, [["ada byron"]] * 9, [], [["ada byron"]] * 9)
     assert many.homes == {}
+
+
+def test_a_name_of_very_many_passages_is_at_home_under_its_title_alone() -> None:
+    links = [["ada"]] * COMMON_LEAST
+    introduced: list[list[str]] = [["ada"], *([] for _ in links)]
+    few = WalkGraph.build(["", *("" for _ in links)], [[], *links], introduced)
+    assert few.homes == {"ada": (0,)}
+    many = WalkGraph.build([""] * len(introduced), [["ada"], *links], introduced)
+    assert many.homes == {}
+    fuller = WalkGraph.build([""] * len(introduced), [["ada"], *links], [], introduced)
+    assert fuller.homes == {}
+    titled = WalkGraph.build(["ada", *("" for _ in links)], [["ada"], *links], introduced)
+    assert titled.homes == {"ada": (0,)}
 
 
 def test_a_title_of_many_passages_does_not_fill_the_seeds() -> None:
