@@ -39,7 +39,7 @@ from .graph_api import (
     read_chunks,
 )
 from .library import Library
-from .schema import keywords
+from .schema import KeywordEntry, keywords
 
 Scores = NDArray[np.float32]
 Frequencies = NDArray[np.float64]
@@ -102,10 +102,9 @@ def _occurrences(tokens: Sequence[str], postings: Postings, count: int) -> Frequ
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 0.3
 """The share of the title's own score, where this list alone retrieves."""
-FIELDS = ("title", "body")
+FIELDS = ("title", "heading", "body")
 KIND = "bm25"
 Tokens = Callable[[str], list[str]]
-Entry = tuple[str, str, float]
 _PLAIN = re.compile(rf"[^\W_{HAN}]+|(?=([{HAN}]{{2}}))")
 Rows = NDArray[np.int64] | None
 """The rows over which words are counted; None is all."""
@@ -120,7 +119,7 @@ class _Built:
 
 
 class KeywordRetriever(BM25Retriever):
-    """BM25 of title and text together, plus a share of the title alone.
+    """BM25 of title and text together, plus a share of title or heading alone, the higher.
 
     Args:
         library: where tokens are kept.
@@ -146,28 +145,25 @@ class KeywordRetriever(BM25Retriever):
         # The stock constructor builds its own arrays with its own tokeniser: passed over.
         BaseRetriever.__init__(self, callback_manager=CallbackManager([]))
 
-    def index_nodes(self, texts: Sequence[tuple[str, str, str]]) -> dict[str, Fault]:
-        """Store the tokens of `(chunk id, title, body)`.
+    def index_nodes(self, texts: Sequence[tuple[str, str, str, str]]) -> dict[str, Fault]:
+        """Store the tokens of `(chunk id, title, heading, body)`.
 
         Where they cannot be told, plain words are stored; by chunk id, why.
         """
-        entries, faults = dict[str, Entry](), dict[str, Fault]()
-        for chunk_id, title, body in texts:
+        entries, faults = dict[str, KeywordEntry](), dict[str, Fault]()
+        for chunk_id, title, heading, body in texts:
             with isolation("keywords") as isolated:
-                entries[chunk_id] = self._entry(title, body)
+                entries[chunk_id] = self._entry(title, heading, body)
             if isolated.fault:
                 faults[chunk_id] = isolated.fault
-                plain = f"{title}\n{body}"
-                entries[chunk_id] = (_plain_words(title), _plain_words(plain), 1.0)
+                entries[chunk_id] = _entry_of(_plain_words, title, heading, body, 1.0)
         self._library.put_keywords(entries)
         return faults
 
-    def _entry(self, title: str, body: str) -> Entry:
-        """Tokens of the title, tokens of both, and how readable the body is."""
-        return (
-            " ".join(self._tokens(title)),
-            " ".join(self._tokens(f"{title}\n{body}")),
-            self._readable(body),
+    def _entry(self, title: str, heading: str, body: str) -> KeywordEntry:
+        """Return the tokens of title, of heading, of title and body, and how readable it is."""
+        return _entry_of(
+            lambda text: " ".join(self._tokens(text)), title, heading, body, self._readable(body)
         )
 
     @property
@@ -183,7 +179,9 @@ class KeywordRetriever(BM25Retriever):
     def field_scores(
         self, question: str, names: QuestionNames | None = None, *, counted: Rows = None
     ) -> dict[str, Scores]:
-        """BM25 of every chunk by field, each `(n,)` in the order of `chunk_ids`.
+        """BM25 of every chunk by `body` and by `title`, each `(n,)` in the order of `chunk_ids`.
+
+        `title` is the higher one of the title's score and the nearest heading's.
 
         With the `names` of this very question each thing that has several is searched by all of
         them, as one word, in place of the name that the question says. With `counted` words are as
@@ -194,7 +192,8 @@ class KeywordRetriever(BM25Retriever):
         wanted = self._tokens(_without(question, [span for each in things for span in each.spans]))
         forms = [[self._tokens(key) for key in drop_supersets(each.keys)] for each in things]
         seen = _mask(counted, len(built.chunk_ids))
-        return {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
+        found = {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
+        return {"title": np.maximum(found["title"], found["heading"]), "body": found["body"]}
 
     def read_tokens(self, connection: Connection, chunk_ids: Sequence[str]) -> list[list[str]]:
         """Return the tokens of title and text of a few chunks, in their order."""
@@ -254,41 +253,51 @@ class KeywordRetriever(BM25Retriever):
         ids = tuple(row[0] for row in rows)
         # Other versions of the library may write other files.
         digest = hashlib.sha256(f"{bm25s.__version__} {K1} {B}\x1e".encode())
-        for chunk_id, title, body, _ in rows:
-            digest.update(f"{chunk_id}\x1f{title}\x1f{body}\x1e".encode())
+        for chunk_id, entry in rows:
+            words = "\x1f".join((chunk_id, entry.title, entry.heading, entry.body))
+            digest.update(f"{words}\x1e".encode())
+        texts = {field: [str(getattr(entry, field)) for _, entry in rows] for field in FIELDS}
 
         def fresh() -> dict[str, bm25s.BM25 | None]:
-            titles, bodies = [row[1] for row in rows], [row[2] for row in rows]
-            return {"title": _indexed(titles), "body": _indexed(bodies)}
+            return {field: _indexed(some) for field, some in texts.items()}
 
-        filled = {"title": any(row[1] for row in rows), "body": any(row[2] for row in rows)}
         fields = files.load_artifact(
             self._library.path / "derived" / f"{KIND}-{digest.hexdigest()[:32]}",
             write=lambda folder: _save(fresh(), folder),
             load=lambda folder: {
-                field: _load(folder / field) if filled[field] else None for field in FIELDS
+                field: _load(folder / field) if any(some) else None for field, some in texts.items()
             },
         )
-        readable = np.array([share for *_, share in rows], dtype=np.float32)
+        readable = np.array([entry.readable for _, entry in rows], dtype=np.float32)
         return _Built(now, ids, readable, fresh() if fields is None else fields)
 
-    def _rows(self, connection: Connection) -> list[tuple[str, str, str, float]]:
-        """Id, tokens of title and of the whole, and readability of every chunk, in order.
+    def _rows(self, connection: Connection) -> list[tuple[str, KeywordEntry]]:
+        """Return id and tokens of every chunk, in order.
 
         Tokens of a chunk that came by another way than `index_nodes` are made here.
         """
         query = (
-            select(chunk_table.c.id, keywords.c.title, keywords.c.body, keywords.c.readable)
+            select(chunk_table.c.id, *(keywords.c[name] for name in KeywordEntry._fields))
             .outerjoin(keywords, chunk_table.c.id == keywords.c.chunk_id)
             .order_by(chunk_table.c.document_id, chunk_table.c.position, chunk_table.c.id)
         )
         rows = connection.execute(query).all()
         missing = read_chunks(connection, [row.id for row in rows if row.body is None])
         made = {
-            chunk.id: self._entry(chunk.title, f"{chunk.context}\n{chunk.text}".lstrip("\n"))
+            chunk.id: self._entry(
+                chunk.title,
+                nearest_heading(chunk.headings),
+                f"{chunk.context}\n{chunk.text}".lstrip("\n"),
+            )
             for chunk in missing.values()
         }
-        return [(row.id, *(made.get(row.id) or row[1:])) for row in rows]
+        return [(row.id, made.get(row.id) or KeywordEntry(*row[1:])) for row in rows]
+
+
+def _entry_of(
+    words: Callable[[str], str], title: str, heading: str, body: str, readable: float
+) -> KeywordEntry:
+    return KeywordEntry(words(title), words(heading), words(f"{title}\n{body}"), readable)
 
 
 def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -378,6 +387,11 @@ def _load(folder: Path) -> bm25s.BM25:
 def _plain_words(text: str) -> str:
     """Words in small letters, and pairs of Chinese characters, with spaces between."""
     return " ".join(match[1] or match[0] for match in _PLAIN.finditer(text.casefold()))
+
+
+def nearest_heading(headings: Sequence[str]) -> str:
+    """Return the heading that a chunk stands under, "" for none."""
+    return headings[-1] if headings else ""
 
 
 def context_prefix(metadata: Mapping[str, Any]) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from llama_index.core.schema import BaseNode, MetadataMode
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
 from ..events import Progress, no_progress
 from ..types import PendingChunk, SourceFailure, SourceText
-from .bm25_index import KeywordRetriever, context_prefix
+from .bm25_index import KeywordRetriever, context_prefix, nearest_heading
 from .external_index import ExternalDense
 from .files import invalidate_snapshots
 from .graph_api import (
@@ -406,7 +406,12 @@ class Indexer:
                     space.index.insert_nodes(windows)
             plain = self._keyword.index_nodes(
                 [
-                    (node.node_id, context_prefix(node.metadata)[0], _body_of(node))
+                    (
+                        node.node_id,
+                        context_prefix(node.metadata)[0],
+                        nearest_heading(node.metadata.get("headings") or ()),
+                        _body_of(node),
+                    )
                     for node in prepared.nodes
                 ]
             )

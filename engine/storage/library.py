@@ -44,6 +44,7 @@ from .graph_api import (
 from .integrity import find_damage
 from .schema import (
     SCHEMA,
+    KeywordEntry,
     documents,
     keywords,
     metadata_text,
@@ -640,8 +641,8 @@ class Library:
                     found.setdefault(row.input_sha, np.frombuffer(row.vector, dtype="<f4"))
         return found
 
-    def put_keywords(self, values: Mapping[str, tuple[str, str, float]]) -> None:
-        """Store the tokens of title and text, and the readable share, by chunk id."""
+    def put_keywords(self, values: Mapping[str, KeywordEntry]) -> None:
+        """Store the tokens of title, heading and text, and the readable share, by chunk id."""
         with self.write() as connection:
             for batch in in_batches(values):
                 connection.execute(delete(keywords).where(keywords.c.chunk_id.in_(batch)))
@@ -649,8 +650,8 @@ class Library:
                 connection.execute(
                     insert(keywords),
                     [
-                        {"chunk_id": chunk_id, "title": title, "body": body, "readable": readable}
-                        for chunk_id, (title, body, readable) in sorted(values.items())
+                        {"chunk_id": chunk_id, **entry._asdict()}
+                        for chunk_id, entry in sorted(values.items())
                     ],
                 )
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -34,7 +34,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 7
+SCHEMA = 8
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -75,6 +75,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "DROP TABLE old_vectors",
         "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
     ),
+    7: ("ALTER TABLE keywords ADD COLUMN heading TEXT NOT NULL DEFAULT ''",),
 }
 
 
@@ -134,9 +135,20 @@ keywords = Table(
     metadata,
     Column("chunk_id", ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True),
     Column("title", Text, nullable=False),  # tokens with spaces between
+    Column("heading", Text, nullable=False),
     Column("body", Text, nullable=False),  # the title's tokens among them
     Column("readable", Float, nullable=False),  # 0–1: how much of it an English model can read
 )
+
+
+class KeywordEntry(NamedTuple):
+    """Row of `keywords` without its chunk id: tokens of each field, and the readable share."""
+
+    title: str
+    heading: str
+    body: str
+    readable: float
+
 
 usage = Table(
     "usage",

@@ -184,7 +184,8 @@ class _Copy:
                 )
         return found
 
-    def keywords(self) -> dict[str, tuple[str, str, float]]:
+    def keywords(self) -> dict[str, Any]:
+        from engine.storage.schema import KeywordEntry
         from engine.storage.tokenization import tokens
 
         readable = {row["chunk_id"]: row["readable"] for row in self._held["keywords"]}
@@ -192,8 +193,9 @@ class _Copy:
         for row in self._held["chunks"]:
             if row["id"] in self.chunks:
                 title, text = self.rename(row["title"]), self.rename(row["text"])
-                found[self.chunks[row["id"]]] = (
+                found[self.chunks[row["id"]]] = KeywordEntry(
                     " ".join(tokens(title)),
+                    "",
                     " ".join(tokens(f"{title}\n{text}")),
                     readable[row["id"]],
                 )

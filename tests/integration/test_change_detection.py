@@ -601,6 +601,7 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
             ("statements", ("description", "strength", "inferred")),
             ("entities", ("description",)),
             ("relations", ("description",)),
+            ("keywords", ("heading",)),
         ):
             for column in columns:
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -68,6 +68,7 @@ def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> No
         with held.write() as connection:
             connection.exec_driver_sql("ALTER TABLE usage DROP COLUMN cached_tokens")
             connection.exec_driver_sql("ALTER TABLE documents DROP COLUMN outdated")
+            connection.exec_driver_sql("ALTER TABLE keywords DROP COLUMN heading")
             connection.exec_driver_sql("PRAGMA user_version = 4")
     with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
         assert ledger.rows() == [before]
@@ -322,6 +323,18 @@ def test_two_engines_may_build_the_same_files_at_once(
             thread.join()
         assert len(found) == 2
         assert found[0] == found[1]
+
+
+def test_a_passages_nearest_heading_counts_like_its_title(open_engine, tmp_path: Path) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        said = "A slipway and a crane stand here. " * 40
+        (tmp_path / "yard.md").write_text(f"# Yard\n\n## Slipways\n\n{said}\n\n## Cranes\n\n{said}")
+        engine.add(tmp_path / "yard.md")
+        passages = {p.chunk_id: p.headings[-1] for p in engine.retrieve("slipway crane", top_k=9)}
+        keyword = engine._keyword
+        scores = keyword.field_scores("the slipways")["title"].tolist()
+        found = {passages[one]: score for one, score in zip(keyword.chunk_ids, scores, strict=True)}
+        assert found["Slipways"] > 0 == found["Cranes"]
 
 
 def test_a_token_of_every_chunk_weighs_least(engine: KnowledgeEngine) -> None:

@@ -262,6 +262,7 @@ def test_a_library_of_an_earlier_schema_is_brought_up(copy: Path, library: Path)
             " FOREIGN KEY(chunk_id) REFERENCES chunks (id) ON DELETE CASCADE);"
             "INSERT INTO vectors SELECT chunk_id, window, model, input_sha, vector FROM newer;"
             "DROP TABLE newer; CREATE INDEX vectors_by_input ON vectors (input_sha, model);"
+            "ALTER TABLE keywords DROP COLUMN heading;"
             "PRAGMA user_version = 6;"
         )
     with KnowledgeEngine.open(copy) as engine:
