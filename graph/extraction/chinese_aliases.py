@@ -222,7 +222,9 @@ _CALLED = re.compile(
     r"(?:[时世众乡]人|人[皆都]|[中里民间][皆都]|[们家][都皆]?|[，,；;]人|被(?:人们?|大家|球迷|粉丝|读者)?)"
     rf"[称呼唤叫](?P<whom>[之其他她]|[{HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
 )
-_PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓]|有[一二三两]")
+_PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓婢仆奴婿徒]|有[一二三两]")
+_ANOTHER = re.compile("[有生养存][一二两三四五六七][子女婢仆]")
+"""Someone whose name follows, whoever else the sentence names: "还有一女，比林川小两岁"."""
 _CALLED_GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
 _MAX_GAP = 43
 _STOP = "。！？!?\n"
@@ -248,7 +250,7 @@ def appellation_aliases(
         place = match.start()
         person = _beside(segment.shadow, place, known)
         if person is None and not _IS_BESIDE_ONLY.match(segment.shadow, max(0, place - 1)):
-            person = _before(segment.shadow, place, full)
+            person = _before(segment.shadow, place, full, known)
         found.update(_introduced(segment, match, person))
     for match in _CALLED.finditer(segment.shadow):
         found.update(
@@ -288,7 +290,7 @@ def _called_person(
         return (*match.span("whom"), min(owners)) if len(owners) == 1 else None
     sentence = _sentence_start(shadow, match.start())
     if _persons(shadow, sentence, match.start(), known):
-        return _before(shadow, match.start(), known)
+        return _before(shadow, match.start(), known, known)
     return _only(shadow, _sentence_start(shadow, sentence - 1), match.start(), known)
 
 
@@ -301,9 +303,17 @@ def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | Non
     return (end - len(name), end, name) if name else None
 
 
-def _before(shadow: str, place: int, known: Known) -> tuple[int, int, str] | None:
-    """Return the only person named earlier in the sentence, unless a relative follows."""
-    return _only(shadow, _sentence_start(shadow, place), place, known)
+def _before(
+    shadow: str, place: int, full: Known, known: Known
+) -> tuple[int, int, str] | None:
+    """Return the only person named earlier in the sentence, by a full name.
+
+    Nothing where the sentence speaks of a relative or servant.
+    """
+    start = _sentence_start(shadow, place)
+    if _ANOTHER.search(shadow, start, place) or _only(shadow, start, place, known) is None:
+        return None
+    return _only(shadow, start, place, full)
 
 
 def _only(shadow: str, start: int, place: int, known: Known) -> tuple[int, int, str] | None:
