@@ -52,7 +52,7 @@ _ONE_FAMILY = frozenset({"父", "兄", "弟", "姐", "妹", "叔", "侄", "祖�
 _WHO = "谁|什么人|何人|哪一?位|哪个人"
 _WHAT = "什么(?:名字?)?|何|啥|哪个"
 _X = rf"(?P<of>[{HAN}·]{{2,8}}?)"
-_NO_PLACE = "某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
+_NO_PLACE = "且这某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
 _MARK = r"[，,：:、“”\"「」\s]"
 _END = r"[？?。！\s呢]*$"
 
@@ -84,17 +84,22 @@ class Stated:
 def fact_question(question: str) -> FactQuestion | None:
     """Read a Chinese question for a fact of a named person, if it asks for one."""
     text = simplified(question).strip()
-    for relation, (asked, _, _) in KIN.items():
-        for form in (
-            rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
-            rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
-            rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
-        ):
-            if match := re.match(form, text):
-                return FactQuestion(match["of"], relation)
-        if match := re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text):
-            return FactQuestion(match["of"], relation, inverse=True)
-    return _other_question(text)
+    found = [asked for relation in KIN if (asked := _kin_question(text, relation))]
+    # 岳母 is no 母 of "狗儿的岳"
+    return min(found, key=lambda each: len(each.person)) if found else _other_question(text)
+
+
+def _kin_question(text: str, relation: str) -> FactQuestion | None:
+    asked = KIN[relation].asked
+    for form in (
+        rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
+        rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
+        rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
+    ):
+        if match := re.match(form, text):
+            return FactQuestion(match["of"], relation)
+    match = re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text)
+    return FactQuestion(match["of"], relation, inverse=True) if match else None
 
 
 def _other_question(text: str) -> FactQuestion | None:
@@ -111,7 +116,7 @@ def _other_question(text: str) -> FactQuestion | None:
             if match := re.match(form, text):
                 return FactQuestion(match["of"], "原名", inverse=True)
     table = (
-        (rf"^{_X}(?:后来|曾)?被?(?:{APPOINTED})(?:为|了|做)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
+        (rf"^{_X}(?:后来|曾|现在?)?被?(?:{APPOINTED})(?:为|了|做)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
         (rf"^{_X}[现曾]?(?:担任|官居|官至|官拜|任|做|当)(?:过|了)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
         (rf"^{_X}的(?:官职|职位|职务|官位|爵位)是(?:什么|何){_END}", "官"),
         (rf"^{_X}是(?:哪里|哪儿|何处|何地|什么地方|哪个地方)(?:的)?人?{_END}", "籍贯"),
@@ -149,7 +154,7 @@ def _statements(asked: FactQuestion) -> list[str]:
             *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
             *(f"{given}{word}" for word in words),
             *(f"之{word}{full}" for word in back),
-            *((f"名{given}",) if given != full else ()),
+            f"名{given}",
             *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
         ]
     if asked.inverse:
@@ -191,8 +196,10 @@ def mentions_fact(
     name = _named([form for form in forms if len(form) > 1])
     _, kin, inverse = KIN[asked.relation]
     kin = inverse if asked.inverse else kin
+    long = "|".join(w for w in kin.split("|") if len(re.sub(r"\[[^]]*\]\??", "", w)) > 1)
     near = re.compile(
-        rf"{name}[^。！？；]{{0,{NEAR}}}(?:{kin})|(?:{kin}){name}|{name}[^。！？；]{{0,40}}其(?:{kin})"
+        rf"{name}(?:[之的]?(?:{kin})|[^。！？；]{{0,{NEAR}}}(?:{long or kin}))"
+        rf"|(?:{kin}){name}|{name}[^。！？；]{{0,40}}其(?:{kin})"
     )
     return any(near.search(sentence) for sentence in map(simplified, sentences))
 
@@ -264,7 +271,9 @@ def _read(
 ) -> Iterator[tuple[int, int, str]]:
     if asked.relation in KIN:
         for rank, form in enumerate(_kin_forms(asked, name)):
-            yield from _names(form, sentence, text, rank)
+            for each in _spans(form, sentence, text, rank, family=han_surname(asked.person)):
+                if asked.relation not in _PARENTS or asked.inverse or _may_be(asked.relation, each[2], form):
+                    yield each
         return
     if asked.relation in _OTHER_NAMES and asked.inverse:
         label = "|".join(_OTHER_NAMES.values())
@@ -287,6 +296,7 @@ _BORN = (
     r"(?:[只仅止]?有|[亦又也]?生[得下了有]?|[幸遗现]存|遗下)[一二]?[子女][，,]?"
     r"(?:[乳小取学]?名|取名)(?:[唤叫]作?|为)?"
 )
+_NAMED_CHILD = rf"(?P<value>[{HAN}]{{1,3}}?)(?=[，,。；;、者]|$)"
 _PARENT = rf"(?:^|{_MARK})(?P<before>[{HAN}]{{1,10}}?)(?:[虽已早][^。！？；，]{{0,4}})?[，,]?"
 
 
@@ -321,16 +331,32 @@ def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
     if surname and asked.relation in _ONE_FAMILY:
         forms.append(rf"(?:^|{_MARK})[他其](?:{kin})(?P<behind>{surname}[{HAN}]{{1,2}})")
     if asked.relation in {"子", "女"} and re.search(rf"(?:^|[。！？\n]).{{0,4}}{name}", before):
-        forms.append(_BORN.replace("[子女]", asked.relation) + _BEHIND)
+        forms.append(_child(asked))
     return forms
 
 
-def _spans(form: str, sentence: str, text: str, rank: int) -> Iterator[tuple[int, int, str]]:
+_PARENTS = frozenset({"父", "母"})
+_WOMAN = re.compile("(?:氏|夫人|后|公主|姨妈)$")
+
+
+def _may_be(relation: str, name: str, form: str) -> bool:
+    """Check the sex of who "has a child": a woman is named by her family."""
+    is_woman = bool(_WOMAN.search(name))
+    return not is_woman if relation == "父" else is_woman or "生" not in form
+
+
+def _spans(
+    form: str, sentence: str, text: str, rank: int, *, family: str = ""
+) -> Iterator[tuple[int, int, str]]:
     if "(?P<value>" not in form:
-        yield from _names(form, sentence, text, rank)
+        yield from _names(form, sentence, text, rank, family)
         return
     for match in re.finditer(form, sentence):
         yield rank, match.start("value"), match["value"]
+
+
+def _child(asked: FactQuestion) -> str:
+    return _BORN.replace("[子女]", asked.relation) + _NAMED_CHILD
 
 
 def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
@@ -357,7 +383,7 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         forms.insert(3, rf"{_PARENT}{_BORN}{name}")
     if relation in {"子", "女"} and not asked.inverse:
         forms.insert(2, rf"{name}生(?:下|了)?(?:[一二]?[子女])?{_GAP}{_BEHIND}")
-        forms.insert(3, rf"{name}[^。！？；]{{0,40}}?{_BORN.replace('[子女]', asked.relation)}{_BEHIND}")
+        forms.insert(3, rf"{name}[^。！？；]{{0,40}}?{_child(asked)}")
     if (relation == "妻") != asked.inverse and relation in {"妻", "夫"}:
         forms[:0] = [rf"{name}(?:娶|迎娶|纳|续娶)了?{_BEHIND}", rf"{_BEFORE}嫁(?:给|与|了)*{name}"]
     elif relation in {"妻", "夫"}:
@@ -383,8 +409,8 @@ def _value_forms(asked: FactQuestion, name: str) -> list[str]:
         return [
             rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}"
             rf"{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
+            rf"{name}(?:[^。！？；]{{0,40}}?{_MARK})?(?:本贯|祖籍|原籍|原系|世居){place}",
             rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})[某吾]?(?:乃|是|本|原)?{place}",
-            rf"{name}[^。！？；]{{0,40}}?(?:本贯|祖籍|原籍|原系|世居){place}",
         ]
     office = rf"(?P<value>[{HAN}]{{2,8}}?)(?=[，,。；;、：:！？”\s]|以|之职|$)"
     return [
@@ -395,13 +421,18 @@ def _value_forms(asked: FactQuestion, name: str) -> list[str]:
     ]
 
 
-def _names(form: str, sentence: str, text: str, rank: int) -> Iterator[tuple[int, int, str]]:
+def _names(
+    form: str, sentence: str, text: str, rank: int, family: str
+) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(form, sentence):
         groups = match.groupdict()
         if groups.get("behind") and (value := _beginning(match["behind"], text)):
             yield rank, match.start("behind"), value
-        elif groups.get("before") and (value := _ending(match["before"], text)):
-            yield rank, match.end("before") - len(value), value
+        elif groups.get("before"):
+            run = match["before"]
+            is_given = len(run) == 1 and family and family + run in text
+            if value := run if is_given else _ending(run, text):
+                yield rank, match.end("before") - len(value), value
 
 
 def _likely(names: Sequence[str], text: str) -> str:
