@@ -269,9 +269,10 @@ def find_recurring(
     return found
 
 
-_WORDS = frozenset("于向和同从谢赖令问应")
-"""Surnames that are verbs or prepositions, too."""
-_SPEAKS = re.compile("[笑叹哭忙冷]*[道曰]?[：:]$|[笑叹哭][道曰]$")
+_PREPOSITIONS = frozenset("向和同从")
+_VERBS = frozenset("于谢赖令问应")
+"""Surnames that are words before a name, too."""
+_SPEAKS = re.compile("[笑叹哭忙冷]*[道曰][：:]|之[妻子女弟兄父母孙侄婿](?![，,。])|忙[^，。]")
 
 
 def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
@@ -289,17 +290,23 @@ def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
             often = 3 * text.count(surface)
             if surface[:-1] not in COMPOUND_SURNAMES and text.count(surface[:-1]) >= often:
                 end -= 1
-            elif (surface[0] not in SURNAMES or surface[0] in _WORDS) and given_name(surface[1:]):
+            elif _may_cling(surface):
                 start += text.count(surface[1:]) >= often
         kept.append(Candidate(start, end, name.type, name.key))
     return kept
 
 
+def _may_cling(surface: str) -> bool:
+    """Check for a first character that may be a word before a name: "玄德" in "见玄德"."""
+    if surface[0] in _PREPOSITIONS:
+        return True
+    return (surface[0] not in SURNAMES or surface[0] in _VERBS) and bool(given_name(surface[1:]))
+
+
 def _said(text: str, name: Candidate) -> int:
-    """Return the number of last characters that say how the person speaks."""
-    spoken = _SPEAKS.search(text[name.start : name.end + 2])
-    cut = max(0, name.end - name.start - spoken.start()) if spoken else 0
-    return cut if name.end - name.start - cut >= 2 else 0
+    """Return the number of last characters of a name that tell how, or of whom, is spoken."""
+    spoken = _SPEAKS.search(text, name.start + 2, name.end + 2)
+    return name.end - spoken.start() if spoken and spoken.start() < name.end else 0
 
 
 def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:

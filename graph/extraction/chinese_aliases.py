@@ -223,6 +223,8 @@ _CALLED = re.compile(
     rf"[称呼唤叫](?P<whom>[之其他她]|[{HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
 )
 _PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓婢仆奴婿徒]|有[一二三两]")
+_OBJECT_OF = re.compile("[明告知见问请向与对给]")
+"""Last characters of words whose object a person is: "回明林川，更名小海"."""
 _ANOTHER = re.compile("[有生养存][一二两三四五六七][子女婢仆]")
 """Someone whose name follows, whoever else the sentence names: "还有一女，比林川小两岁"."""
 _CALLED_GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
@@ -321,7 +323,8 @@ def _only(shadow: str, start: int, place: int, known: Known) -> tuple[int, int, 
     if len({known[name] for *_, name in persons}) != 1:
         return None
     person = persons[-1]
-    return None if _PARTED.search(shadow, person[1], place) else person
+    is_object = _OBJECT_OF.match(shadow, max(0, person[0] - 1))
+    return None if is_object or _PARTED.search(shadow, person[1], place) else person
 
 
 def _sentence_start(shadow: str, place: int) -> int:

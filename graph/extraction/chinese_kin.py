@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..model import Mention
+from ..resolution.name_parsing import han_surname
 from .chinese_relations import HanRelation
 
 _CHILD = "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"
@@ -65,8 +66,10 @@ APPOINTED = "封|拜|加封|任命|册封|升|擢|除|授|荐|表|加|任|命|�
 _WORDS = "|".join(
     sorted({word for kin in KIN.values() for word in kin.stated.split("|")}, key=len, reverse=True)
 )
-_NAMED = r"(?:[，,：:]|[，,]?(?:单?名[叫为]?|叫做?|唤做?|即?是|为)|名唤)?"
-_OF = re.compile(rf"(?:[之的](?P<of>{_WORDS})|其?(?P<beside>{_WORDS})){_NAMED}")
+_NAMED = r"(?:[，,]?(?:单?名[叫为唤]?|叫做?|唤做?|即?是))?"
+_OF = re.compile(rf"(?:[之的](?P<of>{_WORDS})|(?P<beside>{_WORDS})){_NAMED}")
+_OTHER_FAMILY = frozenset("妻妾母婿女师人妇夫")
+"""Last characters of words for relatives who may have another surname."""
 _COPULA = re.compile("[，,]?(?:乃是?|即是?|是|系|亦系|本是|原是|便是|就是)|[，,]")
 _ENDS = re.compile(rf"[之的](?P<of>{_WORDS})(?=也?(?:[，,。；;！!：:）)\n]|$))")
 _MARRIED = re.compile("(?P<took>迎?娶|续娶|纳)了?|(?P<given>嫁)(?:给|与|了)*")
@@ -94,9 +97,16 @@ def kin_relations(text: str, mentions: Sequence[Mention]) -> Iterator[HanRelatio
 
 
 def _kin(text: str, first: Mention, second: Mention, between: str) -> Iterator[HanRelation]:
-    if match := _OF.fullmatch(between):
-        yield HanRelation(second, f"是…的{match['of'] or match['beside']}", first)
+    match = _OF.fullmatch(between)
+    if match and (match["of"] or _may_be_beside(first, match["beside"], second)):
+        if not _ENDS.match(text, second.end):  # "袁逢之子，袁隗之侄" are two things of a third
+            yield HanRelation(second, f"是…的{match['of'] or match['beside']}", first)
     elif match := _MARRIED.fullmatch(between):
         yield HanRelation(first, "娶" if match["took"] else "嫁给", second)
     elif _COPULA.fullmatch(between) and (match := _ENDS.match(text, second.end)):
         yield HanRelation(first, f"是…的{match['of']}", second)
+
+
+def _may_be_beside(first: Mention, word: str, second: Mention) -> bool:
+    """Check "操弟曹仁": of one family, where the word is one for that."""
+    return word[-1] in _OTHER_FAMILY or han_surname(first.key) == han_surname(second.key) != ""
