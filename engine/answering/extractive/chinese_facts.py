@@ -154,7 +154,7 @@ def _statements(asked: FactQuestion) -> list[str]:
             *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
             *(f"{given}{word}" for word in words),
             *(f"之{word}{full}" for word in back),
-            f"名{given}",
+            *(f"{word}名{given}" for word in ("", "小", "乳", "取")),
             *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
         ]
     if asked.inverse:
@@ -209,8 +209,13 @@ def facts_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     asked = fact_question(question)
     if asked is None:
         return list(passages)
-    found = stated_facts(asked, [passage.text for passage in passages], passages)
-    rows = dict.fromkeys(each.row for each in found)
+    said = [
+        (row, sentence)
+        for row, passage in enumerate(passages)
+        for sentence in _SENTENCE.findall(passage.text)
+    ]
+    found = stated_facts(asked, [sentence for _, sentence in said], passages)
+    rows = dict.fromkeys(said[each.row][0] for each in found)
     return [passages[row] for row in dict.fromkeys((*rows, *range(len(passages))))]
 
 
@@ -255,6 +260,7 @@ def _named(forms: Sequence[str]) -> str:
     return f"(?:{'|'.join(long + short)})"
 
 
+_SENTENCE = re.compile(r"[^。！？；\n]+[。！？；]?")
 _BEFORE_IT = 120
 """Characters before a sentence in which its person is looked for."""
 _LATER = 20
