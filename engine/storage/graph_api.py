@@ -178,11 +178,13 @@ from graph.text.sentences import Segment, sentence_spans
 from ..errors import EngineError, GraphStageError, UnknownName
 
 __all__ = [
+    "APPOINTED",
     "CUT_OFF",
     "DERIVE",
     "EXTRACT",
     "FAILED",
     "HAND_MADE",
+    "KIN",
     "LINK",
     "OCCURS_WITH",
     "SURNAMES",

@@ -305,9 +305,7 @@ def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | Non
     return (end - len(name), end, name) if name else None
 
 
-def _before(
-    shadow: str, place: int, full: Known, known: Known
-) -> tuple[int, int, str] | None:
+def _before(shadow: str, place: int, full: Known, known: Known) -> tuple[int, int, str] | None:
     """Return the only person named earlier in the sentence, by a full name.
 
     Nothing where the sentence speaks of a relative or servant.

@@ -1,9 +1,9 @@
 """Facts asked of a named Chinese person: kin, other names, offices, origin.
 
-A table of patterns reads the question (*苏轼的父亲是谁*: the 父 of 苏轼), another one the
-sentences that state it (轼父苏洵, 苏洵生轼, 苏洵之子轼). The person is meant by the full name, by
-the given name where nobody else of the text has it, and by names that the passages introduce.
-What no sentence states is not answered.
+A table of patterns reads the sentences that state a fact (轼父苏洵, 苏洵生轼, 苏洵之子轼), by the
+words for kin of the graph's extraction. The person is meant by the full name, by the given name
+where nobody else of the text has it, and by names that the passages introduce. What no sentence
+states is not answered.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ...storage.graph_api import (
     name_introductions,
 )
 from ...types import Passage
+from .chinese_fact_questions import OTHER_NAMES, FactQuestion, fact_question
 
 NEAR = 3
 """Maximum characters between a person and a word for kin."""
@@ -35,13 +36,6 @@ SHOWN = 10
 SEARCHED = 1.0
 """Weight of the search for statements beside the question's own."""
 
-_OTHER_NAMES = {
-    "字": "表字|字",
-    "号": "道号|号",
-    "小名": "小名|小字|乳名|幼名",
-    "绰号": "绰号|外号|诨号|诨名|混名|花名|人称",
-    "原名": "原名|本名|真名|又名|别名|曾用名|笔名|艺名|化名",
-}
 _OFFICES = frozenset({"司徒", "司马", "太史"})
 """Surnames that are offices, too."""
 _VERBS = frozenset("于向和同从谢赖令问应时与")
@@ -49,26 +43,8 @@ _VERBS = frozenset("于向和同从谢赖令问应时与")
 _RARELY = 4
 _ONE_FAMILY = frozenset({"父", "兄", "弟", "姐", "妹", "叔", "侄", "祖父", "孙", "子", "女"})
 """Kin of one surname."""
-_WHO = "谁|什么人|何人|哪一?位|哪个人"
-_WHAT = "什么(?:名字?)?|何|啥|哪个"
-_X = rf"(?P<of>[{HAN}·]{{2,8}}?)"
 _NO_PLACE = "且这某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
 _MARK = r"[，,：:、“”\"「」\s]"
-_END = r"[？?。！\s呢]*$"
-
-
-@dataclass(frozen=True, slots=True)
-class FactQuestion:
-    """Question for the `relation` of a person, or (`inverse`) for whose relation the person is."""
-
-    person: str
-    relation: str
-    inverse: bool = False
-
-    @property
-    def is_kin(self) -> bool:
-        """Check whether a relative is asked for."""
-        return self.relation in KIN
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,56 +55,6 @@ class Stated:
     row: int
     start: int
     text: str
-
-
-def fact_question(question: str) -> FactQuestion | None:
-    """Read a Chinese question for a fact of a named person, if it asks for one."""
-    text = simplified(question).strip()
-    found = [asked for relation in KIN if (asked := _kin_question(text, relation))]
-    # 岳母 is no 母 of "狗儿的岳"
-    return min(found, key=lambda each: len(each.person)) if found else _other_question(text)
-
-
-def _kin_question(text: str, relation: str) -> FactQuestion | None:
-    asked = KIN[relation].asked
-    for form in (
-        rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
-        rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
-        rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
-    ):
-        if match := re.match(form, text):
-            return FactQuestion(match["of"], relation)
-    match = re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text)
-    return FactQuestion(match["of"], relation, inverse=True) if match else None
-
-
-def _other_question(text: str) -> FactQuestion | None:
-    for relation, label in _OTHER_NAMES.items():
-        if match := re.match(
-            rf"^{_X}的?(?:{label})(?:是|叫做?|为|作)?(?:{_WHAT}|多少){_END}", text
-        ):
-            return FactQuestion(match["of"], relation)
-        for form in (
-            rf"^(?:谁|{_WHO})的(?:{label})(?:是|叫做?|为){_X}{_END}",
-            rf"^{_X}是(?:谁|{_WHO})的(?:{label}){_END}",
-            rf"^(?:{label})(?:是|叫做?|为)?{_X}的(?:人)?是(?:{_WHO}){_END}",
-        ):
-            if match := re.match(form, text):
-                return FactQuestion(match["of"], "原名", inverse=True)
-    table = (
-        (rf"^{_X}(?:后来|曾|现在?)?被?(?:{APPOINTED})(?:为|了|做)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
-        (rf"^{_X}[现曾]?(?:担任|官居|官至|官拜|任|做|当)(?:过|了)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
-        (rf"^{_X}的(?:官职|职位|职务|官位|爵位)是(?:什么|何){_END}", "官"),
-        (rf"^{_X}是(?:哪里|哪儿|何处|何地|什么地方|哪个地方)(?:的)?人?{_END}", "籍贯"),
-        (rf"^{_X}嫁给?了?(?:{_WHO}){_END}", "夫"),
-        (rf"^{_X}(?:娶|迎娶)了?(?:{_WHO})(?:为妻)?{_END}", "妻"),
-        (rf"^(?:{_WHO})(?:娶|迎娶)了?{_X}(?:为妻)?{_END}", "夫"),
-        (rf"^(?:{_WHO})嫁给?了?{_X}{_END}", "妻"),
-    )
-    for form, relation in table:
-        if match := re.match(form, text):
-            return FactQuestion(match["of"], relation)
-    return None
 
 
 def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
@@ -161,7 +87,7 @@ def _statements(asked: FactQuestion) -> list[str]:
         return [f"字{full}", f"号{full}", f"名{full}"]
     surname = full[: len(full) - len(given)]
     named = [f"姓{surname}名{given}", f"名{given}"] if surname else []
-    if asked.relation in _OTHER_NAMES:
+    if asked.relation in OTHER_NAMES:
         return [*named, f"{full}字", f"{given}字", asked.relation]
     if asked.relation == "籍贯":
         return [*named, f"{full}人也", "人也姓" + surname]
@@ -179,7 +105,7 @@ def stated_facts(
     for row, sentence in enumerate(map(simplified, sentences)):
         said = [*_read(asked, name, sentence, text), *_read_on(asked, name, sentence, text)]
         for rank, start, value in said:
-            if value in forms and asked.relation not in _OTHER_NAMES:
+            if value in forms and asked.relation not in OTHER_NAMES:
                 continue
             stated = Stated(rank, row, start, sentences[row][start : start + len(value)])
             found[row, start] = min(stated, found.get((row, start), stated))
@@ -278,11 +204,15 @@ def _read(
     if asked.relation in KIN:
         for rank, form in enumerate(_kin_forms(asked, name)):
             for each in _spans(form, sentence, text, rank, family=han_surname(asked.person)):
-                if asked.relation not in _PARENTS or asked.inverse or _may_be(asked.relation, each[2], form):
+                if (
+                    asked.relation not in _PARENTS
+                    or asked.inverse
+                    or _may_be(asked.relation, each[2], form)
+                ):
                     yield each
         return
-    if asked.relation in _OTHER_NAMES and asked.inverse:
-        label = "|".join(_OTHER_NAMES.values())
+    if asked.relation in OTHER_NAMES and asked.inverse:
+        label = "|".join(OTHER_NAMES.values())
         for match in re.finditer(
             rf"(?:姓(?P<sur>[{HAN}]{{1,2}}){_MARK}?名(?P<giv>[{HAN}]{{1,2}})|{_BEFORE})"
             rf"{_MARK}?(?:{label})[为曰作叫是]?{_MARK}?{name}",
@@ -310,7 +240,7 @@ def _read_on(
     asked: FactQuestion, name: str, sentence: str, text: str
 ) -> Iterator[tuple[int, int, str]]:
     """Return what sentences without a subject state of the person of the sentence before."""
-    if asked.inverse or (asked.relation in _OTHER_NAMES):
+    if asked.inverse or (asked.relation in OTHER_NAMES):
         return
     place = text.find(sentence)
     for piece in re.finditer(r"[^。！？；\n]+", sentence):
@@ -327,7 +257,8 @@ def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
     """Return expressions for a sentence that goes on about the person of the text before it."""
     last = re.split(r"[。！？；\n]+", before.rstrip("。！？；\n ”"))[-1]
     is_subject = bool(
-        re.search(rf"(?:姓[{HAN}]{{1,2}}{_MARK}?名|字[{HAN}]{{2}}$)", last) and re.search(name, last)
+        re.search(rf"(?:姓[{HAN}]{{1,2}}{_MARK}?名|字[{HAN}]{{2}}$)", last)
+        and re.search(name, last)
     )
     if asked.relation not in KIN:
         return _value_forms(asked, "^") if is_subject else []
@@ -335,7 +266,9 @@ def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
     forms = [rf"^(?:{kin}){_GAP}{_BEHIND}"] if is_subject else []
     surname = han_surname(asked.person)
     if surname and asked.relation in _ONE_FAMILY:
-        forms.append(rf"(?:^|{_MARK})[他其](?:{kin})(?P<behind>{surname}[{HAN}]{{1,2}})")
+        forms.append(
+            rf"(?:^|{_MARK})[他其](?:{kin})(?P<behind>{surname}(?:(?!现任|曾)[{HAN}]){{1,2}})"
+        )
     if asked.relation in {"子", "女"} and re.search(rf"(?:^|[。！？\n]).{{0,4}}{name}", before):
         forms.append(_child(asked))
     return forms
@@ -382,6 +315,8 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         rf"{name}[^。！？；]{{0,40}}?其(?:{kin}){_GAP}{_BEHIND}",
         rf"{name}[^。！？；]{{0,40}}?[，,](?:{kin})名[叫唤]?{_BEHIND}",
         rf"{name}[{HAN}]{{1,3}}(?:{kin}){_BEHIND}",
+        rf"{name}[^。！？；]{{0,40}}?[，,][{HAN}]{{0,3}}他(?:{kin}){_BEHIND}",
+        rf"{_BEFORE}[之的](?:{inverse})[现世袭任]{{2}}[{HAN}]{{0,10}}{name}",
     ]
     relation = asked.relation
     if relation in {"父", "母"} and not asked.inverse:
@@ -402,8 +337,8 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
 
 def _value_forms(asked: FactQuestion, name: str) -> list[str]:
     value = rf"(?P<value>[{HAN}]{{1,4}}?)(?=[，,。；;、：:！？”」）)]|号|$)"
-    if asked.relation in _OTHER_NAMES:
-        label = _OTHER_NAMES[asked.relation]
+    if asked.relation in OTHER_NAMES:
+        label = OTHER_NAMES[asked.relation]
         between = rf"[^。！？；]{{0,30}}?{_MARK}" if asked.relation != "字" else rf"{_MARK}"
         return [
             rf"{name}{_MARK}?(?:{label})[为曰作叫是]?[“「]?{value}",
@@ -432,8 +367,11 @@ def _names(
 ) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(form, sentence):
         groups = match.groupdict()
-        if groups.get("behind") and (value := _beginning(match["behind"], text)):
-            yield rank, match.start("behind"), value
+        if groups.get("behind"):
+            given = match["behind"][:2]
+            is_given = len(given) == 2 and family and family + given in text
+            if value := _beginning(match["behind"], text) or (given if is_given else ""):
+                yield rank, match.start("behind"), value
         elif groups.get("before"):
             run = match["before"]
             is_given = len(run) == 1 and family and family + run in text
