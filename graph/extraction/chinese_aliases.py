@@ -302,7 +302,9 @@ def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | Non
     end = place - len(gap[0]) if gap else place
     names = [name for name in known if shadow.endswith(name, 0, end)]
     name = max(names, key=lambda each: (len(each), each), default="")
-    return (end - len(name), end, name) if name else None
+    if not name or _OBJECT_OF.match(shadow, max(0, end - len(name) - 1)):
+        return None
+    return (end - len(name), end, name)
 
 
 def _before(shadow: str, place: int, full: Known, known: Known) -> tuple[int, int, str] | None:
