@@ -50,7 +50,8 @@ from .compression import (
 )
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
-from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_question, fact_searches, facts_first
+from .extractive.chinese_fact_questions import fact_question
+from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .packing import (
     Draft,
     PackedContext,
@@ -440,7 +441,7 @@ def combine_answers(local: Answer, overview: Answer) -> Answer:
     telling = [part for part in (local, overview) if not part.abstained]
     citations, numbers = _together(local, overview)
     if len(telling) == 2:
-        lead = LEAD[language_of(local.question)]
+        lead = in_script_of(local.question, LEAD[language_of(local.question)])
         known = {each.number for each in local.citations}
         told = _unrepeated(_renumbered(overview.text, numbers), known)
         text = f"{local.text}\n\n{lead}\n\n{told}" if told else local.text
@@ -496,7 +497,8 @@ def global_events(on_event: Listener, first: Answer) -> Listener:
                     on_event(event)
             case TokensEvent(text=text):
                 if not begun:
-                    on_event(TokensEvent(text=f"\n\n{LEAD[language_of(first.question)]}\n\n"))
+                    lead = in_script_of(first.question, LEAD[language_of(first.question)])
+                    on_event(TokensEvent(text=f"\n\n{lead}\n\n"))
                     begun = True
                 on_event(TokensEvent(text=_moved(text, by=len(first.passages))))
             case _:

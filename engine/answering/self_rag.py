@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
 
+from graph.text.cjk import in_script_of, simplified
+
 from ..errors import ModelError
 from ..llm.client import LLMClient
 from ..prompts import Language, language_of, stage_prompt
@@ -90,11 +92,13 @@ _QUERY = {
 def answer_without_retrieval(question: str) -> Draft | None:
     """Answer without retrieval where that is certain; None otherwise."""
     language = language_of(question)
-    said = question.strip().strip("!！.。?？~～ ")
+    said = simplified(question).strip().strip("!！.。?？~～ ")
     if _GREETING.fullmatch(said):
-        return Draft(text=_REPLIES["greeting"][language], detail="greeting: no retrieval needed")
+        reply = in_script_of(question, _REPLIES["greeting"][language])
+        return Draft(text=reply, detail="greeting: no retrieval needed")
     if _ABOUT_TALK.fullmatch(said):
-        return Draft(text=_REPLIES["talk"][language], detail="about the conversation")
+        reply = in_script_of(question, _REPLIES["talk"][language])
+        return Draft(text=reply, detail="about the conversation")
     found = _SUM.fullmatch(question.strip())
     if found and question.strip() == found["sum"].strip() and not _PLAIN_SUM.search(question):
         return None  # 1901-1907, 24/7

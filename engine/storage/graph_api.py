@@ -57,6 +57,7 @@ from graph.export.subgraph import (
     to_json,
 )
 from graph.extraction.chinese_aliases import name_introductions
+from graph.extraction.chinese_kin import APPOINTED, KIN
 from graph.extraction.llamaindex import ExtractionTransform
 from graph.extraction.llm.extractor import PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
@@ -177,11 +178,13 @@ from graph.text.sentences import Segment, sentence_spans
 from ..errors import EngineError, GraphStageError, UnknownName
 
 __all__ = [
+    "APPOINTED",
     "CUT_OFF",
     "DERIVE",
     "EXTRACT",
     "FAILED",
     "HAND_MADE",
+    "KIN",
     "LINK",
     "OCCURS_WITH",
     "SURNAMES",

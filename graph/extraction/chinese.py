@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, han_surname
+from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, given_name, han_surname
 from ..text.cjk import HAN, has_han
 from ..text.names import CHINESE_FUNCTION_WORDS, name_key
 from ..text.sentences import Segment
@@ -269,24 +269,44 @@ def find_recurring(
     return found
 
 
+_PREPOSITIONS = frozenset("向和同从")
+_VERBS = frozenset("于谢赖令问应")
+"""Surnames that are words before a name, too."""
+_SPEAKS = re.compile("[笑叹哭忙冷]*[道曰][：:]|之[妻子女弟兄父母孙侄婿](?![，,。])|忙[^，。]")
+
+
 def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:
     """Trim a stray first or last character off untitled names of three or more characters.
 
     The tagger takes a verb along ("玄德领", "雪颜良"). Where the text has the shorter name at least
-    three times as often as the longer one, the shorter one is meant.
+    three times as often as the longer one, the shorter one is meant. What a person says stands
+    behind "笑道：".
     """
     kept = []
     for name in names:
-        start, end = name.start, name.end
+        start, end = name.start, name.end - _said(text, name)
         surface = text[start:end]
         if name.type in {"PERSON", "NAME"} and len(surface) in {3, 4} and has_han(surface[-1]):
             often = 3 * text.count(surface)
             if surface[:-1] not in COMPOUND_SURNAMES and text.count(surface[:-1]) >= often:
                 end -= 1
-            elif surface[0] not in SURNAMES and han_surname(surface[1:]):
+            elif _may_cling(surface):
                 start += text.count(surface[1:]) >= often
         kept.append(Candidate(start, end, name.type, name.key))
     return kept
+
+
+def _may_cling(surface: str) -> bool:
+    """Check for a first character that may be a word before a name: "玄德" in "见玄德"."""
+    if surface[0] in _PREPOSITIONS:
+        return True
+    return (surface[0] not in SURNAMES or surface[0] in _VERBS) and bool(given_name(surface[1:]))
+
+
+def _said(text: str, name: Candidate) -> int:
+    """Return the number of last characters of a name that tell how, or of whom, is spoken."""
+    spoken = _SPEAKS.search(text, name.start + 2, name.end + 2)
+    return name.end - spoken.start() if spoken and spoken.start() < name.end else 0
 
 
 def concept_candidates(tokens: Sequence[HanToken]) -> list[Candidate]:

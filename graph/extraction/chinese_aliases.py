@@ -222,7 +222,11 @@ _CALLED = re.compile(
     r"(?:[时世众乡]人|人[皆都]|[中里民间][皆都]|[们家][都皆]?|[，,；;]人|被(?:人们?|大家|球迷|粉丝|读者)?)"
     rf"[称呼唤叫](?P<whom>[之其他她]|[{HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
 )
-_PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓]|有[一二三两]")
+_PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓婢仆奴婿徒]|有[一二三两]")
+_OBJECT_OF = re.compile("[明告知见问请向与对给]")
+"""Last characters of words whose object a person is: "回明林川，更名小海"."""
+_ANOTHER = re.compile("[有生养存][一二两三四五六七][子女婢仆]")
+"""Someone whose name follows, whoever else the sentence names: "还有一女，比林川小两岁"."""
 _CALLED_GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
 _MAX_GAP = 43
 _STOP = "。！？!?\n"
@@ -248,7 +252,7 @@ def appellation_aliases(
         place = match.start()
         person = _beside(segment.shadow, place, known)
         if person is None and not _IS_BESIDE_ONLY.match(segment.shadow, max(0, place - 1)):
-            person = _before(segment.shadow, place, full)
+            person = _before(segment.shadow, place, full, known)
         found.update(_introduced(segment, match, person))
     for match in _CALLED.finditer(segment.shadow):
         found.update(
@@ -288,7 +292,7 @@ def _called_person(
         return (*match.span("whom"), min(owners)) if len(owners) == 1 else None
     sentence = _sentence_start(shadow, match.start())
     if _persons(shadow, sentence, match.start(), known):
-        return _before(shadow, match.start(), known)
+        return _before(shadow, match.start(), known, known)
     return _only(shadow, _sentence_start(shadow, sentence - 1), match.start(), known)
 
 
@@ -298,12 +302,20 @@ def _beside(shadow: str, place: int, known: Known) -> tuple[int, int, str] | Non
     end = place - len(gap[0]) if gap else place
     names = [name for name in known if shadow.endswith(name, 0, end)]
     name = max(names, key=lambda each: (len(each), each), default="")
-    return (end - len(name), end, name) if name else None
+    if not name or _OBJECT_OF.match(shadow, max(0, end - len(name) - 1)):
+        return None
+    return (end - len(name), end, name)
 
 
-def _before(shadow: str, place: int, known: Known) -> tuple[int, int, str] | None:
-    """Return the only person named earlier in the sentence, unless a relative follows."""
-    return _only(shadow, _sentence_start(shadow, place), place, known)
+def _before(shadow: str, place: int, full: Known, known: Known) -> tuple[int, int, str] | None:
+    """Return the only person named earlier in the sentence, by a full name.
+
+    Nothing where the sentence speaks of a relative or servant.
+    """
+    start = _sentence_start(shadow, place)
+    if _ANOTHER.search(shadow, start, place) or _only(shadow, start, place, known) is None:
+        return None
+    return _only(shadow, start, place, full)
 
 
 def _only(shadow: str, start: int, place: int, known: Known) -> tuple[int, int, str] | None:
@@ -311,7 +323,8 @@ def _only(shadow: str, start: int, place: int, known: Known) -> tuple[int, int, 
     if len({known[name] for *_, name in persons}) != 1:
         return None
     person = persons[-1]
-    return None if _PARTED.search(shadow, person[1], place) else person
+    is_object = _OBJECT_OF.match(shadow, max(0, person[0] - 1))
+    return None if is_object or _PARTED.search(shadow, person[1], place) else person
 
 
 def _sentence_start(shadow: str, place: int) -> int:

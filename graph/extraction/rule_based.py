@@ -41,6 +41,7 @@ from .chinese_aliases import (
     name_introductions,
     short_name_aliases,
 )
+from .chinese_kin import kin_relations
 from .chinese_relations import chinese_relations
 from .english_relations import (
     KIN,
@@ -117,7 +118,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 12
+RULES_VERSION = 13
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 _LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n\s*\n")
@@ -294,12 +295,16 @@ def _chinese_statements(
     layout: Layout, tokens: Sequence[HanToken], mentions: Sequence[Mention]
 ) -> list[Statement]:
     found = []
+    text = simplified(layout.shadow)
     for segment in (s for s in layout.segments if s.chinese):
         inside = [t for t in tokens if segment.start <= t.start < segment.end]
         named = [m for m in mentions if segment.start <= m.start < segment.end]
+        kin = list(kin_relations(text, named))
+        ends = {frozenset((r.subject, r.object)) for r in kin}
+        others = chinese_relations(inside, named)
         found += [
             _statement(layout, r.subject, r.predicate, r.object)
-            for r in chinese_relations(inside, named)
+            for r in (*kin, *(r for r in others if {r.subject, r.object} not in ends))
         ]
     return [s for s in found if s is not None]
 

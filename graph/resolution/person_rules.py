@@ -343,8 +343,16 @@ def _persons_by_part(profiles: Profiles, root: Root) -> dict[str, dict[str, list
     for key, profile in profiles.items():
         is_title = profile.is_bare_title and root(key) in persons
         for part in _long_parts(profile) if profile.may_be_person or is_title else ():
+            if _is_run_on(profile, profiles.get(part)):
+                continue
             index[part][root(key)].append(key)
     return {part: dict(owners) for part, owners in index.items()}
+
+
+def _is_run_on(profile: Profile, rest: Profile | None) -> bool:
+    """Check for "于孙策": a word before a full name that is more frequent."""
+    is_full = rest is not None and profile.is_han and han_surname(rest.name.key) != ""
+    return is_full and rest is not None and rest.count > profile.count
 
 
 def _long_parts(profile: Profile) -> set[str]:

@@ -439,7 +439,9 @@ def _surname_in(key: str) -> str:
 def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
     ranked = _ranked(profiles, demoted)
     canonical = ranked[0].name
-    name = best_surface(canonical.surfaces) or canonical.key
+    name = best_surface(canonical.surfaces)
+    if len(name) < 2:  # "姓贾名化" names 贾化, and has no more than 化 in one piece
+        name = canonical.key
     surfaces = dict.fromkeys(surface for p in ranked for surface in _surfaces(p.name))
     types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
     return Entity(

@@ -30,7 +30,8 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
 from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
-from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
+from .chinese_fact_questions import fact_question
+from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words

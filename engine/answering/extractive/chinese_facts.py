@@ -1,9 +1,9 @@
 """Facts asked of a named Chinese person: kin, other names, offices, origin.
 
-A table of patterns reads the question (*苏轼的父亲是谁*: the 父 of 苏轼), another one the
-sentences that state it (轼父苏洵, 苏洵生轼, 苏洵之子轼). The person is meant by the full name, by
-the given name where nobody else of the text has it, and by names that the passages introduce.
-What no sentence states is not answered.
+A table of patterns reads the sentences that state a fact (轼父苏洵, 苏洵生轼, 苏洵之子轼), by the
+words for kin of the graph's extraction. The person is meant by the full name, by the given name
+where nobody else of the text has it, and by names that the passages introduce. What no sentence
+states is not answered.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from graph.text.cjk import HAN, simplified
 
 from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
 from ...storage.graph_api import (
+    APPOINTED,
+    KIN,
     SURNAMES,
     Segment,
     given_name,
@@ -23,6 +25,7 @@ from ...storage.graph_api import (
     name_introductions,
 )
 from ...types import Passage
+from .chinese_fact_questions import OTHER_NAMES, FactQuestion, fact_question
 
 NEAR = 3
 """Maximum characters between a person and a word for kin."""
@@ -33,70 +36,15 @@ SHOWN = 10
 SEARCHED = 1.0
 """Weight of the search for statements beside the question's own."""
 
-_KIN: dict[str, tuple[str, str, str]] = {
-    # relation: words of the question, words of a text, words of the inverse relation in a text
-    "父": ("父亲|生父|爸爸|爹|父", "父亲|生父|父", "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"),
-    "母": (
-        "母亲|生母|妈妈|娘|母",
-        "母亲|生母|老母|母",
-        "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿",
-    ),
-    "养父": ("养父|义父|干爹", "养父|义父", "养子|义子|养女|义女"),
-    "养子": ("养子|义子|养女|义女", "养子|义子|养女|义女", "养父|义父"),
-    "妻": (
-        "妻子|夫人|太太|老婆|媳妇|正妻|妾|妻",
-        "妻子|夫人|[正次后前]?妻|媳妇|妾",
-        "丈夫|夫君|夫",
-    ),
-    "夫": ("丈夫|夫君|老公", "丈夫|夫君|夫", "妻子|夫人|[正次后前]?妻|妾|媳妇"),
-    "子": (
-        "[长次大二三四五小幼少]?儿子|孩子|[长次三四五幼少独]?子",
-        "[长次三四五幼少独爱]?子|[大二三四五小]?儿子|儿",
-        "父亲|父|母亲|母",
-    ),
-    "女": ("女儿|[长次小幼]女|女", "[长次小幼独爱]?女|[大二三小]?女儿", "父亲|父|母亲|母"),
-    "兄": ("哥哥|兄长|大哥|二哥|兄", "哥哥|[长从族堂胞]?兄|兄长", "弟弟|[胞堂从族]?弟|妹妹|妹"),
-    "弟": ("弟弟|弟", "弟弟|[胞堂从族]?弟", "哥哥|[长从族堂胞]?兄|姐姐|姊|姐"),
-    "姐": ("姐姐|姐|姊", "姐姐|姐|姊", "弟弟|弟|妹妹|妹"),
-    "妹": ("妹妹|妹", "妹妹|妹", "哥哥|兄|姐姐|姐|姊"),
-    "叔": ("叔叔|叔父|叔|伯父|伯", "叔叔|叔父|叔|伯父", "侄子|侄儿|侄女|侄"),
-    "侄": ("侄子|侄儿|侄女|侄", "侄子|侄儿|侄女|侄", "叔叔|叔父|叔|伯父|姑母"),
-    "祖父": ("祖父|爷爷", "祖父|爷爷", "孙子|孙女|孙"),
-    "孙": ("孙子|孙女|孙", "孙子|孙女|孙", "祖父|祖母|爷爷|奶奶"),
-    "岳父": ("岳父|丈人", "岳父|丈人|岳丈", "女婿|婿"),
-    "婿": ("女婿|婿", "女婿|婿", "岳父|丈人"),
-    "师": ("师父|师傅|老师", "师父|师傅|老师|师", "徒弟|弟子|学生|门生"),
-}
-_OTHER_NAMES = {
-    "字": "表字|字",
-    "号": "道号|号",
-    "小名": "小名|小字|乳名|幼名",
-    "绰号": "绰号|外号|诨号|诨名|混名|花名|人称",
-    "原名": "原名|本名|真名|又名|别名|曾用名|笔名|艺名|化名",
-}
 _OFFICES = frozenset({"司徒", "司马", "太史"})
 """Surnames that are offices, too."""
-_WHO = "谁|什么人|何人|哪一?位|哪个人"
-_WHAT = "什么(?:名字?)?|何|啥|哪个"
-_X = rf"(?P<of>[{HAN}·]{{2,8}}?)"
-_APPOINT = "封|拜|加封|任命|册封|升|擢|除|授|荐|表|加|任|命|使|举"
-_NO_PLACE = "某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
+_VERBS = frozenset("于向和同从谢赖令问应时与")
+"""Surnames that are verbs or prepositions, too."""
+_RARELY = 4
+_ONE_FAMILY = frozenset({"父", "兄", "弟", "姐", "妹", "叔", "侄", "祖父", "孙", "子", "女"})
+"""Kin of one surname."""
+_NO_PLACE = "且这某吾乃是本原曰此二三两几众等其贵敌别他我取有无"
 _MARK = r"[，,：:、“”\"「」\s]"
-_END = r"[？?。！\s呢]*$"
-
-
-@dataclass(frozen=True, slots=True)
-class FactQuestion:
-    """Question for the `relation` of a person, or (`inverse`) for whose relation the person is."""
-
-    person: str
-    relation: str
-    inverse: bool = False
-
-    @property
-    def is_kin(self) -> bool:
-        """Check whether a relative is asked for."""
-        return self.relation in _KIN
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,51 +55,6 @@ class Stated:
     row: int
     start: int
     text: str
-
-
-def fact_question(question: str) -> FactQuestion | None:
-    """Read a Chinese question for a fact of a named person, if it asks for one."""
-    text = simplified(question).strip()
-    for relation, (asked, _, _) in _KIN.items():
-        for form in (
-            rf"^(?:{_WHO})(?:是|乃是?){_X}的(?:{asked}){_END}",
-            rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
-            rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
-        ):
-            if match := re.match(form, text):
-                return FactQuestion(match["of"], relation)
-        if match := re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text):
-            return FactQuestion(match["of"], relation, inverse=True)
-    return _other_question(text)
-
-
-def _other_question(text: str) -> FactQuestion | None:
-    for relation, label in _OTHER_NAMES.items():
-        if match := re.match(
-            rf"^{_X}的?(?:{label})(?:是|叫做?|为|作)?(?:{_WHAT}|多少){_END}", text
-        ):
-            return FactQuestion(match["of"], relation)
-        for form in (
-            rf"^(?:谁|{_WHO})的(?:{label})(?:是|叫做?|为){_X}{_END}",
-            rf"^{_X}是(?:谁|{_WHO})的(?:{label}){_END}",
-            rf"^(?:{label})(?:是|叫做?|为)?{_X}的(?:人)?是(?:{_WHO}){_END}",
-        ):
-            if match := re.match(form, text):
-                return FactQuestion(match["of"], "原名", inverse=True)
-    table = (
-        (rf"^{_X}(?:后来|曾)?被?(?:{_APPOINT})(?:为|了|做)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
-        (rf"^{_X}(?:担任|官居|官至|官拜|做|当)(?:过|了)?(?:什么|何)[{HAN}]{{0,4}}{_END}", "官"),
-        (rf"^{_X}的(?:官职|职位|职务|官位|爵位)是(?:什么|何){_END}", "官"),
-        (rf"^{_X}是(?:哪里|哪儿|何处|何地|什么地方|哪个地方)(?:的)?人?{_END}", "籍贯"),
-        (rf"^{_X}嫁给?了?(?:{_WHO}){_END}", "夫"),
-        (rf"^{_X}(?:娶|迎娶)了?(?:{_WHO})(?:为妻)?{_END}", "妻"),
-        (rf"^(?:{_WHO})(?:娶|迎娶)了?{_X}(?:为妻)?{_END}", "夫"),
-        (rf"^(?:{_WHO})嫁给?了?{_X}{_END}", "妻"),
-    )
-    for form, relation in table:
-        if match := re.match(form, text):
-            return FactQuestion(match["of"], relation)
-    return None
 
 
 def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
@@ -167,8 +70,8 @@ def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
 def _statements(asked: FactQuestion) -> list[str]:
     """Return how a text may state a fact, as words to search for."""
     full, given = asked.person, given_name(asked.person) or asked.person
-    if asked.relation in _KIN:
-        _, kin, inverse = (re.sub(r"\[[^]]*\]\??", "", each) for each in _KIN[asked.relation])
+    if asked.relation in KIN:
+        _, kin, inverse = (re.sub(r"\[[^]]*\]\??", "", each) for each in KIN[asked.relation])
         if asked.inverse:
             kin, inverse = inverse, kin
         words = [word for word in kin.split("|") if word]
@@ -177,14 +80,14 @@ def _statements(asked: FactQuestion) -> list[str]:
             *(f"{name}{join}{word}" for word in words for name in (full, given) for join in "之的"),
             *(f"{given}{word}" for word in words),
             *(f"之{word}{full}" for word in back),
-            *((f"名{given}",) if given != full else ()),
+            *(f"{word}名{given}" for word in ("", "小", "乳", "取")),
             *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
         ]
     if asked.inverse:
         return [f"字{full}", f"号{full}", f"名{full}"]
     surname = full[: len(full) - len(given)]
     named = [f"姓{surname}名{given}", f"名{given}"] if surname else []
-    if asked.relation in _OTHER_NAMES:
+    if asked.relation in OTHER_NAMES:
         return [*named, f"{full}字", f"{given}字", asked.relation]
     if asked.relation == "籍贯":
         return [*named, f"{full}人也", "人也姓" + surname]
@@ -200,10 +103,9 @@ def stated_facts(
     name = _named(forms)
     found: dict[tuple[int, int], Stated] = {}
     for row, sentence in enumerate(map(simplified, sentences)):
-        if not any(form in sentence for form in forms):
-            continue
-        for rank, start, value in _read(asked, name, sentence, text):
-            if value in forms and asked.relation not in _OTHER_NAMES:
+        said = [*_read(asked, name, sentence, text), *_read_on(asked, name, sentence, text)]
+        for rank, start, value in said:
+            if value in forms and asked.relation not in OTHER_NAMES:
                 continue
             stated = Stated(rank, row, start, sentences[row][start : start + len(value)])
             found[row, start] = min(stated, found.get((row, start), stated))
@@ -214,12 +116,17 @@ def mentions_fact(
     asked: FactQuestion, sentences: Sequence[str], passages: Sequence[Passage]
 ) -> bool:
     """Check whether any sentence has the person near a word for the relation or its inverse."""
-    if asked.relation not in _KIN:
+    if asked.relation not in KIN:
         return True
-    name = _named(_forms(asked.person, passages, simplified("\n".join(p.text for p in passages))))
-    _, kin, inverse = _KIN[asked.relation]
+    forms = _forms(asked.person, passages, simplified("\n".join(p.text for p in passages)))
+    name = _named([form for form in forms if len(form) > 1])
+    _, kin, inverse = KIN[asked.relation]
     kin = inverse if asked.inverse else kin
-    near = re.compile(rf"{name}.{{0,{NEAR}}}(?:{kin})|(?:{kin}){name}|{name}.*其(?:{kin})")
+    long = "|".join(w for w in kin.split("|") if len(re.sub(r"\[[^]]*\]\??", "", w)) > 1)
+    near = re.compile(
+        rf"{name}(?:[之的]?(?:{kin})|[^。！？；]{{0,{NEAR}}}(?:{long or kin}))"
+        rf"|(?:{kin}){name}|{name}[^。！？；]{{0,40}}其(?:{kin})"
+    )
     return any(near.search(sentence) for sentence in map(simplified, sentences))
 
 
@@ -228,30 +135,47 @@ def facts_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     asked = fact_question(question)
     if asked is None:
         return list(passages)
-    found = stated_facts(asked, [passage.text for passage in passages], passages)
-    rows = dict.fromkeys(each.row for each in found)
+    said = [
+        (row, sentence)
+        for row, passage in enumerate(passages)
+        for sentence in _SENTENCE.findall(passage.text)
+    ]
+    found = stated_facts(asked, [sentence for _, sentence in said], passages)
+    rows = dict.fromkeys(said[each.row][0] for each in found)
     return [passages[row] for row in dict.fromkeys((*rows, *range(len(passages))))]
 
 
 def _forms(person: str, passages: Sequence[Passage], text: str) -> list[str]:
     """Return the ways in which the passages name a person, longest first."""
-    forms = {person}
+    introduced = []
     for passage in passages:
         shadow = simplified(passage.text)
         segment = Segment(0, len(shadow), shadow, True, ())
-        for each in name_introductions(segment, {person}):
-            names = {each.key, each.second_key}
-            forms |= names if names & forms else set()
-    for full in sorted(forms):
-        given = given_name(full)
-        introduced = f"姓{han_surname(full)}"
-        if given and given != full and (full in text or introduced in text):
-            others = set(re.findall(rf"[{HAN}]{given}", text)) if len(given) > 1 else set()
-            same = {
-                o for o in others if given_name(o) == given and o != full and len(o) == len(full)
-            }
-            forms |= {given} if not same else set()
+        introduced += [{i.key, i.second_key} for i in name_introductions(segment, {person})]
+    forms: set[str] = set()
+    more = {person}
+    while more != forms:
+        forms = more
+        more = forms.union(
+            *(names for names in introduced if names & forms),
+            {given_name(full) for full in forms if _is_known_by_given(full, text)},
+        )
     return sorted(forms, key=lambda each: (-len(each), each))
+
+
+def _is_known_by_given(full: str, text: str) -> bool:
+    """Check that the text has a person, and nobody else of that given name."""
+    given = given_name(full)
+    if not given or (full not in text and f"姓{han_surname(full)}" not in text):
+        return False
+    others = set(re.findall(rf"[{HAN}]{given}", text)) - {full} if len(given) > 1 else set()
+    return not any(
+        given_name(other) == given
+        and len(other) == len(full)
+        and other[0] not in _VERBS
+        and _RARELY * text.count(other) >= text.count(full)
+        for other in others
+    )
 
 
 def _named(forms: Sequence[str]) -> str:
@@ -262,6 +186,11 @@ def _named(forms: Sequence[str]) -> str:
     return f"(?:{'|'.join(long + short)})"
 
 
+_SENTENCE = re.compile(r"[^。！？；\n]+[。！？；]?")
+_BEFORE_IT = 120
+"""Characters before a sentence in which its person is looked for."""
+_LATER = 20
+"""Rank of what a sentence states of the person of the one before."""
 _BEHIND = rf"(?P<behind>[{HAN}·]{{2,8}})"
 _BEFORE = rf"(?P<before>[{HAN}·]{{2,10}}?)"
 _OF = "[之的]?"
@@ -272,12 +201,18 @@ _GAP = rf"(?:{_MARK}{{0,2}}(?:单?名[叫为]?|叫做?|唤做?|{_IS}|姓名)?{_M
 def _read(
     asked: FactQuestion, name: str, sentence: str, text: str
 ) -> Iterator[tuple[int, int, str]]:
-    if asked.relation in _KIN:
+    if asked.relation in KIN:
         for rank, form in enumerate(_kin_forms(asked, name)):
-            yield from _names(form, sentence, text, rank)
+            for each in _spans(form, sentence, text, rank, family=han_surname(asked.person)):
+                if (
+                    asked.relation not in _PARENTS
+                    or asked.inverse
+                    or _may_be(asked.relation, each[2], form)
+                ):
+                    yield each
         return
-    if asked.relation in _OTHER_NAMES and asked.inverse:
-        label = "|".join(_OTHER_NAMES.values())
+    if asked.relation in OTHER_NAMES and asked.inverse:
+        label = "|".join(OTHER_NAMES.values())
         for match in re.finditer(
             rf"(?:姓(?P<sur>[{HAN}]{{1,2}}){_MARK}?名(?P<giv>[{HAN}]{{1,2}})|{_BEFORE})"
             rf"{_MARK}?(?:{label})[为曰作叫是]?{_MARK}?{name}",
@@ -290,13 +225,82 @@ def _read(
                 yield 0, match.end("before") - len(value), value
         return
     for rank, form in enumerate(_value_forms(asked, name)):
-        for match in re.finditer(form, sentence):
-            yield rank, match.start("value"), match["value"]
+        yield from _spans(form, sentence, text, rank)
+
+
+_BORN = (
+    r"(?:[只仅止]?有|[亦又也]?生[得下了有]?|[幸遗现]存|遗下)[一二]?[子女][，,]?"
+    r"(?:[乳小取学]?名|取名)(?:[唤叫]作?|为)?"
+)
+_NAMED_CHILD = rf"(?P<value>[{HAN}]{{1,3}}?)(?=[，,。；;、者]|$)"
+_PARENT = rf"(?:^|{_MARK})(?P<before>[{HAN}]{{1,10}}?)(?:[虽已早][^。！？；，]{{0,4}})?[，,]?"
+
+
+def _read_on(
+    asked: FactQuestion, name: str, sentence: str, text: str
+) -> Iterator[tuple[int, int, str]]:
+    """Return what sentences without a subject state of the person of the sentence before."""
+    if asked.inverse or (asked.relation in OTHER_NAMES):
+        return
+    place = text.find(sentence)
+    for piece in re.finditer(r"[^。！？；\n]+", sentence):
+        start = place + piece.start()
+        before = text[max(0, start - _BEFORE_IT) : start]
+        if not re.search(name, before):
+            continue
+        for rank, form in enumerate(_forms_on(asked, name, before)):
+            for at, found, value in _spans(form, piece.group(), text, rank + _LATER):
+                yield at, piece.start() + found, value
+
+
+def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
+    """Return expressions for a sentence that goes on about the person of the text before it."""
+    last = re.split(r"[。！？；\n]+", before.rstrip("。！？；\n ”"))[-1]
+    is_subject = bool(
+        re.search(rf"(?:姓[{HAN}]{{1,2}}{_MARK}?名|字[{HAN}]{{2}}$)", last)
+        and re.search(name, last)
+    )
+    if asked.relation not in KIN:
+        return _value_forms(asked, "^") if is_subject else []
+    kin = KIN[asked.relation].stated
+    forms = [rf"^(?:{kin}){_GAP}{_BEHIND}"] if is_subject else []
+    surname = han_surname(asked.person)
+    if surname and asked.relation in _ONE_FAMILY:
+        forms.append(
+            rf"(?:^|{_MARK})[他其](?:{kin})(?P<behind>{surname}(?:(?!现任|曾)[{HAN}]){{1,2}})"
+        )
+    if asked.relation in {"子", "女"} and re.search(rf"(?:^|[。！？\n]).{{0,4}}{name}", before):
+        forms.append(_child(asked))
+    return forms
+
+
+_PARENTS = frozenset({"父", "母"})
+_WOMAN = re.compile("(?:氏|夫人|后|公主|姨妈)$")
+
+
+def _may_be(relation: str, name: str, form: str) -> bool:
+    """Check the sex of who "has a child": a woman is named by her family."""
+    is_woman = bool(_WOMAN.search(name))
+    return not is_woman if relation == "父" else is_woman or "生" not in form
+
+
+def _spans(
+    form: str, sentence: str, text: str, rank: int, *, family: str = ""
+) -> Iterator[tuple[int, int, str]]:
+    if "(?P<value>" not in form:
+        yield from _names(form, sentence, text, rank, family)
+        return
+    for match in re.finditer(form, sentence):
+        yield rank, match.start("value"), match["value"]
+
+
+def _child(asked: FactQuestion) -> str:
+    return _BORN.replace("[子女]", asked.relation) + _NAMED_CHILD
 
 
 def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
     """Return expressions of statements, surest first; `behind` or `before` names the other one."""
-    _, kin, inverse = _KIN[asked.relation]
+    _, kin, inverse = KIN[asked.relation]
     if asked.inverse:
         kin, inverse = inverse, kin
     forms = [
@@ -309,12 +313,18 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})也",
         rf"(?:^|{_MARK}){_BEHIND}{_MARK}?(?:{_IS}|{_MARK}){name}[之的](?:{kin})",
         rf"{name}[^。！？；]{{0,40}}?其(?:{kin}){_GAP}{_BEHIND}",
+        rf"{name}[^。！？；]{{0,40}}?[，,](?:{kin})名[叫唤]?{_BEHIND}",
+        rf"{name}[{HAN}]{{1,3}}(?:{kin}){_BEHIND}",
+        rf"{name}[^。！？；]{{0,40}}?[，,][{HAN}]{{0,3}}他(?:{kin}){_BEHIND}",
+        rf"{_BEFORE}[之的](?:{inverse})[现世袭任]{{2}}[{HAN}]{{0,10}}{name}",
     ]
     relation = asked.relation
     if relation in {"父", "母"} and not asked.inverse:
         forms.insert(2, rf"{_BEFORE}生(?:下|了)?{name}")
+        forms.insert(3, rf"{_PARENT}{_BORN}{name}")
     if relation in {"子", "女"} and not asked.inverse:
         forms.insert(2, rf"{name}生(?:下|了)?(?:[一二]?[子女])?{_GAP}{_BEHIND}")
+        forms.insert(3, rf"{name}[^。！？；]{{0,40}}?{_child(asked)}")
     if (relation == "妻") != asked.inverse and relation in {"妻", "夫"}:
         forms[:0] = [rf"{name}(?:娶|迎娶|纳|续娶)了?{_BEHIND}", rf"{_BEFORE}嫁(?:给|与|了)*{name}"]
     elif relation in {"妻", "夫"}:
@@ -327,8 +337,8 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
 
 def _value_forms(asked: FactQuestion, name: str) -> list[str]:
     value = rf"(?P<value>[{HAN}]{{1,4}}?)(?=[，,。；;、：:！？”」）)]|号|$)"
-    if asked.relation in _OTHER_NAMES:
-        label = _OTHER_NAMES[asked.relation]
+    if asked.relation in OTHER_NAMES:
+        label = OTHER_NAMES[asked.relation]
         between = rf"[^。！？；]{{0,30}}?{_MARK}" if asked.relation != "字" else rf"{_MARK}"
         return [
             rf"{name}{_MARK}?(?:{label})[为曰作叫是]?[“「]?{value}",
@@ -340,24 +350,33 @@ def _value_forms(asked: FactQuestion, name: str) -> list[str]:
         return [
             rf"(?:乃|是|^|{_MARK})[某吾]?(?:乃|是)?{place}"
             rf"{_MARK}?(?:[复覆]?姓[{HAN}]{{1,2}}{_MARK}?名)?{name}",
+            rf"{name}(?:[^。！？；]{{0,40}}?{_MARK})?(?:本贯|祖籍|原籍|原系|世居){place}",
             rf"{name}(?:[^。！？；]{{0,16}}?{_MARK}|{_IS})[某吾]?(?:乃|是|本|原)?{place}",
         ]
     office = rf"(?P<value>[{HAN}]{{2,8}}?)(?=[，,。；;、：:！？”\s]|以|之职|$)"
     return [
-        rf"(?:{_APPOINT}){name}[等]?(?:为|做|作|任){office}",
-        rf"{name}(?:被|曾)?(?:{_APPOINT})(?:{_APPOINT})?(?:为|做|任)?{office}",
+        rf"(?:{APPOINTED}){name}[等]?(?:为|做|作|任){office}",
+        rf"{name}(?:被|曾)?(?:{APPOINTED})(?:{APPOINTED})?(?:为|做|任)?{office}",
         rf"以{name}为{office}",
-        rf"{name}[^。！？；]{{0,20}}?(?:{_APPOINT}|现|官)(?:为|至|拜){office}",
+        rf"{name}[^。！？；]{{0,20}}?(?:{APPOINTED}|现|官)(?:为|至|拜|任){office}",
     ]
 
 
-def _names(form: str, sentence: str, text: str, rank: int) -> Iterator[tuple[int, int, str]]:
+def _names(
+    form: str, sentence: str, text: str, rank: int, family: str
+) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(form, sentence):
         groups = match.groupdict()
-        if groups.get("behind") and (value := _beginning(match["behind"], text)):
-            yield rank, match.start("behind"), value
-        elif groups.get("before") and (value := _ending(match["before"], text)):
-            yield rank, match.end("before") - len(value), value
+        if groups.get("behind"):
+            given = match["behind"][:2]
+            is_given = len(given) == 2 and family and family + given in text
+            if value := _beginning(match["behind"], text) or (given if is_given else ""):
+                yield rank, match.start("behind"), value
+        elif groups.get("before"):
+            run = match["before"]
+            is_given = len(run) == 1 and family and family + run in text
+            if value := run if is_given else _ending(run, text):
+                yield rank, match.end("before") - len(value), value
 
 
 def _likely(names: Sequence[str], text: str) -> str:
@@ -388,6 +407,8 @@ def _ending(run: str, text: str) -> str:
 
 
 def _is_name(name: str) -> bool:
+    if len(name) == 2 and name[1] == "儿":
+        return True
     given = given_name(name)
     return (
         bool(given)

@@ -40,7 +40,9 @@ _ASKS_YEAR = re.compile(r"哪一?年(?!代)|何年")
 _TO_THE_HOUR = re.compile(
     r"[正一二三四五六七八九十冬腊闰]+月(?:初?[一二三四五六七八九十廿]+日?)?|(?:凌晨|上午|中午|下午|晚上?)?\d{1,2}[时点](?:\d{1,2}分)?"
 )
-_NAME_BEFORE = re.compile(rf"(?P<name>[{HAN}]{{2,4}}|[{HAN}]+(?:[·-][{HAN}]+)+)[（(]$")
+_NAME_BEFORE = re.compile(
+    rf"(?P<name>[{HAN}]{{2,4}}|[{HAN}]{{1,12}}(?:[·-][{HAN}]{{1,12}}){{1,6}})[（(]$"
+)
 """Chinese name before the bracket in which the Latin one stands."""
 _NO_PERSON = re.compile("[于之其此不有立]|离任")
 _VAGUE = re.compile(r"^[这该此其本那]|^[^\w《“「]|正式")

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graph.text.cjk import in_script_of
+
 from ...prompts import Language, language_of
 from ...retrieval.passages import strip_markdown
 from ...storage.graph_api import (
@@ -223,7 +225,7 @@ def render_overview(
     count = sum(len(lines) for _, lines in written) + len(further)
     left_out = len(single) - len(shown)
     return Draft(
-        text=_write(written, further, documents=documents, language=language),
+        text=_write(written, further, documents=documents, question=question),
         citations=citations,
         detail=f"{count} point(s) of {len(themes) + len(further)} theme(s)"
         f" from {documents} document(s)"
@@ -322,9 +324,10 @@ def _write(
     further: Sequence[str],
     *,
     documents: int,
-    language: Language,
+    question: str,
 ) -> str:
-    blocks = [_lead(documents=documents, language=language)]
+    language = language_of(question)
+    blocks = [in_script_of(question, _lead(documents=documents, language=language))]
     colon = "：" if language == "zh" else ":"
     blocks.extend("\n".join((f"{title}{colon}", *lines)) for title, lines in themes if lines)
     if further:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from engine.answering.extractive.chinese_facts import (
-    FactQuestion,
-    fact_question,
-    mentions_fact,
-    stated_facts,
-)
+from engine.answering.extractive.chinese_fact_questions import FactQuestion, fact_question
+from engine.answering.extractive.chinese_facts import mentions_fact, stated_facts
 from engine.answering.extractive.chinese_short import bounds_of_short, is_short_answer
 from engine.answering.extractive.question_type import classify_question
+from engine.answering.self_rag import answer_without_retrieval
 from engine.types import Passage
 from graph.text.cjk import in_script_of
 
@@ -97,3 +96,65 @@ def test_a_short_answer_is_cut_to_what_was_asked(
 def test_a_message_is_in_the_script_of_the_question() -> None:
     assert in_script_of("誰是她的母親？", "资料库中没有足够的依据") == "資料庫中沒有足夠的依據"
     assert in_script_of("谁是她的母亲？", "资料库") == "资料库"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("周海的妻子是谁？", "镇上住着一人，姓周，名海，字伯川。嫡妻封氏，情性温和。", "封氏"),
+        ("周伯川的妻子是谁？", "镇上住着一人，姓周，名海，字伯川。嫡妻封氏，情性温和。", "封氏"),
+        ("周海的女儿是谁？", "这周海不爱功名。如今年已半百，只有一女，乳名小莲。", "小莲"),
+        ("周兰的父亲是谁？", "周川早年进学。川虽早亡，幸存一子，取名周兰，今方五岁。", "川"),
+        ("林小玉的母亲是谁？", "只有嫡妻贾氏，生得一女，乳名小玉。林小玉年方五岁。", "贾氏"),
+        ("板儿的父亲是谁？", "狗儿亦生一子，小名板儿。", "狗儿"),
+        ("狗儿的岳母是谁？", "无人看管，狗儿遂将岳母刘氏接来。", "刘氏"),
+        ("李氏的父亲是谁？", "这李氏亦系名宦之女，父名李守山，曾为祭酒。", "李守山"),
+        ("秦小钟的父亲是谁？", "方知他名唤秦小钟。他父亲秦业现任营缮郎。", "秦业"),
+        ("秦业任什么官职？", "他父亲秦业现任营缮郎，年近七十。", "营缮郎"),
+        ("林海是哪里人？", "这人姓林名海，表字如川。乃是前科的探花，本贯姑苏人氏。", "姑苏"),
+    ],
+)
+def test_a_fact_is_read_where_the_person_is_named_before_or_otherwise(
+    question: str, text: str, answer: str
+) -> None:
+    asked = fact_question(question)
+    assert asked is not None
+    sentences = [each + "。" for each in text.split("。") if each]
+    found = stated_facts(asked, sentences, [_passage(text)])
+    assert found
+    assert found[0].text == answer
+
+
+def test_a_mother_is_no_father() -> None:
+    text = "只有嫡妻贾氏，生得一女，乳名小玉。林小玉年方五岁。"
+    assert not stated_facts(FactQuestion("林小玉", "父"), text.split("。"), [_passage(text)])
+
+
+def test_kin_of_another_clause_is_no_mention() -> None:
+    text = "谁也不敢和焦大挺腰子。"
+    assert not mentions_fact(FactQuestion("焦大", "子"), [text], [_passage(text)])
+
+
+@pytest.mark.parametrize("unit", ["刘备", "刘备，", "刘备生子，", "其父", "备，字", "生一子，名"])
+@pytest.mark.parametrize("question", ["刘备的父亲是谁？", "刘备的儿子是谁？", "刘备被封为什么？"])
+def test_a_line_of_100000_characters_is_read_in_seconds(question: str, unit: str) -> None:
+    text = (unit * 100_000)[:100_000]
+    asked = fact_question(question)
+    assert asked is not None
+    before = time.process_time()
+    stated_facts(asked, [text], [_passage(text)])
+    mentions_fact(asked, [text], [_passage(text)])
+    assert time.process_time() - before < 20
+
+
+def test_a_question_finds_a_fact_in_the_other_script() -> None:
+    text = "張如海之兒張小龍後來寄居賈府。"
+    asked = fact_question("张如海的儿子是谁？")
+    assert asked is not None
+    assert stated_facts(asked, [text], [_passage(text)])[0].text == "張小龍"
+
+
+def test_a_greeting_is_answered_in_the_script_of_the_question() -> None:
+    draft = answer_without_retrieval("謝謝你")
+    assert draft is not None
+    assert draft.text == "你好。請就資料庫中的文檔提問。"

@@ -92,3 +92,11 @@ def test_a_second_name_known_already_is_no_second_person() -> None:
     text = "林川，字伯海，人皆呼为林郎。"
     known = Introduction((0, 2), "林川", (4, 6), "伯海")
     assert second_names(text, "林川", "字伯海", introduced=(known,)) == [("伯海", "林郎")]
+
+
+def test_a_person_who_is_told_of_a_new_name_does_not_bear_it() -> None:
+    assert second_names("遂回明林川，更名小海。", "林川") == []
+
+
+def test_a_name_behind_another_child_is_not_the_parents() -> None:
+    assert second_names("只有林川一子，还有一女，比林川小两岁，乳名小海。", "林川") == []
