@@ -414,3 +414,11 @@ def test_what_the_rules_went_by_is_told_with_its_weights() -> None:
     features = classify_scope("What are the main themes of the archive?").features
     assert features["asks for the main matters"] > 0
     assert features["names the collection"] > 0
+
+
+def test_what_is_found_in_one_place_outweighs_an_abstract_noun_but_not_the_documents() -> None:
+    about_one = "What lessons were drawn from the accident?"
+    about_all = "What do these documents say about the accident?"
+    assert classify_scope(about_one).mode == "global"
+    assert classify_scope(about_one, concentration=0.9).mode == "local"
+    assert classify_scope(about_all, concentration=0.9).mode == "global"
