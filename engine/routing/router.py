@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol, get_args
 
@@ -446,15 +447,13 @@ class QuerySelector(BaseSelector):
         self, question: str, within: DocumentFilter | None
     ) -> tuple[Route, SearchResult | None]:
         """Rule on a question; retrieve where what is found could change that."""
-        ruled = self.rule(question, within)
-        if self._find is None:
-            return ruled, None
-        at_most = self.rule(question, within, concentration=1.0)
-        if ruled.mode == at_most.mode and min(ruled.confidence, at_most.confidence) >= self._sure:
+        rule = self._rule(question, within)
+        ruled, at_most = rule(concentration=0.0), rule(concentration=1.0)
+        sure = min(ruled.confidence, at_most.confidence) >= self._sure
+        if self._find is None or (sure and ruled.mode == at_most.mode):
             return ruled, None
         found = self._find(question, within)
-        concentration = concentration_of(found.passages)
-        return self.rule(question, within, concentration=concentration), found
+        return rule(concentration=concentration_of(found.passages)), found
 
     def _decided(self, question: str, ruled: Route) -> Route:
         """Take a rule where it is sure; else ask a model, or go both ways."""
@@ -471,21 +470,19 @@ class QuerySelector(BaseSelector):
         )
         return replace(ruled, mode=mode, reason=f"{reason}; {why}" if why else reason)
 
-    def rule(
-        self, question: str, within: DocumentFilter | None = None, *, concentration: float = 0.0
-    ) -> Route:
-        """Local or global, by words, names, likeness and the `concentration` of what is found."""
+    def rule(self, question: str, within: DocumentFilter | None = None) -> Route:
+        """Local or global, by words, names and likeness alone."""
+        return self._rule(question, within)(concentration=0.0)
+
+    def _rule(self, question: str, within: DocumentFilter | None) -> Callable[..., Route]:
+        """Return the rule for a question, whose likeness and names are looked up once."""
         count = self._known_names
-        return classify_scope(
+        return partial(
+            classify_scope,
             question,
             vector_likeness=self._typical.likeness(question) if self._typical else None,
             known_names=count(question, within) if count is not None else 0,
-            concentration=concentration,
         )
-
-    async def aroute(self, question: str, within: DocumentFilter | None = None) -> Route:
-        """Route without blocking the event loop."""
-        return await asyncio.to_thread(self.route, question, within)
 
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
         route, found = self.route_with_passages(query.query_str, _within(query))

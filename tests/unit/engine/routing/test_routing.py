@@ -24,10 +24,12 @@ from engine.routing.rules import (
     CUES,
     LIKENESS,
     classify_scope,
+    concentration_of,
     explain_route,
     goes_both_ways,
     names_in,
 )
+from engine.types import Passage
 from engine.storage.graph_api import Prompt
 
 GLOBAL = (
@@ -422,3 +424,28 @@ def test_what_is_found_in_one_place_outweighs_an_abstract_noun_but_not_the_docum
     assert classify_scope(about_one).mode == "global"
     assert classify_scope(about_one, concentration=0.9).mode == "local"
     assert classify_scope(about_all, concentration=0.9).mode == "global"
+
+
+def _passage(document: str, score: float, relevance: float, heading: str = "") -> Passage:
+    return Passage(
+        chunk_id=f"{document}{score}",
+        document_id=document,
+        title=document,
+        headings=(heading,) if heading else (),
+        text="text",
+        start=0,
+        end=4,
+        score=score,
+        relevance=relevance,
+    )
+
+
+def test_concentration_is_what_one_place_has_of_the_score_or_how_sure_the_best_is() -> None:
+    assert concentration_of([]) == 0.0
+    spread = [_passage(name, 0.5, 0.1) for name in "abcd"]
+    assert concentration_of(spread) == pytest.approx(0.1)
+    together = [_passage("a", 0.9, 0.1), _passage("a", 0.8, 0.1), _passage("b", 0.1, 0.0)]
+    assert concentration_of(together) > 0.6
+    assert concentration_of([*spread, _passage("e", 0.5, 0.95)]) == pytest.approx(0.95)
+    sections = [_passage("a", 0.5, 0.1, heading) for heading in ("one", "two", "three")]
+    assert concentration_of(sections) == pytest.approx(0.1)
