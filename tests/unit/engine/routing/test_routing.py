@@ -29,8 +29,8 @@ from engine.routing.rules import (
     goes_both_ways,
     names_in,
 )
-from engine.types import Passage
 from engine.storage.graph_api import Prompt
+from engine.types import Passage
 
 GLOBAL = (
     "What are the dominant storylines in this archive?",
