@@ -185,7 +185,11 @@ class Components:
         """Return the same components with another effort for overviews."""
         other = copy(self)
         other.overview = other.brief = self.overview.with_effort(effort)
-        other.router = self.router.between(local=self.local.answer, overview=other.overview.answer)
+        other.router = self.router.between(
+            local=self.local.answer,
+            overview=other.overview.answer,
+            from_found=self.local.from_found,
+        )
         return other
 
     def _build_extraction(self) -> None:
@@ -284,6 +288,7 @@ class Components:
             known_names=lambda question, within: len(
                 {place.label for place in retriever.find_entities(question, within)}
             ),
+            find=self.local.search,
             ask=build_router_llm(self._models) if settings.by_model else None,
             sure=settings.sure,
             both=settings.both,
@@ -293,6 +298,7 @@ class Components:
             local=self.local.answer,
             overview=self.overview.answer,
             brief=self.brief.answer,
+            from_found=self.local.from_found,
         )
 
     def _build_indexing(self, history: Callable[[], Sequence[StageUsage]]) -> None:

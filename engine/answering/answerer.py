@@ -11,7 +11,7 @@ renumbered, and a span that both cite has one number.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -27,6 +27,7 @@ from ..events import (
     Event,
     Listener,
     PassagesEvent,
+    StepEvent,
     TokensEvent,
     compose_listeners,
     null_listener,
@@ -36,7 +37,7 @@ from ..observability import synthesis_span
 from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
-from ..retrieval.retriever import LocalRetriever
+from ..retrieval.retriever import LocalRetriever, SearchResult
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
@@ -237,6 +238,14 @@ class LocalAnswerer:
         self._correction = correction
         self._reflection = reflection
 
+    def search(self, question: str, within: DocumentFilter | None = None) -> SearchResult:
+        """Retrieve as an answer does, silently; `from_found` answers from it."""
+        return self._search(question, within=within, expander=None, on_event=null_listener)
+
+    def from_found(self, found: SearchResult) -> Callable[..., Answer]:
+        """Return `answer` from what `search` found, for the same question and filter."""
+        return partial(self.answer, found=found)
+
     def answer(
         self,
         question: str,
@@ -244,10 +253,12 @@ class LocalAnswerer:
         within: DocumentFilter | None = None,
         turns: tuple[Turn, ...] = (),
         on_event: Listener = null_listener,
+        found: SearchResult | None = None,
     ) -> Answer:
         """Answer with citations, or abstain.
 
-        A model is shown the `turns` before the question. `on_event` receives each finished stage,
+        A model is shown the `turns` before the question. `found` is read instead of a first search
+        where it is given. `on_event` receives each finished stage,
         the passages, and the text while it is generated.
 
         Raises:
@@ -255,7 +266,9 @@ class LocalAnswerer:
         """
         reflection, earlier = self._reflection, format_history(turns)
         if reflection is None:
-            attempt = self._attempt(question, within=within, earlier=earlier, on_event=on_event)
+            attempt = self._attempt(
+                question, within=within, earlier=earlier, on_event=on_event, found=found
+            )
             return self._answer(question, attempt)
         steps = Tracer(on_event)
         spared = reflection.spared(question, steps)
@@ -293,22 +306,15 @@ class LocalAnswerer:
         earlier: str,
         on_event: Listener,
         expander: Expander | None = None,
+        found: SearchResult | None = None,
     ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
-        is_fact = expander is None and fact_question(question) is not None
-        if is_fact:
-            expander = fact_searches
-        found = self._retriever.search(
-            question,
-            top_k=CANDIDATES if is_fact else self._packer.candidate_count,
-            within=within,
-            expander=expander,
-            on_event=on_event,
-        )
+        if found is None:
+            found = self._search(question, within=within, expander=expander, on_event=on_event)
+        else:
+            for step in found.trace:
+                on_event(StepEvent(step=step))
         steps = Tracer(on_event)
-        if is_fact:
-            first = facts_first(question, found.passages)[:SHOWN]
-            found = replace(found, passages=first)
         corrected = CorrectedPassages(passages=found.passages)
         if self._correction is not None:
             corrected = self._correction.corrected(
@@ -326,6 +332,27 @@ class LocalAnswerer:
             said(draft.text)
         spoken.end(draft)
         return AnswerRound(packed=packed, draft=draft, trace=(*found.trace, *steps.steps))
+
+    def _search(
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None,
+        expander: Expander | None,
+        on_event: Listener,
+    ) -> SearchResult:
+        """Search; for a fact among more passages, those that state one first."""
+        is_fact = expander is None and fact_question(question) is not None
+        found = self._retriever.search(
+            question,
+            top_k=CANDIDATES if is_fact else self._packer.candidate_count,
+            within=within,
+            expander=fact_searches if is_fact else expander,
+            on_event=on_event,
+        )
+        if not is_fact:
+            return found
+        return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()

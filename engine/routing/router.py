@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol, get_args
 
@@ -34,6 +35,7 @@ from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..observability import response_of
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
 from ..retrieval.passages import Tracer
+from ..retrieval.retriever import SearchResult
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Mode, Route, Turn
@@ -41,6 +43,7 @@ from .examples import ExampleSimilarity, fit_examples, load_pretrained
 from .rules import SURE as SURE_OF_HALVES
 from .rules import (
     classify_scope,
+    concentration_of,
     explain_ambiguous,
     explain_llm_choice,
     explain_split,
@@ -66,6 +69,9 @@ class Answering(Protocol):
         ...
 
 
+FromFound = Callable[[SearchResult], Answering]
+"""Gives the local engine that answers from what was retrieved before."""
+
 ANSWER_KEY = "answer"
 DESCRIPTIONS = {
     "local": "Facts: who, what, when, where, how; answered from the passages that say so.",
@@ -80,6 +86,7 @@ class RoutedQuery(QueryBundle):
     `turns` is what was said before it, `on_event` hears what happens on the way; `route`
     is where it
     was sent, once that is decided, `steps` what deciding took, and `answers` what came back so far.
+    `found` is what deciding retrieved, if it did: a local answer reads it instead of searching.
     """
 
     within: DocumentFilter | None = None
@@ -87,6 +94,7 @@ class RoutedQuery(QueryBundle):
     on_event: Listener = null_listener
     route: Route | None = None
     answers: list[Answer] = field(default_factory=list)
+    found: SearchResult | None = None
     steps: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,12 +118,20 @@ class RoutedQuery(QueryBundle):
 class AnswerEngine(BaseQueryEngine):
     """A LlamaIndex query engine around a function that answers.
 
-    `beside` answers instead where the question goes both ways.
+    `beside` answers instead where the question goes both ways. `from_found` answers where
+    deciding retrieved for the question already.
     """
 
-    def __init__(self, answer: Answering, *, beside: Answering | None = None) -> None:
+    def __init__(
+        self,
+        answer: Answering,
+        *,
+        beside: Answering | None = None,
+        from_found: FromFound | None = None,
+    ) -> None:
         self._answer = answer
-        self._beside = beside or answer
+        self._beside = beside
+        self._from_found = from_found
         super().__init__(callback_manager=CallbackManager([]))
 
     def _get_prompt_modules(self) -> PromptMixinType:
@@ -123,14 +139,17 @@ class AnswerEngine(BaseQueryEngine):
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked = routed_query(query_bundle)
+        plain = self._answer
+        if self._from_found is not None and asked.found is not None:
+            plain = self._from_found(asked.found)
         if asked.route is not None and asked.route.mode == "both":
             done = asked.answers
             on_event = (
                 global_events(asked.on_event, done[0]) if done else local_events(asked.on_event)
             )
-            answer = _asked_of(self._beside, asked, on_event)
+            answer = _asked_of(self._beside or plain, asked, on_event)
         else:
-            answer = _asked_of(self._answer, asked, asked.on_event)
+            answer = _asked_of(plain, asked, asked.on_event)
         asked.answers.append(answer)
         return _response(answer)
 
@@ -142,9 +161,11 @@ class AnswerEngine(BaseQueryEngine):
 class QueryRouter(RouterQueryEngine):
     """LlamaIndex router whose response holds one `Answer`, also for two engines."""
 
-    def between(self, *, local: Answering, overview: Answering) -> QueryRouter:
+    def between(
+        self, *, local: Answering, overview: Answering, from_found: FromFound | None = None
+    ) -> QueryRouter:
         """One that chooses as this one does, between others."""
-        return build_router(self._selector, local=local, overview=overview)
+        return build_router(self._selector, local=local, overview=overview, from_found=from_found)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked = routed_query(query_bundle)
@@ -175,18 +196,20 @@ def build_router(
     local: Answering,
     overview: Answering,
     brief: Answering | None = None,
+    from_found: FromFound | None = None,
 ) -> QueryRouter:
     """Build the router over local and global engines.
 
-    `brief` is the short overview for both.
+    `brief` is the short overview for both, `from_found` the local one from what was retrieved.
     """
     # Left out, these two would make LlamaIndex read its global settings and turn to OpenAI.
     silent = MockLLM()
     tools = [
-        QueryEngineTool.from_defaults(
-            AnswerEngine(answer, beside=beside), name=name, description=DESCRIPTIONS[name]
+        QueryEngineTool.from_defaults(engine, name=name, description=DESCRIPTIONS[name])
+        for name, engine in (
+            ("local", AnswerEngine(local, from_found=from_found)),
+            ("global", AnswerEngine(overview, beside=brief)),
         )
-        for name, answer, beside in (("local", local, None), ("global", overview, brief))
     ]
     summariser = _Joining(
         llm=silent,
@@ -350,6 +373,10 @@ class PrototypeClassifier:
         return self._learnt[language](self._embed_model.get_text_embedding(question))
 
 
+Find = Callable[[str, DocumentFilter | None], SearchResult]
+"""Retrieves for a question from the documents that a filter admits."""
+
+
 class RouteSelection(SingleSelection):
     """A selection that also says how sure it is, 0.5 to 1."""
 
@@ -363,6 +390,8 @@ class QuerySelector(BaseSelector):
         embed_model: compares a question with typical ones; without it words alone do.
         readable: how much of a text that model reads, 0–1; None means everything.
         identity: of that model; empty where nobody knows it.
+        find: retrieves as a local answer does, where words leave open what is asked about; None
+            goes by words alone.
         known_names: counts the names of the knowledge graph in a question, of those documents
             alone that may be seen; without it only the capitalised ones are seen.
         ask: asks a language model where rules are in doubt; None asks none.
@@ -377,6 +406,7 @@ class QuerySelector(BaseSelector):
         readable: Callable[[str], float] | None = None,
         identity: str = "",
         known_names: Callable[[str, DocumentFilter | None], int] | None = None,
+        find: Find | None = None,
         ask: Ask | None = None,
         sure: float = SURE,
         both: bool = True,
@@ -389,6 +419,7 @@ class QuerySelector(BaseSelector):
             else None
         )
         self._known_names = known_names
+        self._find = find
         self._ask = ask
         self._sure = sure
         self._both = both
@@ -399,11 +430,33 @@ class QuerySelector(BaseSelector):
         Raises:
             EmbeddingUnavailable: the embedding model does not answer.
         """
+        return self.route_with_passages(question, within)[0]
+
+    def route_with_passages(
+        self, question: str, within: DocumentFilter | None = None
+    ) -> tuple[Route, SearchResult | None]:
+        """Route a question; return what was retrieved for that, too, if anything was."""
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))
-            return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES)
-        ruled = self.rule(question, within)
+            return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES), None
+        ruled, found = self._ruled(question, within)
+        return self._decided(question, ruled), found
+
+    def _ruled(
+        self, question: str, within: DocumentFilter | None
+    ) -> tuple[Route, SearchResult | None]:
+        """Rule on a question; retrieve where what is found could change that."""
+        rule = self._rule(question, within)
+        ruled, at_most = rule(concentration=0.0), rule(concentration=1.0)
+        sure = min(ruled.confidence, at_most.confidence) >= self._sure
+        if self._find is None or (sure and ruled.mode == at_most.mode):
+            return ruled, None
+        found = self._find(question, within)
+        return rule(concentration=concentration_of(found.passages)), found
+
+    def _decided(self, question: str, ruled: Route) -> Route:
+        """Take a rule where it is sure; else ask a model, or go both ways."""
         if ruled.confidence >= self._sure:
             return ruled
         why = ""
@@ -419,22 +472,24 @@ class QuerySelector(BaseSelector):
 
     def rule(self, question: str, within: DocumentFilter | None = None) -> Route:
         """Local or global, by words, names and likeness alone."""
+        return self._rule(question, within)(concentration=0.0)
+
+    def _rule(self, question: str, within: DocumentFilter | None) -> Callable[..., Route]:
+        """Return the rule for a question, whose likeness and names are looked up once."""
         count = self._known_names
-        return classify_scope(
+        return partial(
+            classify_scope,
             question,
             vector_likeness=self._typical.likeness(question) if self._typical else None,
             known_names=count(question, within) if count is not None else 0,
         )
 
-    async def aroute(self, question: str, within: DocumentFilter | None = None) -> Route:
-        """Route without blocking the event loop."""
-        return await asyncio.to_thread(self.route, question, within)
-
     def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
-        return _selection(choices, _told(self.route(query.query_str, _within(query)), query))
+        route, found = self.route_with_passages(query.query_str, _within(query))
+        return _selection(choices, _told(route, query, found))
 
     async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
-        return _selection(choices, _told(await self.aroute(query.query_str, _within(query)), query))
+        return await asyncio.to_thread(self._select, choices, query)
 
     def _get_prompts(self) -> PromptDictType:
         return {}
@@ -451,9 +506,10 @@ def _within(query: QueryBundle) -> DocumentFilter | None:
     return query.within if isinstance(query, RoutedQuery) else None
 
 
-def _told(route: Route, query: QueryBundle) -> Route:
-    """Attach the decision to our own query."""
+def _told(route: Route, query: QueryBundle, found: SearchResult | None) -> Route:
+    """Attach the decision, and what was retrieved for it, to our own query."""
     if isinstance(query, RoutedQuery):
+        query.found = found
         query.go(route)
     return route
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.text.cjk import count_han, has_han
 
 from ..prompts import Language, language_of
-from ..types import Mode, Route
+from ..types import Mode, Passage, Route
 from .examples import lexical_similarity
 
 _THINGS = (
@@ -126,6 +127,13 @@ CUES = (
     _cue("asks who or what matters most", 0.6,
          r"\b(?:most (?:important|influential|prominent|central|common|frequent\w*)"
          r"|play(?:s|ed)? (?:the )?(?:largest|biggest|main|a central)|main|dominate\w*)\b"),
+    _cue("points at the documents", 1.5,
+         r"\b(?:this|these) (?:[\w-]+ )?(?:documents?|manual|handbook|faq|guide|books?"
+         r"|stor(?:y|ies)|chapters?|pages?|articles?|papers?|abstracts?|texts?|files?|meetings|records?)\b"
+         r"|\b(?:documents|articles|papers|abstracts) (?:mention|say|describe|cover)\b"),
+    _cue("asks for all of a kind", 1.2,
+         r"\b(?:list|name|list of|give me) (?:all|every|each)\b"
+         r"|\b(?:mentioned|named) (?:here|anywhere)"),
     # --- the whole, in Chinese ---
     _cue("asks for a whole in Chinese", 1.6,
          r"总体|整体|总的来|总结|概括|概述|归纳|综述|综合|全文|全书|通篇|纵观|贯穿|梳理"
@@ -133,6 +141,8 @@ CUES = (
     _cue("spans the documents (Chinese)", 1.6,
          r"(?:所有|这些|全部|各个?|整个|多份|不同|这批|几份)(?:的)?(?:文档|文件|资料|材料|文章|报告"
          r"|来源|文库|文献|记录|语料|故事|档案|资料库)"),
+    _cue("points at the documents (Chinese)", 1.5,
+         r"这[本份部篇](?:书|手册|文档|文件|资料|小说|常见问题)|(?:书|手册|资料|文档|文件|小说)[里中]"),
     _cue("points at all there is (Chinese)", 2.0,
          r"这[些批堆套里]|这里面|整[套个]|全[部体]|手头|总的|看完|看出"),
     _cue("asks for the main matters (Chinese)", 1.5,
@@ -205,6 +215,18 @@ CUES = (
     _cue("asks what one thing is (Chinese)", -0.4, r"是什么|为什么|为何|什么"),
 )  # fmt: skip
 
+_OF_THE_DOCUMENTS = frozenset({
+    "spans the documents", "names the collection", "asks for the whole", "points at all there is",
+    "points at the documents", "asks for all of a kind", "spans the documents (Chinese)",
+    "points at all there is (Chinese)", "points at the documents (Chinese)",
+})  # fmt: skip
+"""Cues that the documents themselves are asked about; what is found in them does not unsay these.
+
+All others for the whole (abstract nouns, plurals, summaries, likeness) fit one thing as well.
+"""
+_ONE_PLACE = -1.5
+"""Weight of what is found standing in one place."""
+
 _MANY_CONDITIONS = -1.0
 _MANY_WORDS = 25
 _MANY_HAN = 40
@@ -260,6 +282,9 @@ def names_in(question: str) -> list[str]:
 
 LIKENESS = "likeness to typical questions"
 _NAMES = re.compile(r"holds (\d+) name\(s\)")
+FOUND = "stands in one place"
+_FIRST = 12
+_BY_SHARE = 0.7
 _MOST_SIGNS = 3
 _LEAST_WEIGHT = 0.05
 
@@ -276,6 +301,9 @@ _CHINESE = {
     "names the collection": "提到整个资料库",
     "asks for the whole": "询问整体",
     "points at all there is": "指向全部资料",
+    "points at the documents": "指向这些文件",
+    "asks for all of a kind": "要求列出全部",
+    "stands in one place": "所问集中在一处",
     "asks for a summary": "要求总结",
     "asks for a bare summary": "只要求总结",
     "asks to put together": "要求归纳整理",
@@ -433,14 +461,19 @@ def classify_scope(
     *,
     vector_likeness: float | None = None,
     known_names: int = 0,
+    concentration: float = 0.0,
 ) -> Route:
     """Classify the scope of a question, with its strongest feature.
+
+    What is found in one place takes the weight of the cues that fit one thing as well.
 
     Args:
         question: in words.
         vector_likeness: about −1 to 1, by an embedding model that can read the question (see
             `ExampleSimilarity`); None compares words instead.
         known_names: how many names of the knowledge graph stand in the question.
+        concentration: 0 to 1, how far what retrieval finds answers it in one place (see
+            `concentration_of`); 0 where nothing was retrieved.
     """
     language = language_of(question)
     weights = _BY_WORDS[language] if vector_likeness is None else _BY_VECTORS
@@ -449,6 +482,7 @@ def classify_scope(
         name: weights.cues * weight
         for name, weight in extract_features(question, known_names=known_names)
     }
+    features = _as_found(features, concentration)
     total = weights.prior + sum(features.values())
     mode: Mode = "global" if total > 0 else "local"
     return Route(
@@ -457,6 +491,33 @@ def classify_scope(
         confidence=1.0 / (1.0 + math.exp(-abs(total))),
         features=features,
     )
+
+
+def _as_found(features: Mapping[str, float], concentration: float) -> dict[str, float]:
+    """Take from cues that fit one thing as well what is found in one place."""
+    if not concentration:
+        return dict(features)
+    left = {
+        name: weight if weight < 0 or name in _OF_THE_DOCUMENTS else weight * (1 - concentration)
+        for name, weight in features.items()
+    }
+    return left | {FOUND: _ONE_PLACE * concentration}
+
+
+def concentration_of(passages: Sequence[Passage]) -> float:
+    """Return how far one place answers: the relevance of the best, or most of the score in one.
+
+    A place is a document; in a library that found one document, a section of it. Half of the score
+    there says nothing yet: few documents share it by chance.
+    """
+    relevance = max((each.relevance for each in passages), default=0.0)
+    is_one_document = len({each.document_id for each in passages}) == 1
+    scores: dict[object, float] = defaultdict(float)
+    for each in passages[:_FIRST]:
+        place = each.headings[:1] if is_one_document else each.document_id
+        scores[place] += max(each.score, 0.0)
+    share = max(scores.values(), default=0.0) / (sum(scores.values()) or 1)
+    return 1.0 - (1.0 - relevance) * (1.0 - _BY_SHARE * max(0.0, 2.0 * share - 1.0))
 
 
 SURE = 0.85

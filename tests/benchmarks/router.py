@@ -1,6 +1,7 @@
 """How often does the router send a question the right way, and how often both ways?
 
     python tests/benchmarks/router.py [--split held_out] [--words] [--sure 0.65] [--wrong]
+                                      [--libraries FOLDER]
 
 Reads `router_questions.jsonl` beside it: 260 questions as people ask them, half English and half
 Chinese, half about one thing (`local`: the answer stands in a passage or a few) and half about the
@@ -8,6 +9,10 @@ whole (`global`: it must be gathered from many documents). They were written bef
 tried on them, without the rules' words in mind, by one author, and split once by a fixed seed: cues
 and weights were fitted on `dev`, `held_out` was not looked at while that was done. Also reads the
 labelled questions of public sets in `../shared/data/router_labels_dev`, where they are there.
+
+With `--libraries` also the 80 questions of `router_libraries.jsonl` are asked of the libraries of
+that folder (named by their `library`; those that are missing are named and left out), as the
+product routes them: by words and by what retrieval finds.
 
 Prints accuracy (the likelier way, whatever the confidence) and the confusion matrix by language;
 then, with questions in doubt going both ways, how many do, how many of the others are right, and
@@ -28,12 +33,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from engine import Settings  # noqa: E402
+from engine import KnowledgeEngine, Settings  # noqa: E402
 from engine.embeddings.tokenizer import load_tokeniser  # noqa: E402
 from engine.llm.response import identity_of  # noqa: E402
 from engine.providers.factory import build_chain  # noqa: E402
 from engine.routing.router import QuerySelector  # noqa: E402
 
+OF_LIBRARIES = Path(__file__).with_name("router_libraries.jsonl")
 OWN = Path(__file__).with_name("router_questions.jsonl")
 PUBLIC = ROOT.parent / "shared" / "data" / "router_labels_dev" / "questions.jsonl"
 
@@ -73,6 +79,23 @@ def public_questions() -> list[tuple[str, str, str]]:
     return [(q["text"], q["source"], ways[q["scope"]]) for q in read]
 
 
+def library_rows(folder: Path, split: str) -> list[Row]:
+    """Questions to libraries, as the product routes them."""
+    read = [json.loads(line) for line in OF_LIBRARIES.open(encoding="utf8")]
+    asked = [question for question in read if question["split"] == split]
+    found = []
+    for library in sorted({question["library"] for question in asked}):
+        if not (folder / library / "library.db").is_file():
+            print(f"  no library: {folder / library}")
+            continue
+        with KnowledgeEngine.open(folder / library, create=False) as engine:
+            for question in (each for each in asked if each["library"] == library):
+                route = engine.as_query_engine()._selector.route(question["text"])
+                row = (question["text"], question["language"], question["scope"])
+                found.append(Row(*row, route.mode, route.confidence))
+    return found
+
+
 def print_matrix(found: list[Row], *, sure: float) -> None:
     """One line a group: accuracy, the confusion matrix, and what doubt does."""
     for group in sorted({row.group for row in found}):
@@ -98,6 +121,7 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "held_out"), default="held_out")
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--sure", type=float, default=Settings().route.sure)
+    parser.add_argument("--libraries", type=Path, help="folder of libraries to ask as well")
     parser.add_argument("--wrong", action="store_true", help="print the questions that go astray")
     arguments = parser.parse_args()
     model = None if arguments.words else build_chain(Settings().embedding)[0]
@@ -108,12 +132,19 @@ def main() -> None:
         ("public questions", public_questions()),
     ):
         print(title if questions else f"{title}: not there")
-        found = rows(selector, questions)
-        print_matrix(found, sure=arguments.sure)
-        if arguments.wrong:
-            for row in found:
-                if row.right not in (row.said, "part"):
-                    print(f"    {row.right}→{row.said} {row.confidence:.2f} {row.text}")
+        report(rows(selector, questions), sure=arguments.sure, wrong=arguments.wrong)
+    if arguments.libraries is not None:
+        print(f"questions to libraries, {arguments.split}")
+        found = library_rows(arguments.libraries, arguments.split)
+        report(found, sure=arguments.sure, wrong=arguments.wrong)
+
+
+def report(found: list[Row], *, sure: float, wrong: bool) -> None:
+    """Print the figures and, where asked for, the questions that go astray."""
+    print_matrix(found, sure=sure)
+    for row in found if wrong else ():
+        if row.right not in (row.said, "part"):
+            print(f"    {row.right}→{row.said} {row.confidence:.2f} {row.text}")
 
 
 if __name__ == "__main__":

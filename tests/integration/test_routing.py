@@ -74,6 +74,24 @@ def test_a_question_in_doubt_goes_both_ways_and_says_so(engine) -> None:
     assert answer.text == engine.ask(QUESTION, mode="both").text
 
 
+def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Path) -> None:
+    question = "What challenges did the lamp at Gull Quay face?"
+    with open_engine(tmp_path / "library") as engine:
+        add_notes(engine)
+        route, found = engine._router._selector.route_with_passages(question)
+        assert route.mode == "local"
+        assert found is not None
+        searched = []
+        search = engine._retriever.search
+        engine._retriever.search = lambda *args, **how: (
+            searched.append(args) or search(*args, **how)
+        )
+        routed = engine.ask(question)
+        assert len(searched) == 1
+        assert routed.text == engine.ask(question, mode="local").text
+        assert len(searched) == 2
+
+
 def test_llama_index_s_router_gives_the_same_answer_by_both_of_its_faces(engine) -> None:
     router = engine.as_query_engine()
     response = router.query(QUESTION)

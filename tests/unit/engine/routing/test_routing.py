@@ -24,11 +24,13 @@ from engine.routing.rules import (
     CUES,
     LIKENESS,
     classify_scope,
+    concentration_of,
     explain_route,
     goes_both_ways,
     names_in,
 )
 from engine.storage.graph_api import Prompt
+from engine.types import Passage
 
 GLOBAL = (
     "What are the dominant storylines in this archive?",
@@ -414,3 +416,36 @@ def test_what_the_rules_went_by_is_told_with_its_weights() -> None:
     features = classify_scope("What are the main themes of the archive?").features
     assert features["asks for the main matters"] > 0
     assert features["names the collection"] > 0
+
+
+def test_what_is_found_in_one_place_outweighs_an_abstract_noun_but_not_the_documents() -> None:
+    about_one = "What lessons were drawn from the accident?"
+    about_all = "What do these documents say about the accident?"
+    assert classify_scope(about_one).mode == "global"
+    assert classify_scope(about_one, concentration=0.9).mode == "local"
+    assert classify_scope(about_all, concentration=0.9).mode == "global"
+
+
+def _passage(document: str, score: float, relevance: float, heading: str = "") -> Passage:
+    return Passage(
+        chunk_id=f"{document}{score}",
+        document_id=document,
+        title=document,
+        headings=(heading,) if heading else (),
+        text="text",
+        start=0,
+        end=4,
+        score=score,
+        relevance=relevance,
+    )
+
+
+def test_concentration_is_what_one_place_has_of_the_score_or_how_sure_the_best_is() -> None:
+    assert concentration_of([]) == 0.0
+    spread = [_passage(name, 0.5, 0.1) for name in "abcd"]
+    assert concentration_of(spread) == pytest.approx(0.1)
+    together = [_passage("a", 0.9, 0.1), _passage("a", 0.8, 0.1), _passage("b", 0.1, 0.0)]
+    assert concentration_of(together) > 0.6
+    assert concentration_of([*spread, _passage("e", 0.5, 0.95)]) == pytest.approx(0.95)
+    sections = [_passage("a", 0.5, 0.1, heading) for heading in ("one", "two", "three")]
+    assert concentration_of(sections) == pytest.approx(0.1)
