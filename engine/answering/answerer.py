@@ -51,6 +51,7 @@ from .compression import (
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_question, fact_searches, facts_first
+from .extractive.excerpt import Reader
 from .packing import (
     Draft,
     PackedContext,
@@ -215,6 +216,7 @@ class LocalAnswerer:
         checks: checks what a model wrote.
         correction: judges and corrects what was found; None takes it as it is.
         reflection: answers in rounds; None answers once.
+        reader: chooses the excerpt that answers where no model writes; None: rules choose.
     """
 
     def __init__(
@@ -227,6 +229,7 @@ class LocalAnswerer:
         checks: CitationVerifier,
         correction: CorrectiveRetriever | None,
         reflection: SelfRag | None,
+        reader: Reader | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -235,6 +238,7 @@ class LocalAnswerer:
         self._checks = checks
         self._correction = correction
         self._reflection = reflection
+        self._reader = reader
 
     def answer(
         self,
@@ -396,6 +400,8 @@ class LocalAnswerer:
             weight=self._retriever.idf(within),
             max_sentences=self._settings.max_sentences,
             min_evidence=self._settings.min_evidence,
+            one_excerpt=True,
+            read=self._reader,
         )
 
 

@@ -33,6 +33,8 @@ from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, s
 from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
+from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
+from .intent import question_intent
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
     RELATIVE,
@@ -328,13 +330,17 @@ def extractive_answer(
     max_sentences: int = 3,
     min_evidence: float = 0.25,
     sure: float = SURE,
+    one_excerpt: bool = False,
+    read: Reader | None = None,
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
 
     `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
     until one of them holds the answer with the probability `sure`. A comparison may take one
     sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
-    `min_evidence`. Deterministic: ties go to the earlier sentence.
+    `min_evidence`. With `one_excerpt` a question for a definition, a way, a reason, a list or a
+    comparison is answered by one block, which `read` chooses. Deterministic: ties go to the earlier
+    sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
@@ -356,22 +362,22 @@ def extractive_answer(
     facts = stated_facts(fact, texts, passages) if fact else []
     if fact and not facts and not mentions_fact(fact, texts, passages):
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
-    read = _read(
+    analysis = _read(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
     )  # fmt: skip
     if facts:
-        read = _stating(read, facts, limit=max_sentences)
+        analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
-        read = replace(read, span=None)
+        analysis = replace(analysis, span=None)
     found = evidence_features(
         question,
-        read.sentences,
+        analysis.sentences,
         passages,
         wanted=wanted,
-        decided=read.compared is not None and read.compared.verdict is not None,
-        bound=_bound(read, weight=weight),
+        decided=analysis.compared is not None and analysis.compared.verdict is not None,
+        bound=_bound(analysis, weight=weight),
     )
     if facts:
         found = {**found, "evidence": max(found["evidence"], STATED)}
@@ -379,7 +385,33 @@ def extractive_answer(
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
         return abstain(asked.language, detail=detail, evidence=strength, figures=found)
-    return _told(read, figures=found)
+    decided = analysis.compared is not None and (
+        analysis.compared.verdict is not None or analysis.compared.is_choice
+    )
+    intent = question_intent(question) if one_excerpt and not facts and not decided else None
+    if intent is not None:
+        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=read)
+        if excerpts:
+            return _excerpted(excerpts, passages, figures=found)
+    return _told(analysis, figures=found)
+
+
+def _excerpted(
+    excerpts: Sequence[Excerpt], passages: Sequence[Passage], *, figures: Mapping[str, float]
+) -> Draft:
+    """Present excerpts below their headings, each cited as a whole."""
+    parts, citations = [], []
+    for number, each in enumerate(excerpts, start=1):
+        parts.append(render_excerpt(each, number))
+        citations.append(cite_span(passages[each.passage], each.start, each.end, number=number))
+    best = max(each.score for each in excerpts)
+    return Draft(
+        text="\n\n".join(parts),
+        citations=tuple(citations),
+        evidence=figures["evidence"],
+        detail=f"{len(excerpts)} excerpt(s), score {best:.2f}, evidence {figures['evidence']:.2f}",
+        figures=figures,
+    )
 
 
 def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:

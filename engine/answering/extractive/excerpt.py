@@ -1,0 +1,193 @@
+"""One good excerpt: the block that answers a question, chosen by the cross-encoder.
+
+A dozen blocks, those with the best sentences, are read by the cross-encoder together with the
+question; signs of what is asked (a definition, a cause, steps, a list, a command) count beside its
+logit. Without a reader the best sentence's score and the heading decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.lexical_variants import lexical_variants
+from ...storage.tokenization import tokens
+from ...types import Passage
+from .blocks import ExcerptBlock, count_words, cut_long, split_blocks
+from .intent import Intent, compared_sides, shows_intent
+from .sentence_scoring import ScoredSentence
+
+Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
+"""A question and texts to a logit for each, higher for one that answers."""
+
+READ_BLOCKS = 12
+"""Blocks that reach the reader."""
+SIDE_BLOCKS = 4
+"""Blocks that reach the reader for one side of a comparison."""
+READ_PASSAGES = 10
+"""Passages, best first, whose blocks are candidates."""
+SHOWN = 2.0
+"""Logits for signs of what is asked."""
+HEADING = 3.0
+"""Logits for a heading that carries the whole question, where nothing reads."""
+SHORTEST_WORDS = 40
+"""An excerpt below this goes on with the next block of its section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """Excerpt `passages[passage].text[start:end]` below its heading."""
+
+    passage: int
+    start: int
+    end: int
+    heading: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weighed:
+    block: ExcerptBlock
+    prior: float
+
+
+def choose_excerpts(
+    question: str,
+    intent: Intent,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader | None,
+) -> list[Excerpt]:
+    """Return the excerpt that answers, or one for each side of a comparison; none without a block."""
+    blocks = split_blocks(passages[:READ_PASSAGES])
+    candidates = _candidates(blocks, weighed, wanted)
+    if not candidates:
+        return []
+    sides = compared_sides(question) if intent == "comparison" else ()
+    if sides:
+        return _beside(question, sides, candidates, passages, blocks, read=read)
+    best = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+    return [_extended(best, blocks, passages)]
+
+
+def _candidates(
+    blocks: Sequence[ExcerptBlock],
+    weighed: Sequence[ScoredSentence],
+    wanted: Mapping[str, float],
+) -> list[_Weighed]:
+    """Return the blocks by their best sentence and heading, best first."""
+    found = []
+    for block in blocks:
+        inside = [
+            each.score
+            for each in weighed
+            if each.sentence.passage == block.passage
+            and block.start <= each.sentence.start < block.end
+        ]
+        if inside:
+            prior = max(inside) + HEADING * _carried(block.heading, wanted)
+            found.append(_Weighed(block=block, prior=prior))
+    return sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
+
+
+def _carried(text: str, wanted: Mapping[str, float]) -> float:
+    terms = set(tokens(text))
+    held = sum(w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
+    return held / sum(wanted.values())
+
+
+def _best(
+    question: str,
+    intent: Intent,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    *,
+    read: Reader | None,
+) -> tuple[ExcerptBlock, float]:
+    scores = np.array([one.prior for one in candidates])
+    if read is not None:
+        scores = read(question, [_read_text(one.block, passages) for one in candidates])
+    shown = [shows_intent(intent, one.block.text, question) for one in candidates]
+    scores = scores + SHOWN * np.array(shown)
+    row = int(np.argmax(scores))
+    return candidates[row].block, float(scores[row])
+
+
+def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    title = passages[block.passage].title
+    above = title if block.heading == title else f"{title}: {block.heading}"
+    return f"{above}\n{block.text}"
+
+
+def _beside(
+    question: str,
+    sides: Sequence[str],
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    blocks: Sequence[ExcerptBlock],
+    *,
+    read: Reader | None,
+) -> list[Excerpt]:
+    """Return one block that names all sides, else a block for each side."""
+    both = [one for one in candidates if all(_names(one.block, side) for side in sides)]
+    if both:
+        best = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
+        return [_extended(best, blocks, passages)]
+    found: list[Excerpt] = []
+    for side in sides:
+        named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
+        if named:
+            best = _best(f"What is {side}?", "definition", named, passages, read=read)
+            found.append(_extended(best, blocks, passages))
+    return list({(one.passage, one.start): one for one in found}.values())
+
+
+def _names(block: ExcerptBlock, side: str) -> bool:
+    words = set(tokens(side))
+    return words <= set(tokens(f"{block.heading} {block.text}"))
+
+
+def _extended(
+    best: tuple[ExcerptBlock, float],
+    blocks: Sequence[ExcerptBlock],
+    passages: Sequence[Passage],
+) -> Excerpt:
+    """Continue a short block with the next of its section, and cut a long one."""
+    block, score = best
+    text, end = passages[block.passage].text, block.end
+    for other in blocks:
+        if other.passage != block.passage or other.section != block.section:
+            continue
+        is_next = other.place > block.place and other.start >= end
+        if is_next and count_words(text[block.start : end]) < SHORTEST_WORDS:
+            end = other.end
+    end = block.start + cut_long(text[block.start : end])
+    return Excerpt(
+        passage=block.passage,
+        start=block.start,
+        end=end,
+        heading=block.heading,
+        text=text[block.start : end],
+        score=score,
+    )
+
+
+_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
+
+
+def render_excerpt(excerpt: Excerpt, number: int) -> str:
+    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
+    text = _MARK.sub(r"(\1)", excerpt.text)
+    gap = "\n" if text.endswith(("```", "|")) else " "
+    return (
+        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
+        if excerpt.heading
+        else f"{text}{gap}[{number}]"
+    )
