@@ -51,7 +51,8 @@ from .compression import (
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_question, fact_searches, facts_first
-from .extractive.excerpt import Reader
+from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
+from .extractive.intent import question_intent
 from .packing import (
     Draft,
     PackedContext,
@@ -299,11 +300,12 @@ class LocalAnswerer:
     ) -> AnswerRound:
         """One round: search, correct where that is asked for, pack, write or extract."""
         is_fact = expander is None and fact_question(question) is not None
+        has_excerpt = self._packer.gateway is None and question_intent(question) is not None
         if is_fact:
             expander = fact_searches
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact else self._packer.candidate_count,
+            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
             within=within,
             expander=expander,
             on_event=on_event,
@@ -312,6 +314,9 @@ class LocalAnswerer:
         if is_fact:
             first = facts_first(question, found.passages)[:SHOWN]
             found = replace(found, passages=first)
+        elif has_excerpt:
+            nearest = direct_first(found.passages)[:READ_PASSAGES]
+            found = replace(found, passages=nearest)
         corrected = CorrectedPassages(passages=found.passages)
         if self._correction is not None:
             corrected = self._correction.corrected(

@@ -56,6 +56,22 @@ class _Weighed:
     prior: float
 
 
+def direct_first(passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages by how near they are to the question by themselves, without the graph.
+
+    What an excerpt answers is said in one place: a passage that many others lead to is not it.
+    """
+    order = sorted(range(len(passages)), key=lambda row: (-_nearness(passages, row), row))
+    return [passages[row] for row in order]
+
+
+def _nearness(passages: Sequence[Passage], row: int) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in ("fused", "dense"))
+    return sum(
+        (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
+    )
+
+
 def choose_excerpts(
     question: str,
     intent: Intent,
