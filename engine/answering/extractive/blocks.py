@@ -49,7 +49,9 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
     for index, passage in enumerate(passages):
         for number, section in enumerate(sections(passage.text, markdown=_is_markdown(passage))):
             heading = section.path[-1] if section.path else _heading(passage)
-            for place, (start, end, form) in enumerate(_joined(passage.text, section)):
+            for place, (start, end, form) in enumerate(
+                _without_long_lists(passage.text, _joined(passage.text, section), section)
+            ):
                 at = (passage.document_id, passage.start + end)
                 if at in seen:
                     continue
@@ -94,6 +96,29 @@ def _joined(text: str, section: Section) -> list[tuple[int, int, Form]]:
             joined.append((block.start, block.end, form))
         last = form
     return joined
+
+
+def _without_long_lists(
+    text: str, joined: Sequence[tuple[int, int, Form]], section: Section
+) -> list[tuple[int, int, Form]]:
+    """Split a list longer than an excerpt into its items; its caption stays with the first."""
+    found: list[tuple[int, int, Form]] = []
+    for start, end, form in joined:
+        if form != "list" or count_words(text[start:end]) <= LONGEST_WORDS:
+            found.append((start, end, form))
+            continue
+        items = [
+            block.start
+            for block in section.blocks
+            if start <= block.start < end
+            and _ITEM.match(text, block.start)
+            and not _starts_indented(text, block)
+        ]
+        starts = [start, *items[1:]]
+        for first, after in zip(starts, [*starts[1:], end], strict=True):
+            stop = first + len(text[first:after].rstrip())
+            found.append((first, stop, form))
+    return found
 
 
 def _form(text: str, block: Block, *, after: Form) -> Form:

@@ -24,7 +24,7 @@ from .sentence_scoring import ScoredSentence
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS = 12
+READ_BLOCKS = 10
 """Blocks that reach the reader."""
 SIDE_BLOCKS = 4
 """Blocks that reach the reader for one side of a comparison."""
@@ -36,6 +36,12 @@ HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
 SHORTEST_WORDS = 40
 """An excerpt below this goes on with the next block of its section."""
+WHOLE_WORDS = 120
+"""A section up to this length is shown whole."""
+WORDS = 0.4
+"""Weight of the best sentence's score and the heading beside the reader's logit."""
+OPENS = 1.0
+"""Logits for the first block of a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +135,11 @@ def _best(
 ) -> tuple[ExcerptBlock, float]:
     scores = np.array([one.prior for one in candidates])
     if read is not None:
-        scores = read(question, [_read_text(one.block, passages) for one in candidates])
+        logits = read(question, [_read_text(one.block, passages) for one in candidates])
+        scores = logits + WORDS * scores
     shown = [shows_intent(intent, one.block.text, question) for one in candidates]
     scores = scores + SHOWN * np.array(shown)
+    scores = scores + OPENS * np.array([one.block.place == 0 for one in candidates])
     row = int(np.argmax(scores))
     return candidates[row].block, float(scores[row])
 
@@ -177,20 +185,22 @@ def _extended(
 ) -> Excerpt:
     """Continue a short block with the next of its section, and cut a long one."""
     block, score = best
-    text, end = passages[block.passage].text, block.end
-    for other in blocks:
-        if other.passage != block.passage or other.section != block.section:
-            continue
-        is_next = other.place > block.place and other.start >= end
-        if is_next and count_words(text[block.start : end]) < SHORTEST_WORDS:
+    text, start, end = passages[block.passage].text, block.start, block.end
+    section = [
+        each for each in blocks if each.passage == block.passage and each.section == block.section
+    ]
+    if count_words(text[section[0].start : section[-1].end]) <= WHOLE_WORDS:
+        start, end = section[0].start, section[-1].end
+    for other in section:
+        if other.start >= end and count_words(text[start:end]) < SHORTEST_WORDS:
             end = other.end
-    end = block.start + cut_long(text[block.start : end])
+    end = start + cut_long(text[start:end])
     return Excerpt(
         passage=block.passage,
-        start=block.start,
+        start=start,
         end=end,
         heading=block.heading,
-        text=text[block.start : end],
+        text=text[start:end],
         score=score,
     )
 
