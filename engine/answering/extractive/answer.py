@@ -34,7 +34,7 @@ from .chinese_facts import Stated, fact_question, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
-from .intent import question_intent
+from .intent import question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
     RELATIVE,
@@ -321,6 +321,11 @@ class _Read:
     def sentences(self) -> list[Sentence]:
         return [self.weighed[row].sentence for row in self.rows]
 
+    @property
+    def is_decided(self) -> bool:
+        compared = self.compared
+        return compared is not None and (compared.verdict is not None or compared.is_choice)
+
 
 def extractive_answer(
     question: str,
@@ -344,7 +349,9 @@ def extractive_answer(
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
-    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
+    intent = question_intent(question) if one_excerpt else None
+    plain = strip_intent_words(question) if intent else question
+    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
     sentences = split_passages(passages)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
@@ -371,13 +378,16 @@ def extractive_answer(
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
+    excerpts: list[Excerpt] = []
+    if intent is not None and not facts and not analysis.is_decided:
+        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=read)
     found = evidence_features(
         question,
-        analysis.sentences,
+        _inside(excerpts, sentences) or analysis.sentences,
         passages,
         wanted=wanted,
         decided=analysis.compared is not None and analysis.compared.verdict is not None,
-        bound=_bound(analysis, weight=weight),
+        bound=None if intent == "comparison" else _bound(analysis, weight=weight),
     )
     if facts:
         found = {**found, "evidence": max(found["evidence"], STATED)}
@@ -385,15 +395,20 @@ def extractive_answer(
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
         return abstain(asked.language, detail=detail, evidence=strength, figures=found)
-    decided = analysis.compared is not None and (
-        analysis.compared.verdict is not None or analysis.compared.is_choice
-    )
-    intent = question_intent(question) if one_excerpt and not facts and not decided else None
-    if intent is not None:
-        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=read)
-        if excerpts:
-            return _excerpted(excerpts, passages, figures=found)
+    if excerpts:
+        return _excerpted(excerpts, passages, figures=found)
     return _told(analysis, figures=found)
+
+
+def _inside(excerpts: Sequence[Excerpt], sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that stand in excerpts."""
+    return [
+        each
+        for each in sentences
+        if any(
+            one.passage == each.passage and one.start <= each.start < one.end for one in excerpts
+        )
+    ]
 
 
 def _excerpted(

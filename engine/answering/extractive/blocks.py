@@ -30,14 +30,19 @@ _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptBlock:
-    """Block `passages[passage].text[start:end]`, below `heading`, in its section as `place`."""
+    """Block `passages[passage].text[start:end]`, below `heading`, in its section as `place`.
+
+    `section_start` is where the section's heading begins; `above` is the heading above that.
+    """
 
     passage: int
     start: int
     end: int
     heading: str
     form: Form
+    above: str
     section: int
+    section_start: int
     place: int
     text: str
 
@@ -63,12 +68,20 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                         end=end,
                         heading=heading,
                         form=form,
+                        above=section.path[-2] if len(section.path) > 1 else _heading(passage),
                         section=number,
+                        section_start=_last_heading(section),
                         place=place,
                         text=passage.text[start:end],
                     )
                 )
     return found
+
+
+def _last_heading(section: Section) -> int:
+    """Return where the innermost heading of a section begins, or the section without one."""
+    starts = [block.start for block in section.blocks if block.kind == "heading"]
+    return max(starts, default=section.blocks[0].start)
 
 
 def _is_markdown(passage: Passage) -> bool:

@@ -37,7 +37,9 @@ HEADING = 3.0
 SHORTEST_WORDS = 40
 """An excerpt below this goes on with the next block of its section."""
 WHOLE_WORDS = 120
-"""A section up to this length is shown whole."""
+"""The rest of a section is shown too where all is no longer than this."""
+SIBLINGS = 3
+"""From so many sections side by side on they are a list."""
 WORDS = 0.4
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 OPENS = 1.0
@@ -96,7 +98,39 @@ def choose_excerpts(
     if sides:
         return _beside(question, sides, candidates, passages, blocks, read=read)
     best = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+    listed = _siblings(best[0], blocks) if intent == "list" else []
+    if len(listed) >= SIBLINGS:
+        return [_listed(best, listed, passages)]
     return [_extended(best, blocks, passages)]
+
+
+def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the first block of each section beside the best one's, in its passage."""
+    return [
+        each
+        for each in blocks
+        if each.passage == best.passage
+        and each.place == 0
+        and each.above == best.above
+        and each.heading != each.above
+    ]
+
+
+def _listed(
+    best: tuple[ExcerptBlock, float], listed: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> Excerpt:
+    """Return the sections side by side, with their headings."""
+    block, score = best
+    text, start = passages[block.passage].text, listed[0].section_start
+    end = start + cut_long(text[start : listed[-1].end])
+    return Excerpt(
+        passage=block.passage,
+        start=start,
+        end=end,
+        heading=block.above,
+        text=text[start:end],
+        score=score,
+    )
 
 
 def _candidates(
@@ -189,8 +223,8 @@ def _extended(
     section = [
         each for each in blocks if each.passage == block.passage and each.section == block.section
     ]
-    if count_words(text[section[0].start : section[-1].end]) <= WHOLE_WORDS:
-        start, end = section[0].start, section[-1].end
+    if count_words(text[start : section[-1].end]) <= WHOLE_WORDS:
+        end = section[-1].end
     for other in section:
         if other.start >= end and count_words(text[start:end]) < SHORTEST_WORDS:
             end = other.end

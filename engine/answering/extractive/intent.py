@@ -21,6 +21,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
     ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b|^\W*how to\b"),
+    ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b|^\W*is it (?:possible|safe)\b"
      r"|^\W*what (?:does|do|should|can|happens|happened)\b|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
@@ -55,6 +56,19 @@ def question_intent(question: str) -> Intent | None:
     if found is None and definition_subject(question):
         return "definition"
     return found
+
+
+_FRAME = re.compile(
+    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell"
+    r"|mean(?:ing)?s?|stand for)\b|命令|区别|比较|列出",
+    re.I,
+)
+
+
+def strip_intent_words(question: str) -> str:
+    """Return the question without the words that only say what kind of answer is wanted."""
+    rest = _FRAME.sub(" ", question)
+    return rest if re.search(r"\w{3}|[^\x00-\x7f]", rest) else question
 
 
 def definition_subject(question: str) -> str:
