@@ -148,15 +148,20 @@ def _candidates(
             and block.start <= each.sentence.start < block.end
         ]
         if inside:
-            prior = max(inside) + HEADING * _carried(block.heading, wanted)
+            prior = max(inside) + HEADING * _agreement(block.heading, wanted)
             found.append(_Weighed(block=block, prior=prior))
     return sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
 
 
-def _carried(text: str, wanted: Mapping[str, float]) -> float:
-    terms = set(tokens(text))
-    held = sum(w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
-    return held / sum(wanted.values())
+def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
+    """Return the harmonic mean of the question's share in a heading and the heading's in it."""
+    terms = {term for term in tokens(heading) if not term.isdigit()}
+    variants = {term: lexical_variants(term) for term in wanted}
+    held = sum(w for term, w in wanted.items() if not terms.isdisjoint(variants[term]))
+    share = held / sum(wanted.values())
+    known = frozenset[str]().union(*(frozenset(forms) for forms in variants.values()))
+    precision = len(terms & known) / max(1, len(terms))
+    return 2 * share * precision / (share + precision) if share and precision else 0.0
 
 
 def _best(

@@ -59,8 +59,7 @@ def question_intent(question: str) -> Intent | None:
 
 
 _FRAME = re.compile(
-    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell"
-    r"|mean(?:ing)?s?|stand for)\b|命令|区别|比较|列出",
+    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell)\b|命令|区别|比较|列出",
     re.I,
 )
 
