@@ -59,7 +59,7 @@ LEAST_GAIN = 0.1
 
 def select_sentences(
     weighed: Sequence[ScoredSentence],
-    spans: Sequence[Candidate],
+    share: NDArray[np.float64],
     *,
     wanted: Mapping[str, float],
     limit: int,
@@ -67,11 +67,10 @@ def select_sentences(
 ) -> list[int]:
     """Select rows: the likeliest sentence, its predecessor hop first, then further ones.
 
-    A sentence is as likely as it is by itself and by the spans in it. Further ones are added, at
-    most up to `limit`, until one of them holds the answer with the probability `enough` and they
+    `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
+    to `limit`, until one of them holds the answer with the probability `enough` and they
     carry the question's words (`wanted`, by weight). Deterministic: ties go to the earlier one.
     """
-    share = _shares(weighed, spans)
     order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
     first = order[0]
     hop = weighed[first].hop
@@ -94,7 +93,9 @@ def select_sentences(
     return chosen
 
 
-def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> NDArray[np.float64]:
+def sentence_shares(
+    weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]
+) -> NDArray[np.float64]:
     """Return each sentence's likelihood, by itself and by its spans."""
     likely = softmax(np.array([each.score for each in weighed]))
     if not spans:
@@ -103,6 +104,40 @@ def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> ND
     for each in spans:
         by_span[each.row] += each.share
     return np.asarray((likely + by_span) / 2)
+
+
+READ_SENTENCES = 16
+"""Sentences that reach the reader, likeliest first."""
+READ = 0.4
+"""Weight of the reader's logit beside the log share."""
+LOWEST, HIGHEST = -8.0, 8.0
+"""Bounds of a logit; a sentence that was not read has the lowest."""
+
+
+def read_shares(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    share: NDArray[np.float64],
+    passages: Sequence[Passage],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
+
+    Alone, the last sentence of a chain does not name what the question asks about.
+    """
+    order = np.lexsort((np.arange(share.size), -share))[:READ_SENTENCES]
+    logits = np.full(share.size, LOWEST)
+    logits[order] = read(question, [_chain(weighed, int(row), passages) for row in order])
+    return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+
+
+def _chain(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
+    hop = weighed[row].hop
+    chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
+    return "\n".join(
+        f"{passages[each.sentence.passage].title}: {strip_markdown(each.sentence.text)}"
+        for each in chain
+    )
 
 
 def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
@@ -373,6 +408,7 @@ def extractive_answer(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
+        read=None if intent else read,
     )  # fmt: skip
     if facts:
         analysis = _stating(analysis, facts, limit=max_sentences)
@@ -452,6 +488,7 @@ def _read(
     wanted: Mapping[str, float],
     limit: int,
     sure: float,
+    read: Reader | None,
 ) -> _Read:
     """Select sentences and the short answer."""
     compared = compare_sides(
@@ -466,7 +503,10 @@ def _read(
         rows = _both(compared, limit=limit)
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
+        share = sentence_shares(weighed, spans)
+        if read is not None and asked.language == "en":
+            share = read_shares(question, weighed, share, passages, read)
+        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
