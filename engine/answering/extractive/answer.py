@@ -45,6 +45,8 @@ from .sentence_scoring import (
 
 SURE = 0.85
 """Target probability that a selected sentence holds the answer."""
+SURE_WHEN_READ = 0.95
+"""The same, of shares that a reader has sharpened."""
 SAME = 0.8
 """Sentences that share so much of the shorter one's words say the same."""
 LOOKED_AT = 40
@@ -65,7 +67,7 @@ def select_sentences(
     limit: int,
     enough: float = SURE,
 ) -> list[int]:
-    """Select rows: the likeliest sentence, its predecessor hop first, then further ones.
+    """Select rows: the likeliest sentence, the one that leads to it, then further ones.
 
     `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
     to `limit`, until one of them holds the answer with the probability `enough` and they
@@ -75,7 +77,7 @@ def select_sentences(
     first = order[0]
     hop = weighed[first].hop
     leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
-    chosen = [hop, first] if leads and hop is not None else [first]
+    chosen = [first, hop] if leads and hop is not None else [first]
     carried = frozenset[str]().union(*(_carried(weighed[row], wanted) for row in chosen))
     likely = [row for row in order[:LOOKED_AT] if row not in chosen]
     while len(chosen) < limit:
@@ -106,9 +108,9 @@ def sentence_shares(
     return np.asarray((likely + by_span) / 2)
 
 
-READ_SENTENCES = 16
+READ_SENTENCES = 10
 """Sentences that reach the reader, likeliest first."""
-READ = 0.4
+READ = 0.3
 """Weight of the reader's logit beside the log share."""
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
@@ -134,10 +136,14 @@ def read_shares(
 def _chain(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
     hop = weighed[row].hop
     chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
-    return "\n".join(
-        f"{passages[each.sentence.passage].title}: {strip_markdown(each.sentence.text)}"
-        for each in chain
-    )
+    return "\n".join(_placed(each.sentence, passages) for each in chain)
+
+
+def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
+    """Return a sentence behind its title and its heading."""
+    title = passages[sentence.passage].title
+    above = dict.fromkeys(name for name in (title, sentence.heading) if name)
+    return ": ".join((*above, strip_markdown(sentence.text, columns=sentence.columns)))
 
 
 def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
@@ -506,6 +512,7 @@ def _read(
         share = sentence_shares(weighed, spans)
         if read is not None and asked.language == "en":
             share = read_shares(question, weighed, share, passages, read)
+            sure = max(sure, SURE_WHEN_READ)
         rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
         span = _shown(question, asked, shown, weighed)

@@ -25,7 +25,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b|^\W*is it (?:possible|safe)\b"
      r"|^\W*what (?:does|do|should|can|happens|happened)\b|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
-    ("definition", r"^\W*who (?:is|was|are|were) (?!the\b)(?:[\w'’.-]+\s*){1,4}\?*$"),
+    ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
 )  # fmt: skip
 _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
@@ -36,7 +36,9 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("definition", r"什么是|是什么[？?。]*$|指什么|什么意思|何谓"),
 )
 _TABLES = {
-    "en": tuple((intent, re.compile(text, re.I)) for intent, text in _ENGLISH),
+    "en": tuple(
+        (intent, re.compile(text if "(?i:" in text else f"(?i:{text})")) for intent, text in _ENGLISH
+    ),
     "zh": tuple((intent, re.compile(text)) for intent, text in _CHINESE),
 }
 _WHAT_IS = re.compile(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
