@@ -58,7 +58,7 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                 _without_long_lists(passage.text, _joined(passage.text, section), section)
             ):
                 at = (passage.document_id, passage.start + end)
-                if at in seen:
+                if at in seen or is_contents(passage.text[start:end]):
                     continue
                 seen.add(at)
                 found.append(
@@ -158,6 +158,15 @@ def _belongs(before: str, last: Form, text: str, form: Form) -> bool:
         leads = before.endswith((":", "：", ",")) or form != "list"
         return leads and count_words(before) <= LONGEST_CAPTION
     return last != form and before.endswith((":", "："))
+
+
+_NUMBERED_TITLE = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\d+\.){2,}\d*\s|^\s*[-*+•]\s+\d+\.\s", re.M)
+
+
+def is_contents(text: str) -> bool:
+    """Check for a table of contents: most lines are numbered titles (*7.1. Packages*)."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) > 2 and 2 * len(_NUMBERED_TITLE.findall(text)) > len(lines)
 
 
 def count_words(text: str) -> int:

@@ -36,6 +36,8 @@ HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
 SHORTEST_WORDS = 40
 """An excerpt below this goes on with the next block of its section."""
+LEAST_WORDS = 10
+"""A shorter first block of a section is a by-line or a date."""
 WHOLE_WORDS = 120
 """The rest of a section is shown too where all is no longer than this."""
 SIBLINGS = 3
@@ -178,9 +180,15 @@ def _best(
         scores = logits + WORDS * scores
     shown = [shows_intent(intent, one.block.text, question) for one in candidates]
     scores = scores + SHOWN * np.array(shown)
-    scores = scores + OPENS * np.array([one.block.place == 0 for one in candidates])
+    opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
+    scores = scores + OPENS * np.array(opens)
     row = int(np.argmax(scores))
     return candidates[row].block, float(scores[row])
+
+
+def _is_said(block: ExcerptBlock) -> bool:
+    """Check that a block is no mere by-line."""
+    return count_words(block.text) >= LEAST_WORDS
 
 
 def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:

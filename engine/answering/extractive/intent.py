@@ -19,7 +19,8 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("command", r"\bcommand(?:s|\s+line)?\b"),
     ("comparison", r"\b(?:compare|comparison|contrast|differ|differences?|versus|vs)\b"),
     ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
-    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"),
+    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"
+     r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s (?:do|are|can|does)\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b|^\W*how to\b"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b|^\W*is it (?:possible|safe)\b"
@@ -37,12 +38,17 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
 )
 _TABLES = {
     "en": tuple(
-        (intent, re.compile(text if "(?i:" in text else f"(?i:{text})")) for intent, text in _ENGLISH
+        (intent, re.compile(text if "(?i:" in text else f"(?i:{text})"))
+        for intent, text in _ENGLISH
     ),
     "zh": tuple((intent, re.compile(text)) for intent, text in _CHINESE),
 }
 _WHAT_IS = re.compile(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
-_RELATIVE = re.compile(r"\b(?:that|who|whom|whose|which|where|when|name of)\b", re.I)
+_ATTRIBUTE = re.compile(
+    r"\b(?:that|who|whom|whose|which|where|when|name|date|birthplace)\b|['’]s\s"
+    r"|\b(?:of|for|to|in|by|as|from|with|at|on)$",
+    re.I,
+)
 _LONGEST_SUBJECT = 8
 _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
 
@@ -53,7 +59,7 @@ def question_intent(question: str) -> Intent | None:
     found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
     if found in ("command", "comparison", "cause", "steps", "list"):
         return found
-    if asked.kind in _FACTS and found != "definition":
+    if asked.kind in _FACTS and (found != "definition" or asked.language == "zh"):
         return None
     if found is None and definition_subject(question):
         return "definition"
@@ -61,7 +67,7 @@ def question_intent(question: str) -> Intent | None:
 
 
 _FRAME = re.compile(
-    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell)\b|命令|区别|比较|列出",
+    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell)\b|什么是|是什么(?:意思)?|指什么|何谓|命令|有(?:什么|哪些)|区别|比较|列出",
     re.I,
 )
 
@@ -73,10 +79,10 @@ def strip_intent_words(question: str) -> str:
 
 
 def definition_subject(question: str) -> str:
-    """Return X of *What is X?* where X is short and has no relative clause, else nothing."""
+    """Return X of *What is X?* where X is a short name, not an attribute of one, else nothing."""
     found = _WHAT_IS.match(question)
     subject = found.group(1) if found else ""
-    if len(subject.split()) > _LONGEST_SUBJECT or _RELATIVE.search(subject):
+    if len(subject.split()) > _LONGEST_SUBJECT or _ATTRIBUTE.search(subject):
         return ""
     return re.sub(r"^(?:an?|the)\s+", "", subject, flags=re.I)
 
