@@ -91,7 +91,7 @@ def choose_excerpts(
     wanted: Mapping[str, float],
     read: Reader | None,
 ) -> list[Excerpt]:
-    """Return the excerpt that answers, or one for each side of a comparison; none without a block."""
+    """Return the excerpt that answers, or one for each side of a comparison; maybe none."""
     blocks = split_blocks(passages[:READ_PASSAGES])
     candidates = _candidates(blocks, weighed, wanted)
     if not candidates:
@@ -225,6 +225,18 @@ def _names(block: ExcerptBlock, side: str) -> bool:
     return words <= set(tokens(f"{block.heading} {block.text}"))
 
 
+def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the blocks that follow in the same section, up to a box with a title of its own."""
+    rest = [
+        each
+        for each in blocks
+        if (each.passage, each.section) == (block.passage, block.section)
+        and each.start >= block.end
+    ]
+    titles = (row for row, each in enumerate(rest) if each.form == "prose" and not _is_said(each))
+    return rest[: next(titles, len(rest))]
+
+
 def _extended(
     best: tuple[ExcerptBlock, float],
     blocks: Sequence[ExcerptBlock],
@@ -233,13 +245,10 @@ def _extended(
     """Continue a short block with the next of its section, and cut a long one."""
     block, score = best
     text, start, end = passages[block.passage].text, block.start, block.end
-    section = [
-        each for each in blocks if each.passage == block.passage and each.section == block.section
-    ]
-    if count_words(text[start : section[-1].end]) <= WHOLE_WORDS:
-        end = section[-1].end
-    for other in section:
-        if other.start >= end and count_words(text[start:end]) < SHORTEST_WORDS:
+    rest = _rest(block, blocks)
+    whole = count_words(text[start : rest[-1].end]) <= WHOLE_WORDS if rest else False
+    for other in rest:
+        if whole or count_words(text[start:end]) < SHORTEST_WORDS:
             end = other.end
     end = start + cut_long(text[start:end])
     return Excerpt(

@@ -20,11 +20,13 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("comparison", r"\b(?:compare|comparison|contrast|differ|differences?|versus|vs)\b"),
     ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
     ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"
-     r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s (?:do|are|can|does)\b"),
-    ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b|^\W*how to\b"),
+     r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
+     r" (?:do|are|can|does)\b"),
+    ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
+     r"|^\W*how to\b"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
-    ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b|^\W*is it (?:possible|safe)\b"
-     r"|^\W*what (?:does|do|should|can|happens|happened)\b|^\W*how (?:does|is|are|was|were|did)\b"
+    ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
+     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|can|happens|happened)\b|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
 )  # fmt: skip
