@@ -266,10 +266,30 @@ _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]"
 
 def render_excerpt(excerpt: Excerpt, number: int) -> str:
     """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
-    text = _MARK.sub(r"(\1)", excerpt.text)
+    text = _reflowed(_MARK.sub(r"(\1)", excerpt.text))
     gap = "\n" if text.endswith(("```", "|")) else " "
     return (
         f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
         if excerpt.heading
         else f"{text}{gap}[{number}]"
     )
+
+
+_WRAPPED_CHARACTERS = 45
+"""A line from this length on is taken to be wrapped; columns and verses are not."""
+
+
+def _reflowed(text: str) -> str:
+    """Join the lines of wrapped paragraphs; code, tables, columns and short lines stay."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith("```")
+        last = lines[-1] if lines else ""
+        is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
+        if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):
+            lines[-1] = f"{last} {line}"
+        else:
+            lines.append(line)
+        is_code = is_code != is_fence
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import extractive_answer
-from engine.answering.extractive.excerpt import direct_first
+from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
@@ -157,7 +157,7 @@ def test_an_excerpt_is_an_exact_span_of_its_document() -> None:
 
     for citation in draft.citations:
         assert source[citation.start - 3 : citation.end - 3] == citation.quote
-        assert citation.quote in draft.text
+        assert all(line in draft.text for line in citation.quote.splitlines())
 
 
 def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
@@ -190,6 +190,21 @@ def test_the_reader_sees_a_sentence_behind_the_one_that_leads_to_it() -> None:
     ask("When was the mail boat Gull built?", read=read)
 
     assert any(text.startswith("Gull: ") and "1961" in text for text in seen)
+
+
+def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
+    wrapped = "The probable cause is that the dragging anchor of the\nbarge parted the cable."
+    code = "```\nmake a-long-target-name with-its-arguments and-more\nmake install\n```"
+    columns = "Met mast and instruments             EUR   210,000\nBoathouse            EUR   1"
+
+    def rendered(text: str) -> str:
+        excerpt = Excerpt(passage=0, start=0, end=len(text), heading="", text=text, score=1.0)
+        return render_excerpt(excerpt, 1)
+
+    assert rendered(wrapped) == f"{wrapped.replace(chr(10), ' ')} [1]"
+    assert rendered(code) == f"{code}\n[1]"
+    assert rendered(columns) == f"{columns} [1]"
+    assert rendered("see [3]") == "see (3) [1]"
 
 
 def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> None:
