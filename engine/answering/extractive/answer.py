@@ -110,7 +110,7 @@ def sentence_shares(
 
 READ_SENTENCES = 10
 """Sentences that reach the reader, likeliest first."""
-READ = 0.3
+READ = 0.4
 """Weight of the reader's logit beside the log share."""
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
@@ -143,7 +143,14 @@ def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
     """Return a sentence behind its title and its heading."""
     title = passages[sentence.passage].title
     above = dict.fromkeys(name for name in (title, sentence.heading) if name)
-    return ": ".join((*above, strip_markdown(sentence.text, columns=sentence.columns)))
+    text = strip_markdown(sentence.text, columns=sentence.columns)
+    if sentence.tells:
+        text = _LIFE_DATES.sub(r"(born \1, died \2)", text, count=1)
+    return ": ".join((*above, text))
+
+
+_LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")
+"""Brackets with two dates: a life, as encyclopaedias write it."""
 
 
 def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
