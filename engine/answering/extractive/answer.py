@@ -45,7 +45,7 @@ from .sentence_scoring import (
 
 SURE = 0.85
 """Target probability that a selected sentence holds the answer."""
-SURE_WHEN_READ = 0.95
+SURE_WHEN_READ = 0.99
 """The same, of shares that a reader has sharpened."""
 SAME = 0.8
 """Sentences that share so much of the shorter one's words say the same."""
@@ -110,7 +110,7 @@ def sentence_shares(
 
 READ_SENTENCES = 10
 """Sentences that reach the reader, likeliest first."""
-READ = 0.4
+READ = 0.6
 """Weight of the reader's logit beside the log share."""
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
