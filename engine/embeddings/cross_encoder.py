@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("loregraph.models")
 
-WINDOW_TOKENS = 160
+WINDOW_TOKENS = 128
 """Tokens read of a question and a text: the time of a pair grows with them."""
 
 

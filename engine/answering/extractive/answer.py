@@ -108,7 +108,7 @@ def sentence_shares(
     return np.asarray((likely + by_span) / 2)
 
 
-READ_SENTENCES = 10
+READ_SENTENCES = 8
 """Sentences that reach the reader, likeliest first."""
 READ = 0.6
 """Weight of the reader's logit beside the log share."""

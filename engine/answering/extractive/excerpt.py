@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from ...retrieval.lexical_variants import lexical_variants
 from ...storage.tokenization import tokens
 from ...types import Passage
-from .blocks import ExcerptBlock, count_words, cut_long, split_blocks
+from .blocks import LONGEST_WORDS, ExcerptBlock, count_words, cut_long, split_blocks
 from .intent import Intent, compared_sides, shows_intent
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS = 10
+READ_BLOCKS = 8
 """Blocks that reach the reader."""
 SIDE_BLOCKS = 4
 """Blocks that reach the reader for one side of a comparison."""
@@ -225,6 +225,29 @@ def _names(block: ExcerptBlock, side: str) -> bool:
     return words <= set(tokens(f"{block.heading} {block.text}"))
 
 
+_LEANS = re.compile(
+    r"\W*(?:then|next|after (?:this|that)|finally|now|this|these|those|it|they|he|she|however|also"
+    r"|in addition|moreover|in other cases|similarly|therefore|thus|instead|otherwise)\b"
+    r"|\W*(?:然后|接着|此外|因此|但是|同样|这)",
+    re.I,
+)
+"""Beginnings that lean on what stands in front of them."""
+
+
+def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
+    """Return where an excerpt begins that does not lean on what was left out."""
+    start, leaning = block.start, block
+    for each in reversed(blocks):
+        is_before = (each.passage, each.section) == (block.passage, block.section)
+        if not is_before or each.end > start:
+            continue
+        words = count_words(each.text) + count_words(block.text)
+        if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
+            break
+        start, leaning = each.start, each
+    return start
+
+
 def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
     """Return the blocks that follow in the same section, up to a box with a title of its own."""
     rest = [
@@ -245,6 +268,7 @@ def _extended(
     """Continue a short block with the next of its section, and cut a long one."""
     block, score = best
     text, start, end = passages[block.passage].text, block.start, block.end
+    start = _standing_start(block, blocks)
     rest = _rest(block, blocks)
     whole = count_words(text[start : rest[-1].end]) <= WHOLE_WORDS if rest else False
     for other in rest:

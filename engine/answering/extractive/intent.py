@@ -103,7 +103,7 @@ _STEPS = re.compile(
     r"|then|next|simply|execute|install|add|edit|set)\b|可以|使用|运行|首先|然后|执行",
     re.I | re.M,
 )
-_LIST = re.compile(r"^\s*(?:\d+[.)]|[-*•|])\s?", re.M)
+_LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)", re.M)
 _CODE = re.compile(r"```|`[^`]+`|^\s*[#$] \w", re.M)
 _SIGNS: dict[Intent, re.Pattern[str]] = {
     "cause": _CAUSE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,6 +191,21 @@ def test_the_reader_sees_a_sentence_behind_the_one_that_leads_to_it() -> None:
     ask("When was the mail boat Gull built?", read=read)
 
     assert any(text.startswith("Gull: ") and "1961" in text for text in seen)
+
+
+def test_an_excerpt_does_not_begin_with_what_leans_on_the_block_before_it() -> None:
+    text = "## Hold\n\nWrite the selections to a file.\n\nThen edit the file and set it to hold.\n"
+    source = replace(passages()[0], text=text)
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([9.0 if "Then edit" in each else -9.0 for each in texts])
+
+    draft = extractive_answer(
+        "How do I hold the file selections?", [source], weight=weight, min_evidence=0.0,
+        one_excerpt=True, read=read,
+    )  # fmt: skip
+
+    assert draft.text.startswith("### Hold\n\nWrite the selections")
 
 
 def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
