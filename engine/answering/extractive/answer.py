@@ -108,11 +108,11 @@ def sentence_shares(
     return np.asarray((likely + by_span) / 2)
 
 
-READ_SENTENCES = 8
+READ_SENTENCES = 10
 """Sentences that reach the reader, likeliest first."""
 READ = 0.6
 """Weight of the reader's logit beside the log share."""
-LOWEST, HIGHEST = -8.0, 8.0
+LOWEST, HIGHEST = -8.0, 11.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
 
 

@@ -24,7 +24,7 @@ from .sentence_scoring import ScoredSentence
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS = 8
+READ_BLOCKS = 10
 """Blocks that reach the reader."""
 SIDE_BLOCKS = 4
 """Blocks that reach the reader for one side of a comparison."""

@@ -48,7 +48,7 @@ _TABLES = {
 }
 _WHAT_IS = re.compile(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
 _ATTRIBUTE = re.compile(
-    r"\b(?:that|who|whom|whose|which|where|when|name|date|birthplace)\b|['’]s\s"
+    r"\b(?:that|who|whom|whose|which|where|when|name of|date|birthplace)\b|\bnames?$"
     r"|\b(?:of|for|to|in|by|as|from|with|at|on)$",
     re.I,
 )

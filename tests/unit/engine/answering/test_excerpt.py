@@ -70,6 +70,7 @@ def ask(question: str, **options: object) -> Draft:
         ("What is a virtual package?", "definition"),
         ("What does unstable mean?", "definition"),
         ("Who is Maeve Tolland?", "definition"),
+        ("What is Pell's rule?", "definition"),
         ("Why is stable out of date?", "cause"),
         ("How do I install a package?", "steps"),
         ("List the branches.", "list"),
@@ -226,12 +227,8 @@ def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
 def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> None:
     hub, near = passages()[:2]
     scored = [
-        Passage(**{**_fields(hub), "scores": {"fused": 0.1, "dense": 0.4, "walk": 0.9}}),
-        Passage(**{**_fields(near), "scores": {"fused": 0.9, "dense": 0.8, "walk": 0.1}}),
+        replace(hub, scores={"fused": 0.1, "dense": 0.4, "walk": 0.9}),
+        replace(near, scores={"fused": 0.9, "dense": 0.8, "walk": 0.1}),
     ]
 
     assert [each.title for each in direct_first(scored)] == [near.title, hub.title]
-
-
-def _fields(passage: Passage) -> dict[str, object]:
-    return {name: getattr(passage, name) for name in Passage.__dataclass_fields__}
