@@ -30,6 +30,7 @@ from .config import (
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
+from .embeddings.cross_encoder import load_reader
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
 from .embeddings.wrappers import unwrap_embedding
@@ -263,6 +264,7 @@ class Components:
             checks=checks,
             correction=correction,
             reflection=reflection,
+            reader=load_reader(settings.answer.reader),
         )
         self.overview = GlobalAnswerer(
             self._library,

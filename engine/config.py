@@ -318,6 +318,9 @@ class PackSettings(_Section):
 class AnswerSettings(_Section):
     """Budgets and thresholds of what is said.
 
+    Without a language model the `reader`, a cross-encoder on this machine, chooses the excerpt that
+    answers (English); with `none`, or where its file is missing, rules do.
+
     Where a model answers in `other_language` than the question's, the trace notes it, or the model
     is asked `again`, once (a call). Of what was said before a question so many `history_tokens`
     are read, the latest (0: none); with `follow_up_by_model` a
@@ -330,6 +333,7 @@ class AnswerSettings(_Section):
     other_language: Literal["note", "again"] = "note"
     max_sentences: int = Field(3, ge=1)
     min_evidence: float = Field(0.25, ge=0, le=1)
+    reader: Literal["bundled", "none"] = "bundled"
     global_budget_tokens: int = Field(12_000, ge=500)  # what a language model reads in one call
     global_scan_tokens: int = Field(60_000, ge=500)  # what is read without one, which costs nothing
     global_passages: int = Field(12, ge=0)

@@ -53,6 +53,8 @@ from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
+from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
+from .extractive.intent import question_intent
 from .packing import (
     Draft,
     PackedContext,
@@ -217,6 +219,7 @@ class LocalAnswerer:
         checks: checks what a model wrote.
         correction: judges and corrects what was found; None takes it as it is.
         reflection: answers in rounds; None answers once.
+        reader: chooses the excerpt that answers where no model writes; None: rules choose.
     """
 
     def __init__(
@@ -229,6 +232,7 @@ class LocalAnswerer:
         checks: CitationVerifier,
         correction: CorrectiveRetriever | None,
         reflection: SelfRag | None,
+        reader: Reader | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -237,6 +241,7 @@ class LocalAnswerer:
         self._checks = checks
         self._correction = correction
         self._reflection = reflection
+        self._reader = reader
 
     def search(self, question: str, within: DocumentFilter | None = None) -> SearchResult:
         """Retrieve as an answer does, silently; `from_found` answers from it."""
@@ -341,18 +346,21 @@ class LocalAnswerer:
         expander: Expander | None,
         on_event: Listener,
     ) -> SearchResult:
-        """Search; for a fact among more passages, those that state one first."""
+        """Search; for a fact or an excerpt among more passages, those that may hold it first."""
         is_fact = expander is None and fact_question(question) is not None
+        has_excerpt = self._packer.gateway is None and question_intent(question) is not None
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact else self._packer.candidate_count,
+            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact else expander,
             on_event=on_event,
         )
-        if not is_fact:
-            return found
-        return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
+        if is_fact:
+            return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
+        if has_excerpt:
+            return replace(found, passages=direct_first(found.passages)[:READ_PASSAGES])
+        return found
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()
@@ -424,6 +432,8 @@ class LocalAnswerer:
             weight=self._retriever.idf(within),
             max_sentences=self._settings.max_sentences,
             min_evidence=self._settings.min_evidence,
+            one_excerpt=True,
+            read=self._reader,
         )
 
 

@@ -34,6 +34,8 @@ from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
+from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
+from .intent import question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .sentence_scoring import (
     RELATIVE,
@@ -44,6 +46,8 @@ from .sentence_scoring import (
 
 SURE = 0.85
 """Target probability that a selected sentence holds the answer."""
+SURE_WHEN_READ = 0.99
+"""The same, of shares that a reader has sharpened."""
 SAME = 0.8
 """Sentences that share so much of the shorter one's words say the same."""
 LOOKED_AT = 40
@@ -58,24 +62,23 @@ LEAST_GAIN = 0.1
 
 def select_sentences(
     weighed: Sequence[ScoredSentence],
-    spans: Sequence[Candidate],
+    share: NDArray[np.float64],
     *,
     wanted: Mapping[str, float],
     limit: int,
     enough: float = SURE,
 ) -> list[int]:
-    """Select rows: the likeliest sentence, its predecessor hop first, then further ones.
+    """Select rows: the likeliest sentence, the one that leads to it, then further ones.
 
-    A sentence is as likely as it is by itself and by the spans in it. Further ones are added, at
-    most up to `limit`, until one of them holds the answer with the probability `enough` and they
+    `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
+    to `limit`, until one of them holds the answer with the probability `enough` and they
     carry the question's words (`wanted`, by weight). Deterministic: ties go to the earlier one.
     """
-    share = _shares(weighed, spans)
     order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
     first = order[0]
     hop = weighed[first].hop
     leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
-    chosen = [hop, first] if leads and hop is not None else [first]
+    chosen = [first, hop] if leads and hop is not None else [first]
     carried = frozenset[str]().union(*(_carried(weighed[row], wanted) for row in chosen))
     likely = [row for row in order[:LOOKED_AT] if row not in chosen]
     while len(chosen) < limit:
@@ -93,7 +96,9 @@ def select_sentences(
     return chosen
 
 
-def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> NDArray[np.float64]:
+def sentence_shares(
+    weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]
+) -> NDArray[np.float64]:
     """Return each sentence's likelihood, by itself and by its spans."""
     likely = softmax(np.array([each.score for each in weighed]))
     if not spans:
@@ -102,6 +107,51 @@ def _shares(weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]) -> ND
     for each in spans:
         by_span[each.row] += each.share
     return np.asarray((likely + by_span) / 2)
+
+
+READ_SENTENCES = 10
+"""Sentences that reach the reader, likeliest first."""
+READ = 0.6
+"""Weight of the reader's logit beside the log share."""
+LOWEST, HIGHEST = -8.0, 11.0
+"""Bounds of a logit; a sentence that was not read has the lowest."""
+
+
+def read_shares(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    share: NDArray[np.float64],
+    passages: Sequence[Passage],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
+
+    Alone, the last sentence of a chain does not name what the question asks about.
+    """
+    order = np.lexsort((np.arange(share.size), -share))[:READ_SENTENCES]
+    logits = np.full(share.size, LOWEST)
+    logits[order] = read(question, [_chain(weighed, int(row), passages) for row in order])
+    return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+
+
+def _chain(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
+    hop = weighed[row].hop
+    chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
+    return "\n".join(_placed(each.sentence, passages) for each in chain)
+
+
+def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
+    """Return a sentence behind its title and its heading."""
+    title = passages[sentence.passage].title
+    above = dict.fromkeys(name for name in (title, sentence.heading) if name)
+    text = strip_markdown(sentence.text, columns=sentence.columns)
+    if sentence.tells:
+        text = _LIFE_DATES.sub(r"(born \1, died \2)", text, count=1)
+    return ": ".join((*above, text))
+
+
+_LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")
+"""Brackets with two dates: a life, as encyclopaedias write it."""
 
 
 def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
@@ -320,6 +370,11 @@ class _Read:
     def sentences(self) -> list[Sentence]:
         return [self.weighed[row].sentence for row in self.rows]
 
+    @property
+    def is_decided(self) -> bool:
+        compared = self.compared
+        return compared is not None and (compared.verdict is not None or compared.is_choice)
+
 
 def extractive_answer(
     question: str,
@@ -329,17 +384,23 @@ def extractive_answer(
     max_sentences: int = 3,
     min_evidence: float = 0.25,
     sure: float = SURE,
+    one_excerpt: bool = False,
+    read: Reader | None = None,
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
 
     `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
     until one of them holds the answer with the probability `sure`. A comparison may take one
     sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
-    `min_evidence`. Deterministic: ties go to the earlier sentence.
+    `min_evidence`. With `one_excerpt` a question for a definition, a way, a reason, a list or a
+    comparison is answered by one block, which `read` chooses. Deterministic: ties go to the earlier
+    sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
-    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
+    intent = question_intent(question) if one_excerpt else None
+    plain = strip_intent_words(question) if intent else question
+    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
     sentences = split_passages(passages)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
@@ -357,22 +418,26 @@ def extractive_answer(
     facts = stated_facts(fact, texts, passages) if fact else []
     if fact and not facts and not mentions_fact(fact, texts, passages):
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
-    read = _read(
+    analysis = _read(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
+        read=None if intent else read,
     )  # fmt: skip
     if facts:
-        read = _stating(read, facts, limit=max_sentences)
+        analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
-        read = replace(read, span=None)
+        analysis = replace(analysis, span=None)
+    excerpts: list[Excerpt] = []
+    if intent is not None and not facts and not analysis.is_decided:
+        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=read)
     found = evidence_features(
         question,
-        read.sentences,
+        _inside(excerpts, sentences) or analysis.sentences,
         passages,
         wanted=wanted,
-        decided=read.compared is not None and read.compared.verdict is not None,
-        bound=_bound(read, weight=weight),
+        decided=analysis.compared is not None and analysis.compared.verdict is not None,
+        bound=None if intent == "comparison" else _bound(analysis, weight=weight),
     )
     if facts:
         found = {**found, "evidence": max(found["evidence"], STATED)}
@@ -380,7 +445,38 @@ def extractive_answer(
     if strength < min_evidence:
         detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
         return abstain(asked.language, detail=detail, evidence=strength, figures=found)
-    return _told(read, figures=found)
+    if excerpts:
+        return _excerpted(excerpts, passages, figures=found)
+    return _told(analysis, figures=found)
+
+
+def _inside(excerpts: Sequence[Excerpt], sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that stand in excerpts."""
+    return [
+        each
+        for each in sentences
+        if any(
+            one.passage == each.passage and one.start <= each.start < one.end for one in excerpts
+        )
+    ]
+
+
+def _excerpted(
+    excerpts: Sequence[Excerpt], passages: Sequence[Passage], *, figures: Mapping[str, float]
+) -> Draft:
+    """Present excerpts below their headings, each cited as a whole."""
+    parts, citations = [], []
+    for number, each in enumerate(excerpts, start=1):
+        parts.append(render_excerpt(each, number))
+        citations.append(cite_span(passages[each.passage], each.start, each.end, number=number))
+    best = max(each.score for each in excerpts)
+    return Draft(
+        text="\n\n".join(parts),
+        citations=tuple(citations),
+        evidence=figures["evidence"],
+        detail=f"{len(excerpts)} excerpt(s), score {best:.2f}, evidence {figures['evidence']:.2f}",
+        figures=figures,
+    )
 
 
 def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
@@ -406,6 +502,7 @@ def _read(
     wanted: Mapping[str, float],
     limit: int,
     sure: float,
+    read: Reader | None,
 ) -> _Read:
     """Select sentences and the short answer."""
     compared = compare_sides(
@@ -420,7 +517,11 @@ def _read(
         rows = _both(compared, limit=limit)
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        rows = select_sentences(weighed, spans, wanted=wanted, limit=limit, enough=sure)
+        share = sentence_shares(weighed, spans)
+        if read is not None and asked.language == "en":
+            share = read_shares(question, weighed, share, passages, read)
+            sure = max(sure, SURE_WHEN_READ)
+        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)

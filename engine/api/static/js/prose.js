@@ -1,20 +1,41 @@
 /**
- * An answer's text as paragraphs, lists and headings, its marks `[n]` as buttons. Of Markdown only
- * what lays out a text is read; links and HTML stay the letters that they are.
+ * An answer's text as paragraphs, lists, tables, code and headings, its marks `[n]` as buttons. Of
+ * Markdown only what lays out a text is read; links and HTML stay the letters that they are.
  */
 
 import { el } from "./dom.js";
 
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s+/;
 const HEADING = /^#{1,6}\s+/;
+const FENCE = /^\s*(?:```|~~~)/;
+const ROW = /^\s*\|.*\|\s*$/;
+const RULE = /^[\s|:-]+$/;
 const MARKS = /\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]|\*\*([^*]+)\*\*/g;
 
 /** Elements of a text; `mark(number)` gives the button of a citation, or null where there is none. */
 export function prose(text, mark) {
   const blocks = [];
   let list = null;
+  let code = null;
+  let table = null;
   const lines = text.split("\n");
   lines.forEach((line, at) => {
+    if (FENCE.test(line)) {
+      code = code ? null : pushed(blocks, el("pre", { dir: "ltr" }));
+      list = table = null;
+      return;
+    }
+    if (code) {
+      code.append(`${line}\n`);
+      return;
+    }
+    if (ROW.test(line)) {
+      list = null;
+      table ??= pushed(blocks, el("table"));
+      if (!RULE.test(line)) table.append(row(line, mark));
+      return;
+    }
+    table = null;
     if (ITEM.test(line)) {
       list ??= pushed(blocks, el("ul"));
       list.append(el("li", { dir: "auto" }, inline(line.replace(ITEM, ""), mark)));
@@ -27,6 +48,11 @@ export function prose(text, mark) {
     blocks.push(el(name, { dir: "auto" }, inline(line.replace(HEADING, ""), mark)));
   });
   return blocks;
+}
+
+function row(line, mark) {
+  const cells = line.trim().replace(/^\||\|$/g, "").split("|");
+  return el("tr", {}, cells.map((cell) => el("td", { dir: "auto" }, inline(cell.trim(), mark))));
 }
 
 function pushed(blocks, block) {

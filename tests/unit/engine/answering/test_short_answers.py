@@ -176,7 +176,7 @@ def test_what_was_found_does_not_decide_so_both_sides_are_shown_and_nothing_is_c
     assert {c.title for c in draft.citations} == set(texts)
 
 
-def test_the_sentence_that_leads_to_the_answer_stands_in_front_of_it() -> None:
+def test_the_answer_stands_in_front_of_the_sentence_that_leads_to_it() -> None:
     texts = {
         "The Gull": "The Gull is a 1961 film directed by Maren Holt.",
         "Maren Holt": "Maren Holt was a botanist born in Bergen.",
@@ -184,7 +184,7 @@ def test_the_sentence_that_leads_to_the_answer_stands_in_front_of_it() -> None:
     }
     draft = ask("Where was the director of the film The Gull born?", texts)
 
-    assert [c.title for c in draft.citations][:2] == ["The Gull", "Maren Holt"]
+    assert [c.title for c in draft.citations][:2] == ["Maren Holt", "The Gull"]
     assert draft.short is not None
     assert draft.short.text == "Bergen"
 

@@ -1,0 +1,187 @@
+"""Blocks of passages: contiguous pieces in the document's own form, each with its heading.
+
+A block is a paragraph, or a list, table or code block together with the lines that lead to it. It
+never parts a caption from what it captions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from graph.text.cjk import count_han
+
+from ...chunking.structure import Block, Section, sections
+from ...storage.graph_api import sentence_spans
+from ...types import Passage
+
+Form = Literal["prose", "list", "code", "table"]
+
+LONGEST_CAPTION = 80
+"""Words of a paragraph that still counts as the caption of what stands below it."""
+LONGEST_WORDS = 180
+"""Words of an excerpt, at most; two Chinese characters count as one."""
+_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
+_INDENTED = re.compile(r"[ \t]{2,}\S")
+_GOES_ON = re.compile(r"[a-z,;.)](?!\))")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptBlock:
+    """Block `passages[passage].text[start:end]`, below `heading`, in its section as `place`.
+
+    `section_start` is where the section's heading begins; `above` is the heading above that.
+    """
+
+    passage: int
+    start: int
+    end: int
+    heading: str
+    form: Form
+    above: str
+    section: int
+    section_start: int
+    place: int
+    text: str
+
+
+def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
+    """Split passages into blocks, in order, each place of a document once."""
+    found: list[ExcerptBlock] = []
+    seen: set[tuple[str, int]] = set()
+    for index, passage in enumerate(passages):
+        for number, section in enumerate(sections(passage.text, markdown=_is_markdown(passage))):
+            heading = section.path[-1] if section.path else _heading(passage)
+            for place, (start, end, form) in enumerate(
+                _without_long_lists(passage.text, _joined(passage.text, section), section)
+            ):
+                at = (passage.document_id, passage.start + end)
+                if at in seen or is_contents(passage.text[start:end]):
+                    continue
+                seen.add(at)
+                found.append(
+                    ExcerptBlock(
+                        passage=index,
+                        start=start,
+                        end=end,
+                        heading=heading,
+                        form=form,
+                        above=section.path[-2] if len(section.path) > 1 else _heading(passage),
+                        section=number,
+                        section_start=_last_heading(section),
+                        place=place,
+                        text=passage.text[start:end],
+                    )
+                )
+    return found
+
+
+def _last_heading(section: Section) -> int:
+    """Return where the innermost heading of a section begins, or the section without one."""
+    starts = [block.start for block in section.blocks if block.kind == "heading"]
+    return max(starts, default=section.blocks[0].start)
+
+
+def _is_markdown(passage: Passage) -> bool:
+    return not passage.document_id.casefold().endswith(".txt")
+
+
+def _heading(passage: Passage) -> str:
+    return passage.headings[-1] if passage.headings else passage.title
+
+
+def _joined(text: str, section: Section) -> list[tuple[int, int, Form]]:
+    """Join captions with lists, tables and code, items with items, and tails with their heads."""
+    joined: list[tuple[int, int, Form]] = []
+    last: Form = "prose"
+    for block in section.blocks:
+        if block.kind in ("heading", "front"):
+            continue
+        form = _form(text, block, after=last)
+        if joined and _belongs(
+            text[slice(*joined[-1][:2])], last, text[block.start : block.end], form
+        ):
+            start, _, whole = joined[-1]
+            joined[-1] = (start, block.end, form if whole == "prose" else whole)
+        else:
+            joined.append((block.start, block.end, form))
+        last = form
+    return joined
+
+
+def _without_long_lists(
+    text: str, joined: Sequence[tuple[int, int, Form]], section: Section
+) -> list[tuple[int, int, Form]]:
+    """Split a list longer than an excerpt into its items; its caption stays with the first."""
+    found: list[tuple[int, int, Form]] = []
+    for start, end, form in joined:
+        if form != "list" or count_words(text[start:end]) <= LONGEST_WORDS:
+            found.append((start, end, form))
+            continue
+        items = [
+            block.start
+            for block in section.blocks
+            if start <= block.start < end
+            and _ITEM.match(text, block.start)
+            and not _starts_indented(text, block)
+        ]
+        starts = [start, *items[1:]]
+        for first, after in zip(starts, [*starts[1:], end], strict=True):
+            stop = first + len(text[first:after].rstrip())
+            found.append((first, stop, form))
+    return found
+
+
+def _form(text: str, block: Block, *, after: Form) -> Form:
+    if block.kind in ("code", "table"):
+        is_nested = block.kind == "code" and after == "list" and _starts_indented(text, block)
+        return "list" if is_nested else ("code" if block.kind == "code" else "table")
+    if _ITEM.match(text, block.start) or (after == "list" and _starts_indented(text, block)):
+        return "list"
+    return "prose"
+
+
+def _starts_indented(text: str, block: Block) -> bool:
+    line = text.rfind("\n", 0, block.start) + 1
+    return _INDENTED.match(text, line) is not None
+
+
+def _belongs(before: str, last: Form, text: str, form: Form) -> bool:
+    """Check whether a block goes with the one in front of it."""
+    if form == "list" and last == "list":
+        return True
+    if form == "prose":
+        return before.endswith((":", "：")) or (last == "code" and bool(_GOES_ON.match(text)))
+    if last == "prose":
+        leads = before.endswith((":", "：", ",")) or form != "list"
+        return leads and count_words(before) <= LONGEST_CAPTION
+    return last != form and before.endswith((":", "："))
+
+
+_NUMBERED_TITLE = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\d+\.){2,}\d*\s|^\s*[-*+•]\s+\d+\.\s", re.M)
+
+
+def is_contents(text: str) -> bool:
+    """Check for a table of contents: most lines are numbered titles (*7.1. Packages*)."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) > 2 and 2 * len(_NUMBERED_TITLE.findall(text)) > len(lines)
+
+
+def count_words(text: str) -> int:
+    """Count words; two Chinese characters are one."""
+    han = count_han(text)
+    return len(text.split()) + han // 2
+
+
+def cut_long(text: str, *, words: int = LONGEST_WORDS) -> int:
+    """Return the end of the part of a text that holds at most so many words, whole sentences."""
+    if count_words(text) <= words:
+        return len(text)
+    end = 0
+    for _, stop in sentence_spans(text):
+        if end and count_words(text[:stop]) > words:
+            break
+        end = stop
+    return end

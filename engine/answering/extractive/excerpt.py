@@ -1,0 +1,319 @@
+"""One good excerpt: the block that answers a question, chosen by the cross-encoder.
+
+A dozen blocks, those with the best sentences, are read by the cross-encoder together with the
+question; signs of what is asked (a definition, a cause, steps, a list, a command) count beside its
+logit. Without a reader the best sentence's score and the heading decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.lexical_variants import lexical_variants
+from ...storage.tokenization import tokens
+from ...types import Passage
+from .blocks import LONGEST_WORDS, ExcerptBlock, count_words, cut_long, split_blocks
+from .intent import Intent, compared_sides, shows_intent
+from .sentence_scoring import ScoredSentence
+
+Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
+"""A question and texts to a logit for each, higher for one that answers."""
+
+READ_BLOCKS = 10
+"""Blocks that reach the reader."""
+SIDE_BLOCKS = 4
+"""Blocks that reach the reader for one side of a comparison."""
+READ_PASSAGES = 10
+"""Passages, best first, whose blocks are candidates."""
+SHOWN = 2.0
+"""Logits for signs of what is asked."""
+HEADING = 3.0
+"""Logits for a heading that carries the whole question, where nothing reads."""
+SHORTEST_WORDS = 40
+"""An excerpt below this goes on with the next block of its section."""
+LEAST_WORDS = 10
+"""A shorter first block of a section is a by-line or a date."""
+WHOLE_WORDS = 120
+"""The rest of a section is shown too where all is no longer than this."""
+SIBLINGS = 3
+"""From so many sections side by side on they are a list."""
+WORDS = 0.4
+"""Weight of the best sentence's score and the heading beside the reader's logit."""
+OPENS = 1.0
+"""Logits for the first block of a section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """Excerpt `passages[passage].text[start:end]` below its heading."""
+
+    passage: int
+    start: int
+    end: int
+    heading: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weighed:
+    block: ExcerptBlock
+    prior: float
+
+
+def direct_first(passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages by how near they are to the question by themselves, without the graph.
+
+    What an excerpt answers is said in one place: a passage that many others lead to is not it.
+    """
+    order = sorted(range(len(passages)), key=lambda row: (-_nearness(passages, row), row))
+    return [passages[row] for row in order]
+
+
+def _nearness(passages: Sequence[Passage], row: int) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in ("fused", "dense"))
+    return sum(
+        (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
+    )
+
+
+def choose_excerpts(
+    question: str,
+    intent: Intent,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader | None,
+) -> list[Excerpt]:
+    """Return the excerpt that answers, or one for each side of a comparison; maybe none."""
+    blocks = split_blocks(passages[:READ_PASSAGES])
+    candidates = _candidates(blocks, weighed, wanted)
+    if not candidates:
+        return []
+    sides = compared_sides(question) if intent == "comparison" else ()
+    if sides:
+        return _beside(question, sides, candidates, passages, blocks, read=read)
+    best = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+    listed = _siblings(best[0], blocks) if intent == "list" else []
+    if len(listed) >= SIBLINGS:
+        return [_listed(best, listed, passages)]
+    return [_extended(best, blocks, passages)]
+
+
+def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the first block of each section beside the best one's, in its passage."""
+    return [
+        each
+        for each in blocks
+        if each.passage == best.passage
+        and each.place == 0
+        and each.above == best.above
+        and each.heading != each.above
+    ]
+
+
+def _listed(
+    best: tuple[ExcerptBlock, float], listed: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> Excerpt:
+    """Return the sections side by side, with their headings."""
+    block, score = best
+    text, start = passages[block.passage].text, listed[0].section_start
+    end = start + cut_long(text[start : listed[-1].end])
+    return Excerpt(
+        passage=block.passage,
+        start=start,
+        end=end,
+        heading=block.above,
+        text=text[start:end],
+        score=score,
+    )
+
+
+def _candidates(
+    blocks: Sequence[ExcerptBlock],
+    weighed: Sequence[ScoredSentence],
+    wanted: Mapping[str, float],
+) -> list[_Weighed]:
+    """Return the blocks by their best sentence and heading, best first."""
+    found = []
+    for block in blocks:
+        inside = [
+            each.score
+            for each in weighed
+            if each.sentence.passage == block.passage
+            and block.start <= each.sentence.start < block.end
+        ]
+        if inside:
+            prior = max(inside) + HEADING * _agreement(block.heading, wanted)
+            found.append(_Weighed(block=block, prior=prior))
+    return sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
+
+
+def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
+    """Return the harmonic mean of the question's share in a heading and the heading's in it."""
+    terms = {term for term in tokens(heading) if not term.isdigit()}
+    variants = {term: lexical_variants(term) for term in wanted}
+    held = sum(w for term, w in wanted.items() if not terms.isdisjoint(variants[term]))
+    share = held / sum(wanted.values())
+    known = frozenset[str]().union(*(frozenset(forms) for forms in variants.values()))
+    precision = len(terms & known) / max(1, len(terms))
+    return 2 * share * precision / (share + precision) if share and precision else 0.0
+
+
+def _best(
+    question: str,
+    intent: Intent,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    *,
+    read: Reader | None,
+) -> tuple[ExcerptBlock, float]:
+    scores = np.array([one.prior for one in candidates])
+    if read is not None:
+        logits = read(question, [_read_text(one.block, passages) for one in candidates])
+        scores = logits + WORDS * scores
+    shown = [shows_intent(intent, one.block.text, question) for one in candidates]
+    scores = scores + SHOWN * np.array(shown)
+    opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
+    scores = scores + OPENS * np.array(opens)
+    row = int(np.argmax(scores))
+    return candidates[row].block, float(scores[row])
+
+
+def _is_said(block: ExcerptBlock) -> bool:
+    """Check that a block is no mere by-line."""
+    return count_words(block.text) >= LEAST_WORDS
+
+
+def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    title = passages[block.passage].title
+    above = title if block.heading == title else f"{title}: {block.heading}"
+    return f"{above}\n{block.text}"
+
+
+def _beside(
+    question: str,
+    sides: Sequence[str],
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    blocks: Sequence[ExcerptBlock],
+    *,
+    read: Reader | None,
+) -> list[Excerpt]:
+    """Return one block that names all sides, else a block for each side."""
+    both = [one for one in candidates if all(_names(one.block, side) for side in sides)]
+    if both:
+        best = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
+        return [_extended(best, blocks, passages)]
+    found: list[Excerpt] = []
+    for side in sides:
+        named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
+        if named:
+            best = _best(f"What is {side}?", "definition", named, passages, read=read)
+            found.append(_extended(best, blocks, passages))
+    return list({(one.passage, one.start): one for one in found}.values())
+
+
+def _names(block: ExcerptBlock, side: str) -> bool:
+    words = set(tokens(side))
+    return words <= set(tokens(f"{block.heading} {block.text}"))
+
+
+_LEANS = re.compile(
+    r"\W*(?:then|next|after (?:this|that)|finally|now|this|these|those|it|they|he|she|however|also"
+    r"|in addition|moreover|in other cases|similarly|therefore|thus|instead|otherwise)\b"
+    r"|\W*(?:然后|接着|此外|因此|但是|同样|这)",
+    re.I,
+)
+"""Beginnings that lean on what stands in front of them."""
+
+
+def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
+    """Return where an excerpt begins that does not lean on what was left out."""
+    start, leaning = block.start, block
+    for each in reversed(blocks):
+        is_before = (each.passage, each.section) == (block.passage, block.section)
+        if not is_before or each.end > start:
+            continue
+        words = count_words(each.text) + count_words(block.text)
+        if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
+            break
+        start, leaning = each.start, each
+    return start
+
+
+def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the blocks that follow in the same section, up to a box with a title of its own."""
+    rest = [
+        each
+        for each in blocks
+        if (each.passage, each.section) == (block.passage, block.section)
+        and each.start >= block.end
+    ]
+    titles = (row for row, each in enumerate(rest) if each.form == "prose" and not _is_said(each))
+    return rest[: next(titles, len(rest))]
+
+
+def _extended(
+    best: tuple[ExcerptBlock, float],
+    blocks: Sequence[ExcerptBlock],
+    passages: Sequence[Passage],
+) -> Excerpt:
+    """Continue a short block with the next of its section, and cut a long one."""
+    block, score = best
+    text, start, end = passages[block.passage].text, block.start, block.end
+    start = _standing_start(block, blocks)
+    rest = _rest(block, blocks)
+    whole = count_words(text[start : rest[-1].end]) <= WHOLE_WORDS if rest else False
+    for other in rest:
+        if whole or count_words(text[start:end]) < SHORTEST_WORDS:
+            end = other.end
+    end = start + cut_long(text[start:end])
+    return Excerpt(
+        passage=block.passage,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[start:end],
+        score=score,
+    )
+
+
+_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
+
+
+def render_excerpt(excerpt: Excerpt, number: int) -> str:
+    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
+    text = _reflowed(_MARK.sub(r"(\1)", excerpt.text))
+    gap = "\n" if text.endswith(("```", "|")) else " "
+    return (
+        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
+        if excerpt.heading
+        else f"{text}{gap}[{number}]"
+    )
+
+
+_WRAPPED_CHARACTERS = 45
+"""A line from this length on is taken to be wrapped; columns and verses are not."""
+
+
+def _reflowed(text: str) -> str:
+    """Join the lines of wrapped paragraphs; code, tables, columns and short lines stay."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith("```")
+        last = lines[-1] if lines else ""
+        is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
+        if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):
+            lines[-1] = f"{last} {line}"
+        else:
+            lines.append(line)
+        is_code = is_code != is_fence
+    return "\n".join(lines)

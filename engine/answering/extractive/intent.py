@@ -1,0 +1,164 @@
+"""Intent of a question that one excerpt answers, and the signs of it in a text.
+
+A question for a person, date, place or number has no intent: the sentence that states it answers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from graph.text.cjk import simplified
+
+from ...prompts import language_of
+from .question_type import classify_question
+
+Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
+
+_ENGLISH: tuple[tuple[Intent, str], ...] = (
+    ("command", r"\bcommand(?:s|\s+line)?\b"),
+    ("comparison", r"\b(?:compare|comparison|contrast|differ|differences?|versus|vs)\b"),
+    ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
+    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"
+     r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
+     r" (?:do|are|can|does)\b"),
+    ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
+     r"|^\W*how to\b"),
+    ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
+    ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
+     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|can|happens|happened)\b"
+     r"|^\W*how (?:does|is|are|was|were|did)\b"
+     r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
+    ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
+)  # fmt: skip
+_CHINESE: tuple[tuple[Intent, str], ...] = (
+    ("command", r"命令"),
+    ("comparison", r"区别|不同|差异|差别|比较|对比"),
+    ("cause", r"为什么|为何|原因|缘何"),
+    ("list", r"列出|有哪些|哪几[种个类]"),
+    ("steps", r"如何|怎样|怎么(?!会)"),
+    ("definition", r"什么是|是什么[？?。]*$|指什么|什么意思|何谓"),
+)
+_TABLES = {
+    "en": tuple(
+        (intent, re.compile(text if "(?i:" in text else f"(?i:{text})"))
+        for intent, text in _ENGLISH
+    ),
+    "zh": tuple((intent, re.compile(text)) for intent, text in _CHINESE),
+}
+_WHAT_IS = re.compile(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
+_ATTRIBUTE = re.compile(
+    r"\b(?:that|who|whom|whose|which|where|when|name of|date|birthplace)\b|\bnames?$"
+    r"|\b(?:of|for|to|in|by|as|from|with|at|on)$",
+    re.I,
+)
+_LONGEST_SUBJECT = 8
+_FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
+
+
+def question_intent(question: str) -> Intent | None:
+    """Return the intent of a question that an excerpt answers; None where a sentence does."""
+    asked, text = classify_question(question), simplified(question)
+    found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
+    if found in ("command", "comparison", "cause", "steps", "list"):
+        return found
+    if asked.kind in _FACTS and (found != "definition" or asked.language == "zh"):
+        return None
+    if found is None and definition_subject(question):
+        return "definition"
+    return found
+
+
+_FRAME = re.compile(
+    r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell)\b|什么是|是什么(?:意思)?|指什么|何谓|命令|有(?:什么|哪些)|区别|比较|列出",
+    re.I,
+)
+
+
+def strip_intent_words(question: str) -> str:
+    """Return the question without the words that only say what kind of answer is wanted."""
+    rest = _FRAME.sub(" ", question)
+    return rest if re.search(r"\w{3}|[^\x00-\x7f]", rest) else question
+
+
+def definition_subject(question: str) -> str:
+    """Return X of *What is X?* where X is a short name, not an attribute of one, else nothing."""
+    found = _WHAT_IS.match(question)
+    subject = found.group(1) if found else ""
+    if len(subject.split()) > _LONGEST_SUBJECT or _ATTRIBUTE.search(subject):
+        return ""
+    return re.sub(r"^(?:an?|the)\s+", "", subject, flags=re.I)
+
+
+_NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
+_SAYS = r"\W*(?:\([^()]*\)\W*)?(?:is|are|was|were|means?|stands? for|refers? to|consists? of)\b"
+_CAUSE = re.compile(
+    r"\b(?:because|since|due to|owing to|therefore|thus|hence|as a result|reasons?|caused?|so that"
+    r"|in order to|led to|this way|to (?:avoid|ensure|prevent|allow)|otherwise|consequently)\b"
+    r"|因为|由于|因此|所以|导致|为了|原因|以便|以免|之所以",
+    re.I,
+)
+_STEPS = re.compile(
+    r"^\s*(?:\d+[.)]|[-*])\s|```|\b(?:you (?:can|should|need|must|may|have to)|use|run|type|first"
+    r"|then|next|simply|execute|install|add|edit|set)\b|可以|使用|运行|首先|然后|执行",
+    re.I | re.M,
+)
+_LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)", re.M)
+_CODE = re.compile(r"```|`[^`]+`|^\s*[#$] \w", re.M)
+_SIGNS: dict[Intent, re.Pattern[str]] = {
+    "cause": _CAUSE,
+    "steps": _STEPS,
+    "list": _LIST,
+    "command": _CODE,
+}
+
+
+def shows_intent(intent: Intent, text: str, question: str) -> bool:
+    """Check a text for signs of an intent: a definition, a cause, steps, a list, a command."""
+    if intent == "definition":
+        return _defines(text, question)
+    pattern = _SIGNS.get(intent)
+    return pattern is not None and pattern.search(text) is not None
+
+
+def _defines(text: str, question: str) -> bool:
+    if language_of(question) == "zh":
+        subject = re.sub(r"什么是|是什么.*|指什么|什么意思|何谓|[？?。\s]", "", question)
+        return (
+            bool(subject) and re.search(re.escape(subject) + r".{0,20}?(?:是|指)", text) is not None
+        )
+    subject = definition_subject(question) or _mean_subject(question)
+    if not subject:
+        return False
+    last = re.escape(subject.strip("\"'“”").split()[-1].rstrip("s"))
+    pattern = rf"{_NAME_START}\W*{last}(?:e?s)?{_SAYS}"
+    return re.search(pattern, text.replace("*", ""), re.I) is not None
+
+
+_MEAN = re.compile(
+    r"\bdo(?:es)?\s+(.+?)\s+(?:mean|stand for|refer to)\b|\bwho (?:is|was) (.+?)\W*$", re.I
+)
+
+
+def _mean_subject(question: str) -> str:
+    found = _MEAN.search(question)
+    return (found.group(1) or found.group(2)) if found else ""
+
+
+_SIDES = re.compile(
+    r"\b(?:between|compare|contrast)\s+(?P<many>.+?)\W*$|^(?P<versus>.+?\b(?:versus|vs\.?)\s.+?)\W*$"
+    r"|\bdo(?:es)?\s+(?P<differ>.+?)\s+differ\W*$",
+    re.I,
+)
+_AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+", re.I)
+
+
+def compared_sides(question: str) -> tuple[str, ...]:
+    """Return the names that a question compares, in its order; none if it is not clear which."""
+    found = _SIDES.search(question)
+    if found is None:
+        return ()
+    whole = found.group("many") or found.group("versus") or found.group("differ")
+    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
+    sides = [side.strip("\"'“” ") for side in sides if side.strip()]
+    return tuple(sides) if 2 <= len(sides) <= 4 else ()

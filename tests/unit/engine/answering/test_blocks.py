@@ -1,0 +1,120 @@
+"""Blocks of passages: contiguous, in the document's own form, never parted from their captions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.answering.extractive.blocks import (
+    LONGEST_WORDS,
+    count_words,
+    cut_long,
+    is_contents,
+    split_blocks,
+)
+from engine.types import Passage
+
+KERNEL = """## 10.2. Building a kernel
+
+Users who must build a kernel are helped by the kernel's own target. After configuring it, run:
+
+```
+make deb-pkg
+```
+
+. The package will lie one level above the source tree.
+
+It may be signed.
+
+- Sign it with a key.
+
+  ```
+  sbsign key
+  ```
+- Enrol the key.
+
+| Key | Place |
+|---|---|
+| MOK | /var/lib |
+"""
+
+
+def passage(text: str, *, document_id: str = "kernel.html") -> Passage:
+    return Passage(
+        text=text, score=1.0, relevance=0.9, document_id=document_id, chunk_id="c", title="Kernel",
+        start=7, end=7 + len(text), headings=("Kernel",),
+    )  # fmt: skip
+
+
+def test_code_stands_with_its_caption_and_with_the_tail_of_its_sentence() -> None:
+    first = split_blocks([passage(KERNEL)])[0]
+
+    assert first.form == "code"
+    assert first.text.startswith("Users who must build")
+    assert first.text.endswith("above the source tree.")
+    assert first.heading == "10.2. Building a kernel"
+
+
+def test_a_list_holds_its_items_and_the_code_inside_them() -> None:
+    found = next(each for each in split_blocks([passage(KERNEL)]) if each.form == "list")
+
+    assert found.text.startswith("- Sign it")
+    assert "sbsign key" in found.text
+    assert found.text.endswith("- Enrol the key.")
+
+
+def test_a_table_is_one_block() -> None:
+    assert [each.text.count("\n") for each in split_blocks([passage(KERNEL)])][-1] == 2
+
+
+def test_a_list_longer_than_an_excerpt_is_split_into_items_and_keeps_its_caption() -> None:
+    items = "\n".join(f"- RAID-{n} stores " + "data on many disks " * 20 for n in range(5))
+    found = split_blocks([passage(f"# Levels\n\nThe levels are:\n\n{items}\n")])
+
+    assert len(found) == 5
+    assert found[0].text.startswith("The levels are:\n\n- RAID-0")
+    assert found[3].text.startswith("- RAID-3")
+
+
+def test_a_table_of_contents_is_no_block() -> None:
+    contents = "- 7.1. Packages\n- 7.2. Formats\n- 7.3. Names"
+
+    assert is_contents(contents)
+    assert split_blocks([passage(contents)]) == []
+    assert not is_contents("- one package\n- another package\n- a third")
+
+
+def test_a_place_that_two_passages_share_is_one_block() -> None:
+    assert len(split_blocks([passage(KERNEL), passage(KERNEL)])) == len(
+        split_blocks([passage(KERNEL)])
+    )
+
+
+def test_a_numbered_heading_of_plain_text_is_a_heading() -> None:
+    text = "1. SUMMARY\n\nNo lives were lost.\n\n2. CAUSE\n\nAn anchor parted the cable.\n"
+    found = split_blocks([passage(text, document_id="report.txt")])
+
+    assert [each.heading for each in found] == ["1. SUMMARY", "2. CAUSE"]
+
+
+def test_a_long_text_is_cut_behind_a_sentence() -> None:
+    text = "This sentence has six words here. " * 100
+
+    end = cut_long(text.strip())
+
+    assert text[:end].endswith("here.")
+    assert count_words(text[:end]) <= LONGEST_WORDS
+
+
+PARTS = ("# A", "- b c", "word one two.", "```\nx\n```", "| a | b |", "", "1. d:")
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12))
+def test_blocks_are_spans_of_their_passage_in_order(lines: list[str]) -> None:
+    source = passage("\n\n".join(lines))
+    found = split_blocks([source])
+
+    assert all(source.text[each.start : each.end] == each.text for each in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))

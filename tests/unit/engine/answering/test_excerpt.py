@@ -1,0 +1,234 @@
+"""One good excerpt: the block that answers, below its heading, cited as it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
+from engine.answering.extractive.intent import (
+    compared_sides,
+    definition_subject,
+    question_intent,
+    strip_intent_words,
+)
+from engine.answering.packing import Draft
+from engine.storage.tokenization import tokens
+from engine.types import Passage
+
+TEXTS = {
+    "Packages": (
+        "# Packages\n\n## What is a virtual package?\n\nA virtual package is a generic name for"
+        " packages with the same function. Several packages may provide one.\n\n"
+        "## How do I search for a package?\n\nTo search for a package by its name, run\n\n"
+        "```\napt search word\n```\n"
+    ),
+    "Branches": (
+        "# Branches\n\n## Why is the stable branch old?\n\nThe stable branch is old because it is"
+        " only released every two years, after long tests.\n\n## Names\n\nThe stable branch has a"
+        " code name from a film.\n"
+    ),
+    "Gull": "The Gull is a mail boat. It was built in Bergen in 1961 and sails on Mondays.",
+    "Petrel": "The Petrel is a tug. It was built in Bergen in 1970 and sails on Sundays.",
+    "Deck": (
+        "# Work on deck\n\n## The rules on deck\n\n### Rule 1\n\nRead the rules first.\n\n"
+        "### Rule 2\n\nWear a line on deck.\n\n### Rule 3\n\nAnyone on deck may say stop.\n"
+    ),
+}
+
+
+def passages() -> list[Passage]:
+    return [
+        Passage(
+            text=text, score=1.0, relevance=0.9, document_id=title, chunk_id=title, title=title,
+            start=3, end=3 + len(text),
+        )
+        for title, text in TEXTS.items()
+    ]  # fmt: skip
+
+
+def weight(term: str) -> float:
+    held = sum(term in tokens(f"{title} {text}") for title, text in TEXTS.items())
+    return math.log(1 + (len(TEXTS) - held + 0.5) / (held + 0.5))
+
+
+def ask(question: str, **options: object) -> Draft:
+    return extractive_answer(
+        question, passages(), weight=weight, min_evidence=0.0, one_excerpt=True, **options  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("What is a virtual package?", "definition"),
+        ("What does unstable mean?", "definition"),
+        ("Who is Maeve Tolland?", "definition"),
+        ("What is Pell's rule?", "definition"),
+        ("Why is stable out of date?", "cause"),
+        ("How do I install a package?", "steps"),
+        ("List the branches.", "list"),
+        ("Which architectures does it run on?", "list"),
+        ("Give me the command to search for a package.", "command"),
+        ("What is the difference between testing and unstable?", "comparison"),
+        ("Can I sell the CDs?", "explanation"),
+        ("如何安装软件包？", "steps"),
+        ("什么是虚拟软件包？", "definition"),
+        ("稳定版和测试版有什么区别？", "comparison"),
+        ("Who founded Debian?", None),
+        ("When was the Gull built?", None),
+        ("How many nodes are there?", None),
+        ("What is Ada Roe's date of birth?", None),
+        ("What is the nationality of the director of The Gull?", None),
+        ("What genus does the plant belong to?", None),
+        ("那项专利的申请号是什么？", None),
+    ],
+)
+def test_a_question_for_a_fact_has_no_intent_of_an_excerpt(
+    question: str, intent: str | None
+) -> None:
+    assert question_intent(question) == intent
+
+
+def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
+    assert definition_subject("What is the Debian Social Contract?") == "Debian Social Contract"
+    assert definition_subject("What was D'olier's first name?") == ""
+    assert definition_subject("What is France a region of?") == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("Compare the Gull and the Petrel.", ("Gull", "Petrel")),
+        ("What is the difference between RAID 1 and RAID 5?", ("RAID 1", "RAID 5")),
+        ("How do A, B and C differ?", ("A", "B", "C")),
+        ("Gull vs. Petrel", ("Gull", "Petrel")),
+        ("What is the difference?", ()),
+    ],
+)
+def test_the_sides_of_a_comparison_are_read_off_the_question(
+    question: str, sides: tuple[str, ...]
+) -> None:
+    assert compared_sides(question) == sides
+
+
+def test_words_for_the_form_of_an_answer_are_not_searched_for() -> None:
+    assert "command" not in strip_intent_words("Give me the command to search for a package.")
+    assert strip_intent_words("Compare") == "Compare"
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "said"),
+    [
+        pytest.param(
+            "What is a virtual package?",
+            "What is a virtual package?",
+            "is a generic name",
+            id="what",
+        ),
+        pytest.param(
+            "Why is the stable branch old?", "Why is the stable branch old?", "because", id="why"
+        ),
+        pytest.param(
+            "Give me the command to search for a package.",
+            "How do I search for a package?",
+            "apt search word",
+            id="command",
+        ),
+    ],
+)  # fmt: skip
+def test_an_excerpt_stands_below_its_heading_without_a_reader(
+    question: str, heading: str, said: str
+) -> None:
+    draft = ask(question)
+
+    assert draft.text.startswith(f"### {heading}\n\n")
+    assert said in draft.text
+    assert draft.short is None
+
+
+def test_an_excerpt_is_an_exact_span_of_its_document() -> None:
+    draft = ask("Give me the command to search for a package.")
+    source = TEXTS["Packages"]
+
+    for citation in draft.citations:
+        assert source[citation.start - 3 : citation.end - 3] == citation.quote
+        assert all(line in draft.text for line in citation.quote.splitlines())
+
+
+def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
+    draft = ask("Compare the Gull and the Petrel.")
+
+    assert [citation.title for citation in draft.citations] == ["Gull", "Petrel"]
+
+
+def test_sections_side_by_side_are_a_list() -> None:
+    draft = ask("List the rules on deck.")
+
+    assert draft.text.startswith("### The rules on deck\n\n### Rule 1")
+    assert "### Rule 3" in draft.text
+
+
+def test_the_reader_chooses_among_the_blocks() -> None:
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([9.0 if "code name" in text else -9.0 for text in texts])
+
+    assert "code name from a film" in ask("Why is the stable branch old?", read=read).text
+
+
+def test_the_reader_sees_a_sentence_behind_the_one_that_leads_to_it() -> None:
+    seen: list[str] = []
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        seen.extend(texts)
+        return np.zeros(len(texts))
+
+    ask("When was the mail boat Gull built?", read=read)
+
+    assert any(text.startswith("Gull: ") and "1961" in text for text in seen)
+
+
+def test_an_excerpt_does_not_begin_with_what_leans_on_the_block_before_it() -> None:
+    text = "## Hold\n\nWrite the selections to a file.\n\nThen edit the file and set it to hold.\n"
+    source = replace(passages()[0], text=text)
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([9.0 if "Then edit" in each else -9.0 for each in texts])
+
+    draft = extractive_answer(
+        "How do I hold the file selections?", [source], weight=weight, min_evidence=0.0,
+        one_excerpt=True, read=read,
+    )  # fmt: skip
+
+    assert draft.text.startswith("### Hold\n\nWrite the selections")
+
+
+def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
+    wrapped = "The probable cause is that the dragging anchor of the\nbarge parted the cable."
+    code = "```\nmake a-long-target-name with-its-arguments and-more\nmake install\n```"
+    columns = "Met mast and instruments             EUR   210,000\nBoathouse            EUR   1"
+
+    def rendered(text: str) -> str:
+        excerpt = Excerpt(passage=0, start=0, end=len(text), heading="", text=text, score=1.0)
+        return render_excerpt(excerpt, 1)
+
+    assert rendered(wrapped) == f"{wrapped.replace(chr(10), ' ')} [1]"
+    assert rendered(code) == f"{code}\n[1]"
+    assert rendered(columns) == f"{columns} [1]"
+    assert rendered("see [3]") == "see (3) [1]"
+
+
+def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> None:
+    hub, near = passages()[:2]
+    scored = [
+        replace(hub, scores={"fused": 0.1, "dense": 0.4, "walk": 0.9}),
+        replace(near, scores={"fused": 0.9, "dense": 0.8, "walk": 0.1}),
+    ]
+
+    assert [each.title for each in direct_first(scored)] == [near.title, hub.title]

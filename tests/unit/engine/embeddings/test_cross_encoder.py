@@ -1,0 +1,51 @@
+"""The bundled cross-encoder: a logit for question and text, or none without its file."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.embeddings.cross_encoder import CrossEncoder, load_reader
+
+QUESTION = "What is a virtual package?"
+TEXTS = (
+    "A virtual package is a generic name for packages with the same function.",
+    "The mail boat sails on Mondays.",
+)
+
+
+def test_a_text_that_answers_has_the_higher_logit() -> None:
+    logits = CrossEncoder().score(QUESTION, TEXTS)
+
+    assert logits[0] > 5 > -5 > logits[1]
+
+
+def test_a_logit_depends_on_its_pair_alone() -> None:
+    encoder = CrossEncoder()
+
+    assert np.array_equal(
+        encoder.score(QUESTION, TEXTS)[1:], encoder.score(QUESTION, TEXTS[1:])
+    )  # fmt: skip
+
+
+def test_a_long_text_is_read_to_the_window() -> None:
+    encoder = CrossEncoder(window_tokens=64)
+
+    assert encoder.score(QUESTION, [TEXTS[0] * 20]) == encoder.score(QUESTION, [TEXTS[0] * 40])
+
+
+def test_no_reader_is_loaded_where_none_is_wanted() -> None:
+    assert load_reader("none") is None
+
+
+def test_a_missing_file_leaves_the_choice_to_rules_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="loregraph.models"):
+        assert load_reader("bundled", {"LOREGRAPH_MODELS": str(tmp_path)}) is None
+
+    assert "ms-marco-MiniLM-L-12-v2" in caplog.text
+    assert "loregraph models fetch" in caplog.text
