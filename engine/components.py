@@ -60,6 +60,7 @@ from .storage.graph_api import (
     SqlGraphStore,
     sentence_spans,
 )
+from .storage.graph_views import GraphViewCache
 from .storage.indexer import Indexer
 from .storage.library import Library
 from .storage.preparation import Chunker, chunk_document
@@ -175,6 +176,7 @@ class Components:
         self._models = models
         self._embed_model = embed_models[0] if embed_models else None
         self._tokeniser = load_tokeniser()
+        self.graph_views = GraphViewCache(library)
         self._build_extraction()
         self._build_retrieval(embed_models)
         self._build_answers(web_search)
@@ -264,6 +266,7 @@ class Components:
             self._library,
             settings.answer,
             retriever=retriever,
+            views=self.graph_views,
             models=self._models,
             checks=checks,
             count=count,

@@ -79,6 +79,7 @@ from graph.model import (
     Chunk,
     Community,
     Description,
+    Entity,
     Evidence,
     Extraction,
     Finding,
@@ -171,7 +172,7 @@ from graph.storage.facts import (
 from graph.storage.packed_arrays import load_view, save_view, view_stamp
 from graph.storage.schema import chunks as chunk_table
 from graph.storage.schema import faults, metadata
-from graph.text.names import capitalised_names
+from graph.text.names import bare_heading, capitalised_names
 from graph.text.sentences import Segment, sentence_spans
 
 from ..errors import EngineError, GraphStageError, UnknownName
@@ -197,6 +198,7 @@ __all__ = [
     "Derived",
     "Described",
     "Description",
+    "Entity",
     "EntityDetail",
     "EntityList",
     "EntityPath",
@@ -246,6 +248,7 @@ __all__ = [
     "WalkGraph",
     "WalkSnapshot",
     "WrittenReport",
+    "bare_heading",
     "batch_descriptions",
     "batch_questions",
     "by_community",

@@ -33,6 +33,7 @@ from ...storage.graph_api import (
     CommunityTree,
     Prompt,
     Report,
+    VisibleGraph,
     chunk_match,
     chunk_table,
     content_terms,
@@ -44,6 +45,7 @@ from ...storage.graph_api import (
     read_reports,
     reports_stamp,
 )
+from ...storage.graph_views import GraphViewCache
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
 from ...storage.tokenization import TokenWeight, tokens
@@ -123,6 +125,7 @@ class EffortPreset:
         follow_ups: further searches a round (drift).
         depth: rounds of them (drift).
         follow_tokens: shown of one search's passages to a model (drift).
+        topics: maximum number of topics of an overview without a model.
     """
 
     map_tokens: int
@@ -139,6 +142,7 @@ class EffortPreset:
     follow_ups: int
     depth: int
     follow_tokens: int
+    topics: int
 
 
 PLANS: dict[Effort, EffortPreset] = {
@@ -157,6 +161,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=2,
         depth=1,
         follow_tokens=2_000,
+        topics=5,
     ),
     "medium": EffortPreset(
         map_tokens=8_000,
@@ -173,6 +178,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=4,
         depth=2,
         follow_tokens=3_000,
+        topics=8,
     ),
     "high": EffortPreset(
         map_tokens=30_000,
@@ -189,6 +195,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=6,
         depth=3,
         follow_tokens=4_000,
+        topics=8,
     ),
 }
 
@@ -283,6 +290,7 @@ class CommunityAssignment:
     weights: Mapping[str, float]
     document_of: Mapping[str, str]
     names: Mapping[str, str]
+    labels: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -348,6 +356,7 @@ class ReportCacheHolder:
                     weights={key: float(len(found)) for key, found in labels.items()},
                     document_of=dict(zip(view.chunk_ids, view.documents, strict=True)),
                     names=dict(view.display),
+                    labels=labels,
                 )
                 self._places = (shelf.stamp, places)
             return self._places[1]
@@ -374,6 +383,7 @@ class GlobalContext:
     shelf: ReportCache
     shelves: ReportCacheHolder
     reports: Sequence[Report]
+    views: GraphViewCache
     ask_many: BatchLLM | None
     reports_for: ReportsFor | None
     earlier: str = ""
@@ -408,6 +418,11 @@ class GlobalContext:
     def weight(self) -> TokenWeight:
         """Return the idf of words among the documents that may be seen."""
         return self.retriever.idf(self.within)
+
+    def seen(self) -> VisibleGraph:
+        """Return the graph as the documents that may be seen give it."""
+        with self.library.read() as connection, graph_errors():
+            return self.views.current(connection, self.within)
 
     def report_size(self, text: str) -> int:
         """Tokens of a report's text, counted once for all questions."""

@@ -36,6 +36,7 @@ from ...storage.graph_api import (
     reduce_points,
     token_similarity,
 )
+from ...storage.graph_views import GraphViewCache
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
 from ...storage.tokenization import tokens
@@ -54,6 +55,7 @@ from .context import (
     Selection,
     visible_reports,
 )
+from .contents import table_of_contents
 from .extractive import (
     CandidatePoints,
     LocalPoints,
@@ -304,6 +306,7 @@ class GlobalAnswerer:
         library: what is asked.
         settings: budgets and thresholds of answers.
         retriever: finds passages and names, and says how near chunks are to a question.
+        views: the graph as documents that may be seen give it.
         models: their windows; the one that maps reports and the one that answers.
         checks: checks what a model wrote.
         count: tokens of a text.
@@ -320,6 +323,7 @@ class GlobalAnswerer:
         settings: AnswerSettings,
         *,
         retriever: LocalRetriever,
+        views: GraphViewCache,
         models: Models,
         checks: CitationVerifier,
         count: TokenCount,
@@ -331,6 +335,7 @@ class GlobalAnswerer:
         self._library = library
         self._settings = settings
         self._retriever = retriever
+        self._views = views
         self._models = models
         self._checks = checks
         self._count = count
@@ -369,22 +374,25 @@ class GlobalAnswerer:
         """
         watch = Tracer(on_event)
         scene = replace(self._scene(question, within), earlier=format_history(turns))
-        gathered = _WAYS[self._selection](scene, watch)
-        spent = gathered.usage
-        if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
-            watch.record("fall back", "no usable reply of the model: answered without it")
-            scene = replace(scene, ask_many=None)
-            gathered = _WAYS[self._selection](scene, watch)
+        spent = Usage()
         with synthesis_span(question) as said:
-            draft = (
-                _told(scene, gathered, on_event)
-                if scene.ask_many is None
-                else _written(scene, gathered, on_event, ask_many=scene.ask_many)
-            )
+            draft = None
+            if scene.ask_many is not None:
+                gathered = _WAYS[self._selection](scene, watch)
+                spent = gathered.usage
+                if gathered.points or not any(step.figures.get("unusable") for step in watch.steps):
+                    draft = _written(scene, gathered, on_event, ask_many=scene.ask_many)
+                    best = best_of(gathered.points)
+                    watch.record("reduce", draft.detail, draft.text, best, **draft.figures)
+                    if in_other_language(draft.text, language_of(question)):
+                        watch.record(
+                            "language", "the answer is not in the language of the question"
+                        )
+                else:
+                    watch.record("fall back", "no usable reply of the model: answered without it")
+            if draft is None:
+                draft = _listed(scene, watch, on_event)
             said(draft.text)
-        watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
-        if scene.ask_many is not None and in_other_language(draft.text, language_of(question)):
-            watch.record("language", "the answer is not in the language of the question")
         starts = self._library.page_starts({each.document_id for each in draft.citations})
         return Answer(
             question=question,
@@ -416,34 +424,19 @@ class GlobalAnswerer:
             shelf=shelf,
             shelves=self._shelves,
             reports=reports,
+            views=self._views,
             ask_many=self._ask_many,
             reports_for=self._reports_for,
         )
 
 
-def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -> Draft:
-    """Without a model: what differs most among the best points, by theme."""
-    settings = scene.settings
-    points = reduce_points(
-        gathered.points,
-        limit=settings.global_points,
-        budget_tokens=settings.budget_tokens,
-        count=scene.count,
-        similarity=token_similarity(tokens),
-        document_of=chunk_documents(gathered.chunks),
-        concepts=tokens,
-        given=gathered.given,
-    )
-    draft = render_overview(
-        scene.question,
-        points,
-        titles=scene.titles,
-        chunks=gathered.chunks,
-        line_of=scene.shelf.tree.line,
-    )
+def _listed(scene: GlobalContext, watch: Tracer, on_event: Listener) -> Draft:
+    """Without a model: a table of contents."""
+    draft = table_of_contents(scene, watch)
     quoted = tuple(as_passage(citation) for citation in draft.citations)
     on_event(PassagesEvent(passages=quoted))
     TokenStreamer(on_event, quoted).end(draft)
+    watch.record("reduce", draft.detail, draft.text, **draft.figures)
     return draft
 
 

@@ -1,0 +1,83 @@
+"""Sentences that can be read alone: complete, and clear without what stands before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from graph.text.cjk import HAN_CHARACTER, count_han, is_chinese
+
+from ...retrieval.passages import strip_markdown
+from ...storage.graph_api import sentence_spans
+
+MIN_WORDS, MAX_WORDS = 8, 40
+"""Length of a sentence in words; two Chinese characters count as one."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
+_SPEAKER = re.compile(r"(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}): +")
+_ENDS = re.compile(r"[.。][”’\"')）」』]?$")
+_TORN = re.compile(
+    r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
+    r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al)\b|(?:\b(?:as follows|following|above|below|see (?:also)?|click"
+    r"|chapter|section|appendix|table|figure)\b)|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
+    re.IGNORECASE,
+)
+_BACK = (
+    r"(?:he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|that|these|those|such|him|them|there"
+    r"|another|others|both|either|neither|same|here|the (?:other|former|latter|second|third|same))"
+)
+_LEANS = re.compile(
+    rf"(?:{_BACK}|and|but|or|so|then|however|therefore|thus|also|moreover|furthermore|instead|hence"
+    r"|otherwise|nevertheless|besides|still|yet|nor|because|which|who|where|what|why|how|meanwhile"
+    r"|again|in (?:addition|contrast|particular|fact|short)|for (?:example|instance)|likewise|similarly"
+    r"|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
+    re.IGNORECASE,
+)
+_EARLY = re.compile(rf"\b{_BACK}\b", re.IGNORECASE)
+_NAMED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
+_HAN_LEANS = re.compile(
+    r"[^\w]*(?:[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
+    r"|由于此|例如|比如|首先|其次|最后|总之|两者|双方|前者|后者|答|问)"
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
+_EARLY_WORDS = 5
+_PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
+
+
+def standalone_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name."""
+    for start, end in sentence_spans(text):
+        speaker = _SPEAKER.match(text, start, end)
+        begin = speaker.end() if speaker else start
+        if stands_alone(text[begin:end]):
+            yield begin, end
+
+
+def stands_alone(sentence: str) -> bool:
+    """Check that a sentence is complete and leans on nothing said before it."""
+    text = strip_markdown(sentence)
+    if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
+        return False
+    if _TORN.search(text) or _is_unpaired(text) or "\n\n" in sentence:
+        return False
+    if is_chinese(text):
+        return not _HAN_LEANS.match(text)
+    if not (text[0].isupper() or text[0].isdigit()) or _LEANS.match(text):
+        return False
+    early = " ".join(text.split()[:_EARLY_WORDS])
+    back = _EARLY.search(early)
+    return back is None or _NAMED.search(early[: back.start()]) is not None
+
+
+def is_personal(text: str) -> bool:
+    """Check whether a sentence speaks of its writer or to its reader."""
+    return _FIRST_PERSON.search(text) is not None
+
+
+def word_count(text: str) -> float:
+    """Return the number of words; two Chinese characters count as one."""
+    return len(_WORD.findall(HAN_CHARACTER.sub(" ", text))) + count_han(text) / 2
+
+
+def _is_unpaired(text: str) -> bool:
+    return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in _PAIRS)
