@@ -53,7 +53,12 @@ def content_terms(question: str, *, tokens: Tokens) -> list[str]:
 
     Empty for a generic question ("What are the main themes across these documents?").
     """
-    return list(dict.fromkeys(tokens(_SCOPE_ZH.sub(" ", _SCOPE_EN.sub(" ", question)))))
+    return list(dict.fromkeys(tokens(content_words(question))))
+
+
+def content_words(question: str) -> str:
+    """Return what a question about the whole asks about, without its generic words."""
+    return " ".join(_SCOPE_ZH.sub(" ", _SCOPE_EN.sub(" ", question)).split())
 
 
 def chunk_match(

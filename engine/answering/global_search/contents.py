@@ -18,13 +18,13 @@ from graph.text.cjk import has_han, is_chinese
 
 from ...prompts import Language, language_of
 from ...retrieval.passages import Tracer, strip_markdown
-from ...storage.graph_api import Chunk, Entity, bare_heading, content_terms
+from ...storage.graph_api import Chunk, Entity, content_terms, content_words
 from ...storage.tokenization import tokens
 from ...types import Citation, Passage
 from ..packing import Draft, abstain
 from .context import GlobalContext
 from .standalone import is_personal, standalone_spans
-from .topics import Topic, Unit, group_units, sample_chunks, sections, units_of
+from .topics import Topic, Unit, group_units, plain_title, sample_chunks, sections, units_of
 
 MAX_NAMES = 4
 _LISTED = 6
@@ -38,14 +38,26 @@ _SECOND = 0.7
 _ALIKE = 0.4
 _OTHER_LANGUAGE, _PERSONAL, _UNNAMED = 0.3, 0.5, 0.5
 """Factors for sentences in another script, in the first person, or without the topic's words."""
-_OPENING, _FIRST = 1.5, 1.2
-"""Factors for the first sentence of a section, and for the others in its first chunk."""
-_SHARED, _LIFT, _MANY = 0.35, 1.3, 5
+_FARTHER = 0.85
+"""Factor for the title of each unit farther from the centre of its topic."""
+_OTHER_TITLE = 0.6
+"""Factor for titles in another script than the question's."""
+_OPENING, _DEFINES, _BARE = 1.3, 1.4, 0.4
+"""Factors for the first sentence of a chunk, for definitions, and for no word of the title."""
+_DEFINITION = re.compile(
+    r"(?:The |An? )?[A-Z][^,;:]{2,80}?(?: \([^)]*\))? (?:is|are|was|were) (?:an?|the|one|part|[a-z]+ed)\b"
+    r"|[^，。；：]{2,40}(?:（[^）]*）)?(?:是|为)"
+)
+_SHARED, _LIFT, _MANY = 0.3, 1.3, 9
 """A phrase is the title of so many units where this share of them has it, more than elsewhere."""
 _FOUND = 40
 """Number of passages that a question with a subject is answered from."""
 _HELD = 0.5
 """Least share of the subject's words, by weight, that a section about it has."""
+_TITLED = 0.99
+"""A document whose title has this share of the subject is about it as a whole."""
+_LEAST_WEIGHT = 0.1
+"""Weight of a word of the subject that most documents have."""
 _OF_DOCUMENT = 3
 """Maximum sections of one document about a subject, where several documents speak of it."""
 _KINDS = {"PERSON": 1.0, "ORGANISATION": 1.0, "PLACE": 0.8, "PRODUCT": 1.0, "WORK": 0.8, "EVENT": 0.8}
@@ -56,7 +68,9 @@ _YEAR = re.compile(
     r"(?! ?(?:bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
     r"|(?<!\d)(1[0-9]\d\d|20\d\d)(?=\s?年)"
 )
-_FEW_YEARS, _EDGE = 3, 0.02
+_FEW_YEARS, _GAP = 3, 150
+"""Fewer years are not told, nor one named once so long before all others."""
+_PROPER = re.compile(r"(?:[^\W\d_a-z][\w.'’-]*|(?:of|de|la|le|du|van|von|der|the|al|and|den|da)\b|\s)+|[^\W\d_a-zA-Z]+[·\w]*")
 
 
 @dataclass(frozen=True)
@@ -158,7 +172,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
 def _subject(scene: GlobalContext) -> dict[str, float]:
     """Return the words that a question asks about, by weight; none for the whole."""
     terms = content_terms(scene.question, tokens=tokens)
-    return {term: max(scene.weight(term), 0.0) for term in terms}
+    return {term: max(scene.weight(term), _LEAST_WEIGHT) for term in terms}
 
 
 def _sampled_units(scene: GlobalContext) -> tuple[list[Unit], int]:
@@ -172,32 +186,44 @@ def _sampled_units(scene: GlobalContext) -> tuple[list[Unit], int]:
 
 
 def _found_units(scene: GlobalContext, subject: Mapping[str, float]) -> list[Unit]:
-    """Return the sections that tell of a subject, best first, or none."""
-    found = scene.retriever.search(scene.question, top_k=_FOUND, within=scene.within).passages
+    """Return the documents and sections that tell of a subject, best first, or none."""
+    asked = content_words(scene.question)
+    found = scene.retriever.search(asked, top_k=_FOUND, within=scene.within).passages
     chunks = scene.chunks(passage.chunk_id for passage in found)
-    about = [
-        (passage, chunks[passage.chunk_id])
-        for passage in found
-        if passage.chunk_id in chunks and _is_about(passage, subject)
-    ]
+    found = [passage for passage in found if passage.chunk_id in chunks]
+    about = [p for p in found if share_held(subject, _all_of(chunks[p.chunk_id])) >= _HELD]
     if not about:
-        enough = scene.settings.min_evidence
-        about = [(p, chunks[p.chunk_id]) for p in found[:6] if p.relevance >= max(enough, 0.5)]
-    units = sections([chunk for _, chunk in about], depth=4)
-    several = len({unit.document_id for unit in units}) > 1
+        least = max(scene.settings.min_evidence, 0.5)
+        about = [passage for passage in found if passage.relevance >= least]
+    several = len({passage.document_id for passage in about}) > 1
+    top = max((passage.score for passage in about), default=0.0) or 1.0
+    held: defaultdict[tuple[str, tuple[str, ...]], list[Chunk]] = defaultdict(list)
+    worth: dict[tuple[str, tuple[str, ...]], float] = {}
+    for passage in about:
+        chunk = chunks[passage.chunk_id]
+        titled = share_held(subject, chunk.title) if several else 0.0
+        key = (chunk.document_id, () if titled >= _TITLED else chunk.headings)
+        heads = share_held(subject, " ".join((chunk.title, *chunk.headings)))
+        held[key].append(chunk)
+        worth[key] = max(worth.get(key, 0.0), round(passage.score / top + heads, 6))
     taken: Counter[str] = Counter()
     kept: list[Unit] = []
-    for unit in units:
-        taken[unit.document_id] += 1
-        if not several or taken[unit.document_id] <= _OF_DOCUMENT:
-            kept.append(unit)
-    return kept[: scene.plan.topics]
+    for key in sorted(worth, key=lambda key: (-worth[key], key)):
+        taken[key[0]] += 1
+        if not several or taken[key[0]] <= _OF_DOCUMENT:
+            kept.append(Unit(*key, tuple(held[key])))
+    return kept
 
 
-def _is_about(passage: Passage, subject: Mapping[str, float]) -> bool:
-    held = set(tokens(" ".join((passage.title, *passage.headings, passage.text))))
+def _all_of(chunk: Chunk) -> str:
+    return " ".join((chunk.title, *chunk.headings, chunk.text))
+
+
+def share_held(subject: Mapping[str, float], text: str) -> float:
+    """Return the share of a subject's words, by weight, that a text has."""
+    held = set(tokens(text))
     total = sum(subject.values()) or 1.0
-    return sum(value for term, value in subject.items() if term in held) >= _HELD * total
+    return sum(value for term, value in subject.items() if term in held) / total
 
 
 @dataclass
@@ -218,6 +244,8 @@ class _Page:
         blocks: list[str] = []
         told: list[frozenset[str]] = []
         for topic in topics:
+            if len(titles) == self.scene.plan.topics:
+                break
             title = self._title(topic, spread, titles)
             lines = self._lines(topic, title, told)
             if title and (lines or not self.subject):
@@ -298,20 +326,27 @@ class _Page:
 
     def _title(self, topic: Topic, spread: Counter[Entity], taken: Sequence[str]) -> str:
         """Return a phrase that many units share, else the title of the central one."""
-        centre = topic.units[0]
         if self.subject:
-            document = bare_heading(centre.chunks[0].title)
-            heading = centre.title
-            return heading if heading == document else f"{document} – {heading}" if heading else document
-        if len(topic.units) >= _MANY or not centre.title:
-            phrases = self._phrases(topic, spread)
-            shared = self._say(" and ", "与").join(phrases[:2])
-            if shared and shared not in taken:
-                return shared[:1].upper() + shared[1:]
-        if centre.title and centre.title not in taken:
-            return centre.title
-        words = self._words(topic)
-        return self._say(", ", "、").join(words).capitalize() or centre.chunks[0].title
+            return _heading(topic.units[0])
+        fitting = sorted(
+            (-self._title_score(unit, topic), number, unit.title)
+            for number, unit in enumerate(topic.units)
+            if unit.title and unit.title not in taken
+        )
+        if fitting and len(topic.units) < _MANY:
+            return fitting[0][2]
+        phrases = [one for one in self._phrases(topic, spread) if one not in taken][:2]
+        shared = self._say(" and ", "与").join(phrases) or self._say(", ", "、").join(
+            self._words(topic)
+        )
+        return shared[:1].upper() + shared[1:] or (fitting[0][2] if fitting else "")
+
+    def _title_score(self, unit: Unit, topic: Topic) -> float:
+        """Return how well a unit's title names what the whole topic is about."""
+        words = tokens(unit.title)
+        value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
+        value *= _FARTHER ** topic.units.index(unit)
+        return round(value * (1.0 if has_han(unit.title) == self._chinese else _OTHER_TITLE), 6)
 
     def _phrases(self, topic: Topic, spread: Counter[Entity]) -> list[str]:
         """Return names and noun phrases that more of a topic's units have than of the others."""
@@ -356,24 +391,13 @@ class _Page:
 
     def _names(self, topic: Topic, title: str, spread: Counter[Entity]) -> list[str]:
         """Return the names that mark a topic, in the question's language where there is one."""
-        total = len(self.units)
-        texts = " ".join(chunk.text for chunk in topic.chunks)
-        inside = self.known.within(topic.units)
-        if len(topic.units) == 1:
-            singles = [Unit(u.document_id, u.headings, (c,)) for u in topic.units for c in u.chunks]
-            inside = self.known.within(singles)
+        inside = Counter(one for c in topic.chunks for one in self.known.of_chunk.get(c.id, ()))
+        least = 2 if len(topic.chunks) > _READ // 2 else 1
         scored = [
-            (
-                -round(
-                    _KINDS[entity.type] * count * math.log(1 + total / max(1, spread[entity])), 6
-                ),
-                entity.name,
-                entity,
-            )
+            (-round(_KINDS[entity.type] * count * self._rarity(entity, spread), 6), entity.id, entity)
             for entity, count in inside.items()
-            if entity.type in _KINDS
+            if entity.type in _KINDS and count >= least and not re.search("[,/，、]", entity.name)
         ]
-        del texts
         chosen: list[str] = []
         for _, _, entity in sorted(scored, key=lambda one: one[:2]):
             shown = self._shown(entity, topic.chunks)
@@ -382,6 +406,20 @@ class _Page:
             if len(chosen) == MAX_NAMES:
                 break
         return chosen
+
+    def _is_proper(self, entity: Entity, spread: Counter[Entity]) -> bool:
+        """Check that a name reads as one, and is not made of the name of something else."""
+        if not _PROPER.fullmatch(entity.name):
+            return False
+        words = entity.name.split()
+        parts = {" ".join(words[:n]) for n in range(1, len(words))} | {words[-1]}
+        return not any(
+            other.type != entity.type and spread[other] > spread[entity] and other.name in parts
+            for other in spread
+        )
+
+    def _rarity(self, entity: Entity, spread: Counter[Entity]) -> float:
+        return math.log(1 + len(self.units) / max(1, spread[entity]))
 
     def _shown(self, entity: Entity, chunks: Sequence[Chunk]) -> str:
         """Return the entity's name in the question's language that stands in one of the chunks."""
@@ -417,18 +455,30 @@ class _Page:
 
     def _sayings(self, topic: Topic, named: frozenset[str]) -> Iterator[_Said]:
         most = max(topic.weights.values(), default=0.0) or 1.0
-        for chunk, is_first in _in_turns(topic.units):
+        for chunk, turn, heads in _in_turns(topic.units):
+            said = _FARTHER**turn
             for number, (start, end) in enumerate(standalone_spans(chunk.text)):
                 text = chunk.text[start:end]
                 words = frozenset(tokens(text))
-                value = sum(topic.weights.get(word, 0.0) for word in words) / most
-                value /= math.sqrt(len(words) or 1)
-                value *= (_OPENING if number == 0 else _FIRST) if is_first else 1.0
+                if self.subject:
+                    value = self._told_of_subject(words, chunk)
+                else:
+                    value = sum(topic.weights.get(word, 0.0) for word in words) / most
+                    value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(len(words) or 1)
+                value *= said * (1.0 if number else _OPENING)
+                value *= _DEFINES if _DEFINITION.match(text) else 1.0
                 value *= _OTHER_LANGUAGE if is_chinese(text) != self._chinese else 1.0
                 value *= _PERSONAL if is_personal(text) else 1.0
                 value *= 1.0 if words & named else _UNNAMED
                 if value > 0:
                     yield _Said(chunk, start, end, words, round(value, 6))
+
+    def _told_of_subject(self, words: frozenset[str], chunk: Chunk) -> float:
+        """Return how far a sentence tells of the subject; 0 where it does not."""
+        total = sum(self.subject.values())
+        share = sum(value for term, value in self.subject.items() if term in words) / total
+        heads = share_held(self.subject, " ".join((chunk.title, *chunk.headings)))
+        return share if share >= _HELD or (share > 0 and heads >= _TITLED) else 0.0
 
     def _facts(self, spread: Counter[Entity]) -> str:
         """Return years, people and places, a line each."""
@@ -440,7 +490,7 @@ class _Page:
             ("PERSON", "People: ", "人物："),
             ("PLACE", "Places: ", "地点："),
         ):
-            some = [one for one in spread if one.type == kind]
+            some = [one for one in spread if one.type == kind and self._is_proper(one, spread)]
             some.sort(key=lambda one: (-spread[one], -one.mention_count, one.name))
             names = (self._shown(one, chunks) for one in some[: 3 * _LISTED])
             shown = list(dict.fromkeys(filter(None, names)))[:_LISTED]
@@ -449,10 +499,24 @@ class _Page:
         return "\n".join(lines)
 
 
-def _in_turns(units: Sequence[Unit]) -> Iterator[tuple[Chunk, bool]]:
-    """Yield the chunks of units in turns, and whether each is the first of its unit."""
+def _heading(unit: Unit) -> str:
+    """Return the title of a document, and the heading of the section in it."""
+    document = plain_title(unit.chunks[0].title)
+    if not unit.title or unit.title == document:
+        return document
+    return f"{document} – {unit.title}"
+
+
+def _in_turns(units: Sequence[Unit]) -> Iterator[tuple[Chunk, int, frozenset[str]]]:
+    """Yield the chunks of units in turns, with the turn and the words of the unit's title."""
+    heads = [frozenset(tokens(unit.title)) for unit in units[:_READ]]
     rounds = zip_longest(*(unit.chunks for unit in units[:_READ]))
-    turns = ((chunk, not number) for number, row in enumerate(rounds) for chunk in row if chunk)
+    turns = (
+        (chunk, turn, heads[place])
+        for turn, row in enumerate(rounds)
+        for place, chunk in enumerate(row)
+        if chunk
+    )
     for _, one in zip(range(_READ), turns, strict=False):
         yield one
 
@@ -464,9 +528,9 @@ def _years(texts: Iterable[str]) -> tuple[int, ...]:
     )
     if len(found) < _FEW_YEARS:
         return ()
-    edge = int(len(found) * _EDGE)
-    first, last = found[edge], found[-1 - edge]
-    return (first, last) if first < last else (first,)
+    while len(found) > _FEW_YEARS and found[1] - found[0] > _GAP:
+        found.pop(0)
+    return (found[0], found[-1]) if found[0] < found[-1] else (found[0],)
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -14,7 +14,19 @@ MIN_WORDS, MAX_WORDS = 8, 40
 """Length of a sentence in words; two Chinese characters count as one."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
-_SPEAKER = re.compile(r"(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}): +")
+_SPEAKER = re.compile(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
+    r"|must|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
+    r"|kept|knew|laid|led|left|lost|made|met|paid|put|ran|read|rose|said|sang|sat|saw|sent|set|sold"
+    r"|spent|stood|swam|taught|told|took|thought|went|won|wore|wrote|allows?|asks?|begins?|calls?"
+    r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?|gives?"
+    r"|goes|grows?|helps?|holds?|includes?|keeps?|knows?|lays|leads?|leaves?|lies|lives?|makes?|means?"
+    r"|needs?|offers?|pays?|plays?|produces?|provides?|publishes|reads|requires?|runs?|says?|sees"
+    r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?|works?"
+    r"|writes?|[a-z]{2,}ed)\b"
+)
+_CAPITALS = re.compile(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
 _ENDS = re.compile(r"[.。][”’\"')）」』]?$")
 _TORN = re.compile(
     r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
@@ -41,6 +53,7 @@ _HAN_LEANS = re.compile(
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
 _EARLY_WORDS = 5
+_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
 _PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
 
 
@@ -58,10 +71,12 @@ def stands_alone(sentence: str) -> bool:
     text = strip_markdown(sentence)
     if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
         return False
-    if _TORN.search(text) or _is_unpaired(text) or "\n\n" in sentence:
+    if _TORN.search(text) or is_unpaired(text) or "\n\n" in sentence or "*" in text:
         return False
     if is_chinese(text):
         return not _HAN_LEANS.match(text)
+    if not _VERB.search(text) or _CAPITALS.search(text):
+        return False
     if not (text[0].isupper() or text[0].isdigit()) or _LEANS.match(text):
         return False
     early = " ".join(text.split()[:_EARLY_WORDS])
@@ -79,5 +94,8 @@ def word_count(text: str) -> float:
     return len(_WORD.findall(HAN_CHARACTER.sub(" ", text))) + count_han(text) / 2
 
 
-def _is_unpaired(text: str) -> bool:
+def is_unpaired(text: str) -> bool:
+    """Check for quotation marks and brackets that open or close without their other half."""
+    if len(_SINGLE.findall(text)) % 2 or text[:1] in "'‘":
+        return True
     return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in _PAIRS)

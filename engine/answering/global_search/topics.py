@@ -22,6 +22,7 @@ from graph.text.cjk import has_han, is_chinese
 
 from ...storage.graph_api import Chunk, bare_heading
 from ...storage.tokenization import tokens
+from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
 """Maximum number of documents and of chunks that are read; larger libraries are sampled evenly."""
@@ -38,6 +39,8 @@ _COMMON = 0.6
 _ENTITY_COUNTS = 2
 _OTHER_SCRIPT = 0.8
 """Factor for a central unit in another script than the question's."""
+_MOST = 0.6
+"""A heading that stands over this share of a section is named with the section's own."""
 _CODE = re.compile(r"[\w.-]*[\d_.][\w.-]*|.{0,3}")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
 
@@ -56,8 +59,15 @@ class Unit:
     @cached_property
     def title(self) -> str:
         """Its title or heading in plain words; empty where that says nothing."""
-        said = bare_heading(self.headings[-1] if self.headings else self.chunks[0].title)
-        return "" if _CODE.fullmatch(said) else _calm(said)
+        said = plain_title(self.headings[-1] if self.headings else self.chunks[0].title)
+        if _CODE.fullmatch(said):
+            return ""
+        depth = len(self.headings)
+        below = Counter(one.headings[depth] for one in self.chunks if len(one.headings) > depth)
+        for heading, count in below.most_common(1) if self.headings else ():
+            if count >= _MOST * len(self.chunks):
+                return f"{_calm(said)}: {_calm(plain_title(heading))}"
+        return _calm(said)
 
     @cached_property
     def is_chinese(self) -> bool:
@@ -138,8 +148,6 @@ def group_units(
     near = rows @ rows.T
     np.fill_diagonal(near, 1.0)
     sizes = np.array([math.sqrt(len(unit.chunks)) for unit in units])
-    if len({unit.document_id for unit in units}) == len(units):
-        sizes = np.ones(len(units))
     fits = [1.0 if unit.is_chinese == chinese else _OTHER_SCRIPT for unit in units]
     centres = _central(near, sizes, np.array(fits), most=most)
     owner = np.argmax(near[centres], axis=0)
@@ -195,6 +203,12 @@ def _vectors(counts: Sequence[Counter[str]]) -> tuple[Rows, list[str]]:
                 rows[number, at] = (1 + math.log(count)) * idf
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1), terms
+
+
+def plain_title(title: str) -> str:
+    """Return a title or heading without its number; with it where a quotation mark would go too."""
+    bare = bare_heading(title)
+    return " ".join(title.split()) if is_unpaired(bare) else bare
 
 
 def _calm(title: str) -> str:
