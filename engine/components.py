@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .answering.answerer import ContextPacker, LocalAnswerer
+from .answering.connections import ConnectionAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
 from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
@@ -261,6 +262,7 @@ class Components:
             checks=checks,
             correction=correction,
             reflection=reflection,
+            connections=ConnectionAnswerer(self._library, self.graph_views),
         )
         self.overview = GlobalAnswerer(
             self._library,

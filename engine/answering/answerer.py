@@ -48,6 +48,7 @@ from .compression import (
     select_key_sentences,
     sentences_by_model,
 )
+from .connections import ConnectionAnswerer
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_question, fact_searches, facts_first
@@ -55,6 +56,7 @@ from .packing import (
     Draft,
     PackedContext,
     Shown,
+    as_passage,
     on_pages,
     pack_context,
     to_document_offsets,
@@ -215,6 +217,7 @@ class LocalAnswerer:
         checks: checks what a model wrote.
         correction: judges and corrects what was found; None takes it as it is.
         reflection: answers in rounds; None answers once.
+        connections: answers how two things are connected, where no model writes.
     """
 
     def __init__(
@@ -227,6 +230,7 @@ class LocalAnswerer:
         checks: CitationVerifier,
         correction: CorrectiveRetriever | None,
         reflection: SelfRag | None,
+        connections: ConnectionAnswerer,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -235,6 +239,7 @@ class LocalAnswerer:
         self._checks = checks
         self._correction = correction
         self._reflection = reflection
+        self._connections = connections
 
     def answer(
         self,
@@ -252,6 +257,10 @@ class LocalAnswerer:
         Raises:
             ModelError: the language model could not do its part.
         """
+        if self._packer.gateway is None:
+            connected = self._connected(question, within, on_event)
+            if connected is not None:
+                return connected
         reflection, earlier = self._reflection, format_history(turns)
         if reflection is None:
             attempt = self._attempt(question, within=within, earlier=earlier, on_event=on_event)
@@ -283,6 +292,21 @@ class LocalAnswerer:
         return self._answer(
             question, replace(best, draft=draft, trace=()), before=[*decided, *tried, *later]
         )
+
+    def _connected(
+        self, question: str, within: DocumentFilter | None, on_event: Listener
+    ) -> Answer | None:
+        """Return how two things are connected; None where that is not asked for."""
+        steps = Tracer(on_event)
+        draft = self._connections.answer(question, within=within)
+        if draft is None:
+            return None
+        steps.record("connect", draft.detail, draft.text, question, **draft.figures)
+        packed = PackedContext(passages=tuple(as_passage(each) for each in draft.citations))
+        on_event(PassagesEvent(passages=packed.passages))
+        TokenStreamer(on_event, packed.passages).end(draft)
+        attempt = AnswerRound(packed=packed, draft=draft, trace=tuple(steps.steps))
+        return self._answer(question, attempt)
 
     def _attempt(
         self,

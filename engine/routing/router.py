@@ -29,6 +29,7 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.tools.types import ToolMetadata
 
 from ..answering.answerer import combine_answers, global_events, local_events
+from ..answering.connections import connection_pairs
 from ..errors import ModelError, QuestionError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..observability import response_of
@@ -42,6 +43,7 @@ from .rules import SURE as SURE_OF_HALVES
 from .rules import (
     classify_scope,
     explain_ambiguous,
+    explain_connection,
     explain_llm_choice,
     explain_split,
     goes_both_ways,
@@ -254,7 +256,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 CONFIDENCE = 0.85
-"""Confidence assigned to a model's routing decision."""
+"""Confidence of a model's decision, and of a question for a connection."""
 _MAX_OUTPUT_TOKENS = 256
 _MAX_REASON = 160
 _NO_HELP: dict[Language, str] = {
@@ -399,6 +401,9 @@ class QuerySelector(BaseSelector):
         Raises:
             EmbeddingUnavailable: the embedding model does not answer.
         """
+        if connection_pairs(question):
+            reason = explain_connection(language_of(question))
+            return Route(mode="local", reason=reason, confidence=CONFIDENCE)
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))

@@ -217,6 +217,7 @@ __all__ = [
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Mention",
+    "NameUnknown",
     "NamedEntity",
     "NamedPlace",
     "Neighbourhood",

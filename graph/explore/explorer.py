@@ -17,7 +17,7 @@ from ..linking import Ends
 from ..model import Entity
 from ..naming import named_in
 from ..storage.facts import rows_in
-from ..storage.schema import names, relations
+from ..storage.schema import chunks, links, names, relations
 from ..text.names import name_key
 from .paths import best_paths, neighbourhood_hops
 from .results import (
@@ -155,6 +155,43 @@ class Explorer:
             )
             for path in found
         )
+
+    def between(self, one: str, other: str, *, evidences: int) -> tuple[RelationView, ...]:
+        """Return the relations between two entities, the stated ones first."""
+        rows = self._seen.adjacency.between(self.number(one), self.number(other))
+        return self._relations(self._seen.named_first(rows), evidences=evidences)
+
+    def common_neighbours(self, one: str, other: str, *, limit: int) -> list[EntityView]:
+        """Return entities that both are related to; those with few other relations first.
+
+        A tie weighs what the weaker of the two does, divided by the root of all relations of the
+        entity between, so that what is joined with everything joins little.
+        """
+        graph, seen = self._seen.adjacency, self._seen
+        first, second = (graph.neighbours(self.number(name)) for name in (one, other))
+        ties = {
+            node: min(first[node], second[node])
+            * self._shares[node]
+            / float(graph.strengths[node]) ** 0.5
+            for node in first.keys() & second.keys()
+        }
+        best = sorted(ties, key=lambda node: (-round(ties[node], 9), seen.entities[node].id))
+        return [self.entity_at(node) for node in best[:limit]]
+
+    def common_documents(self, one: str, other: str) -> list[tuple[str, str]]:
+        """Return id and title of the documents that name both, by title."""
+        found = [self._documents(self.number(name)) for name in (one, other)]
+        shared = found[0].keys() & found[1].keys()
+        return sorted(((key, found[0][key]) for key in shared), key=lambda one: (one[1], one[0]))
+
+    def _documents(self, number: int) -> dict[str, str]:
+        """Return the titles of the visible documents that name an entity, by id."""
+        query = select(chunks.c.document_id, chunks.c.title).join(
+            links, links.c.chunk_id == chunks.c.id
+        )
+        rows = rows_in(self._connection, query, links.c.key, self._seen.entities[number].keys)
+        seen = self._seen.documents
+        return {key: title for key, title in rows if seen is None or key in seen}
 
     def number(self, name: str) -> int:
         """Resolve a text to an entity number: by id, name or label.
