@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from graph.text.cjk import has_han
 
 from ..prompts import Language, language_of
 from ..retrieval.passages import strip_markdown
 from ..storage.graph_api import (
     OCCURS_WITH,
+    Chunk,
     EntityPath,
     EntityView,
     Explorer,
@@ -24,15 +27,16 @@ from ..storage.graph_api import (
     RelationView,
     SourceQuote,
     graph_errors,
+    sentence_spans,
 )
 from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation
-from .global_search.standalone import stands_alone
+from .global_search.standalone import is_listing, stands_alone
 from .packing import Draft
 
-MAX_HOPS = 4
+MAX_HOPS = 3
 _WAYS, _EVIDENCES = 8, 6
 """Number of ways that are compared, and of sentences for a step."""
 _DIRECT, _SHARED, _NEAREST, _TITLES = 3, 3, 3, 4
@@ -41,7 +45,13 @@ _UNSTATED = 1.5
 """Length of a step by which two names only stand in one sentence; that of a stated one is 1."""
 _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
+_POOR, _NEXT = 2.0, 0.1
+"""Length added where the best sentence is a list, and where the names stand in two sentences."""
+_IN_DOCUMENT, _OFTEN, _DOCUMENTS = 3.4, 0.05, 8
+"""Length of the step from one to the other in a document, less for each sentence that names the
+rarer of the two, and number of documents looked at."""
 _MAX_QUOTE = 400
+"""Maximum length of a sentence in characters."""
 
 _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
@@ -125,6 +135,15 @@ class ConnectionAnswerer:
             return _Connection(explorer, language).draft(pairs)
 
 
+@dataclass(frozen=True)
+class _Together:
+    """A passage that names both, what is said before it, and how long a step it makes."""
+
+    quote: SourceQuote
+    before: str
+    length: float
+
+
 @dataclass
 class _Connection:
     """An answer in the making, with its citations in order."""
@@ -160,24 +179,84 @@ class _Connection:
         return None
 
     def _connected(self, one: EntityView, other: EntityView) -> Draft:
-        direct = self.explorer.between(one.id, other.id, evidences=_EVIDENCES)
         paths = self.explorer.paths(
             one.id, other.id, max_hops=MAX_HOPS, limit=_WAYS, evidences=_EVIDENCES
         )
-        ways = [path for path in paths if len(path.edges) > 1]
+        best = min(paths, key=lambda path: (_length(path), [n.id for n in path.nodes]), default=None)
+        together = list(self._together(one, other))
         documents = self.explorer.common_documents(one.id, other.id)
-        if direct:
-            lines = [self._direct(one, other), *self._steps(direct[:_DIRECT])]
-            passed: set[str] = set()
-        elif ways:
-            best = min(ways, key=lambda path: (_length(path), [node.id for node in path.nodes]))
+        passed: set[str] = set()
+        told = self._in_one_document(one, other, documents)
+        nearest = min([_length(best)] if best else [], default=math.inf)
+        nearest = min([nearest, *(said.length for said in together[:1])])
+        if told and told[0].length < nearest:
+            lines = [self._both_in(one, other, told[0].quote.title)]
+            lines += [f"- {self._quoted(said.quote)}" for said in told]
+            documents = [each for each in documents if each[0] != told[0].quote.document_id]
+        elif together and (best is None or _length(best) >= together[0].length):
+            lines = [self._direct(one, other)]
+            lines += [f"- {said.before}{self._quoted(said.quote)}" for said in together[:_DIRECT]]
+        elif best is not None and len(best.edges) == 1:
+            lines = [self._direct(one, other)]
+            edges = self.explorer.between(one.id, other.id, evidences=_EVIDENCES)
+            lines += self._steps(edges[:_DIRECT])
+        elif best is not None:
             lines = [self._way(best), *self._steps(best.edges, numbered=True)]
             passed = {node.id for node in best.nodes}
         else:
             return self._apart(one, other, documents)
         lines += self._else(one, other, passed, documents)
-        steps = 1 if direct else len(passed) - 1
-        return self._made(lines, detail=f"{one.name} to {other.name}: {steps} step(s)")
+        return self._made(lines, detail=f"{one.name} to {other.name}, by {len(passed)} other(s)")
+
+    def _in_one_document(
+        self, one: EntityView, other: EntityView, documents: Sequence[tuple[str, str]]
+    ) -> list[_Together]:
+        """Return a sentence for each from one document that names both, or none."""
+        best: list[_Together] = []
+        for document_id, _ in documents[:_DOCUMENTS]:
+            pair = []
+            for end in (one, other):
+                quotes = self.explorer.sentences_in(end.id, document_id, limit=_EVIDENCES)
+                good = [quote for quote in quotes if not _is_poor(quote.quote)]
+                alone = [quote for quote in good if stands_alone(quote.quote)]
+                length = _IN_DOCUMENT + (0.0 if alone else 2 * _NEXT) - _OFTEN * len(quotes)
+                pair += [
+                    _Together(quote, "", round(length, 6))
+                    for quote in (alone or good)[:1]
+                ]
+            if len(pair) == 2 and _place(pair[0].quote) != _place(pair[1].quote):
+                length = max(said.length for said in pair)
+                if not best or length < best[0].length:
+                    best = [replace(said, length=length) for said in pair]
+        return best
+
+    def _both_in(self, one: EntityView, other: EntityView, title: str) -> str:
+        return self._say(
+            f"{one.name} and {other.name} are connected through “{title}”, which tells of both:",
+            f"{one.name}与{other.name}通过《{title.strip('《》')}》相联系，其中提到了两者：",
+        )
+
+    def _together(self, one: EntityView, other: EntityView) -> Iterator[_Together]:
+        """Yield passages of one or two sentences that name both, the best first."""
+        names = [_any_name(view, self.explorer.keys_of(view.id)) for view in (one, other)]
+        found = [
+            said
+            for chunk, *titled in self.explorer.shared_chunks(one.id, other.id)
+            for said in _of_chunk(chunk, names, titled)
+        ]
+        found.sort(key=lambda said: (said.length, said.quote.document_id, said.quote.start))
+        told: list[SourceQuote] = []
+        for said in found:
+            quote = said.quote
+            inside = (
+                quote.document_id == each.document_id
+                and quote.start < each.end
+                and each.start < quote.end
+                for each in told
+            )
+            if not any(inside):
+                told.append(quote)
+                yield said
 
     def _direct(self, one: EntityView, other: EntityView) -> str:
         return self._say(
@@ -235,7 +314,7 @@ class _Connection:
         for end in (one, other):
             for edge in self.explorer.between(end.id, shared.id, evidences=_EVIDENCES)[:1]:
                 quote = _best_quote(edge.evidence, edge)
-                if quote is not None:
+                if quote is not None and not _is_poor(quote.quote):
                     quotes.append(quote)
         if len(quotes) < 2:
             return []
@@ -249,6 +328,8 @@ class _Connection:
         more = len(titles) - _TITLES
         shown = self._say("; ", "；").join(titles[:_TITLES])
         rest = self._say(f"; and {more} more", f"；另有 {more} 份") if more > 0 else ""
+        if len(documents) == 1:
+            return self._say(f"Both are named in: {shown}", f"两者都出现在：{shown}")
         return self._say(
             f"Both are named in {len(documents)} documents: {shown}{rest}",
             f"有 {len(documents)} 份文档同时提到两者：{shown}{rest}",
@@ -325,21 +406,76 @@ class _Connection:
 
 
 def _length(path: EntityPath) -> float:
-    """Return the length of a way: stated steps are shorter, hubs on it lengthen it."""
-    steps = sum(_UNSTATED if edge.predicate == OCCURS_WITH else 1.0 for edge in path.edges)
+    """Return the length of a way: less by stated steps and good sentences, more by hubs."""
+    steps = 0.0
+    for edge in path.edges:
+        quote = _best_quote(edge.evidence, edge)
+        steps += _UNSTATED if edge.predicate == OCCURS_WITH else 1.0
+        steps += _POOR if quote is None or _is_poor(quote.quote) else 0.0
     hubs = sum(_HUB * math.log2(max(node.weight, 1.0)) for node in path.nodes[1:-1])
     return round(steps + hubs, 9)
 
 
 def _best_quote(quotes: Sequence[SourceQuote], edge: RelationView) -> SourceQuote | None:
-    """Return the sentence that can be read alone and names both ends, else the first short one."""
+    """Return the sentence that can be read alone and names both ends, else the first good one."""
 
     def order(item: tuple[int, SourceQuote]) -> tuple[bool, int, int]:
         text = " ".join(item[1].quote.split())
         named = sum(end.casefold() in text.casefold() for end in (edge.source_name, edge.target_name))
-        return len(text) > _MAX_QUOTE, -named - 2 * stands_alone(text), item[0]
+        return _is_poor(text), -named - 2 * stands_alone(text), item[0]
 
     return min(enumerate(quotes), key=order)[1] if quotes else None
+
+
+def _is_poor(text: str) -> bool:
+    return len(text) > _MAX_QUOTE or is_listing(text)
+
+
+def _any_name(view: EntityView, keys: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for any name of an entity, in any case."""
+    names = sorted({view.name, *view.aliases, *keys}, key=lambda name: (-len(name), name))
+    words = (r"\s+".join(map(re.escape, name.split())) for name in names)
+    bounded = (word if has_han(word) else rf"(?<!\w){word}(?!\w)" for word in words)
+    return re.compile("|".join(bounded), re.IGNORECASE)
+
+
+def _of_chunk(
+    chunk: Chunk, names: Sequence[re.Pattern[str]], titled: Sequence[bool]
+) -> Iterator[_Together]:
+    """Yield passages of a chunk that name both, or one where the title is the other's name."""
+    spans = [span for span in sentence_spans(chunk.text) if span[1] - span[0] <= _MAX_QUOTE]
+    named = [[name.search(chunk.text, *span) is not None for name in names] for span in spans]
+    for at, (span, held) in enumerate(zip(spans, named, strict=True)):
+        before = ""
+        if all(held):
+            length = _UNSTATED
+        elif (held[0] and titled[1]) or (held[1] and titled[0]):
+            length, before = _UNSTATED + _NEXT, f"{chunk.title}: "
+        elif at and any(held) and all(map(any, zip(held, named[at - 1], strict=True))):
+            length, span = _UNSTATED + 2 * _NEXT, (spans[at - 1][0], span[1])
+        else:
+            continue
+        text = chunk.text[slice(*span)]
+        if _is_heading(text):
+            continue
+        length += _POOR if _is_poor(text) else 0.0
+        length += 0.0 if stands_alone(text) else _NEXT
+        yield _Together(_quote_of(chunk, *span), before, round(length, 6))
+
+
+def _is_heading(text: str) -> bool:
+    return text.lstrip().startswith("#") or not re.search(r"[.!?。！？;；,，]", text)
+
+
+def _quote_of(chunk: Chunk, start: int, end: int) -> SourceQuote:
+    return SourceQuote(
+        document_id=chunk.document_id,
+        title=chunk.title,
+        chunk_id=chunk.id,
+        start=chunk.start + start,
+        end=chunk.start + end,
+        quote=chunk.text[start:end],
+    )
 
 
 def _place(quote: SourceQuote) -> tuple[str, int, int]:

@@ -54,6 +54,10 @@ _HAN_LEANS = re.compile(
 _FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
 _EARLY_WORDS = 5
 _SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
+_SEPARATORS = re.compile(r"[,;、，；·|]")
+_MAX_SEPARATORS = 8
+_LABELS = re.compile(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
+_RULES = re.compile(r"-{4,}|={4,}|\|.*\|")
 _PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
 
 
@@ -82,6 +86,16 @@ def stands_alone(sentence: str) -> bool:
     early = " ".join(text.split()[:_EARLY_WORDS])
     back = _EARLY.search(early)
     return back is None or _NAMED.search(early[: back.start()]) is not None
+
+
+def is_listing(text: str) -> bool:
+    """Check for a list of names, a header or a line of labels rather than a sentence."""
+    plain = strip_markdown(text)
+    return (
+        len(_SEPARATORS.findall(plain)) > _MAX_SEPARATORS
+        or len(_LABELS.findall(plain)) > 1
+        or _RULES.search(text) is not None
+    )
 
 
 def is_personal(text: str) -> bool:
