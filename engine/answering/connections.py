@@ -232,8 +232,8 @@ class _Connection:
 
     def _both_in(self, one: EntityView, other: EntityView, title: str) -> str:
         return self._say(
-            f"{one.name} and {other.name} are connected through “{title}”, which tells of both:",
-            f"{one.name}与{other.name}通过《{title.strip('《》')}》相联系，其中提到了两者：",
+            f"{one.name} and {other.name} are both spoken of in “{title}”:",
+            f"《{title.strip('《》')}》同时提到了{one.name}与{other.name}：",
         )
 
     def _together(self, one: EntityView, other: EntityView) -> Iterator[_Together]:

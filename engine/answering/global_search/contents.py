@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from graph.text.cjk import has_han, is_chinese
 
@@ -48,7 +48,7 @@ _DEFINITION = re.compile(
     r"(?:The |An? )?[A-Z][^,;:]{2,80}?(?: \([^)]*\))? (?:is|are|was|were) (?:an?|the|one|part|[a-z]+ed)\b"
     r"|[^，。；：]{2,40}(?:（[^）]*）)?(?:是|为)"
 )
-_SHARED, _LIFT, _MANY = 0.3, 1.3, 9
+_SHARED, _LIFT, _MANY = 0.4, 1.3, 9
 """A phrase is the title of so many units where this share of them has it, more than elsewhere."""
 _FOUND = 40
 """Number of passages that a question with a subject is answered from."""
@@ -61,6 +61,8 @@ _LEAST_WEIGHT = 0.1
 _OF_DOCUMENT = 3
 """Maximum sections of one document about a subject, where several documents speak of it."""
 _KINDS = {"PERSON": 1.0, "ORGANISATION": 1.0, "PLACE": 0.8, "PRODUCT": 1.0, "WORK": 0.8, "EVENT": 0.8}
+_TITLE_WORDS = 3
+_WORD = re.compile(r"[a-z][a-z'-]{2,}|[^\W\da-z的是在了和为于与及也有之其年月日]{2,4}")
 _YEAR = re.compile(
     r"(?:\b(?:in|since|until|from|to|by|of|during|between|and|around|about|early|late|after|before"
     r"|January|February|March|April|May|June|July|August|September|October|November|December|spring"
@@ -362,7 +364,7 @@ class _Page:
             rare = math.log(1 + total / every[entity])
             if len(topic.units) >= _MANY and (share < _SHARED or share * total < _LIFT * every[entity]):
                 continue
-            if len(topic.units) < _MANY and entity.type != "CONCEPT":
+            if entity.type == "PLACE" or (len(topic.units) < _MANY and entity.type != "CONCEPT"):
                 continue
             shown = self._shown(entity, topic.chunks)
             if shown:
@@ -375,14 +377,17 @@ class _Page:
 
     def _words(self, topic: Topic) -> list[str]:
         """Return the words that mark a topic best, as they are most often written."""
-        best = sorted(topic.weights, key=lambda term: (-topic.weights[term], term))
-        best = [term for term in best if not term.startswith("\0") and len(term) > 2][:3]
+        ranked = sorted(topic.marks, key=lambda term: (-topic.marks[term], term))
+        best = [term for term in ranked if _WORD.fullmatch(term)][:_TITLE_WORDS]
         surfaces: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for chunk in topic.chunks[:_READ]:
             for word in re.findall(r"[^\W\d_]+", chunk.text):
                 stem = tokens(word)
                 if len(stem) == 1 and stem[0] in best:
                     surfaces[stem[0]][word.lower()] += 1
+        for term in best:
+            if has_han(term):
+                surfaces[term][term] += 1
         return [
             min(surfaces[term], key=lambda word: (-surfaces[term][word], word))
             for term in best
@@ -407,15 +412,16 @@ class _Page:
                 break
         return chosen
 
-    def _is_proper(self, entity: Entity, spread: Counter[Entity]) -> bool:
+    @staticmethod
+    def _is_proper(entity: Entity, spread: Counter[Entity], named: Mapping[str, Entity]) -> bool:
         """Check that a name reads as one, and is not made of the name of something else."""
         if not _PROPER.fullmatch(entity.name):
             return False
         words = entity.name.split()
-        parts = {" ".join(words[:n]) for n in range(1, len(words))} | {words[-1]}
+        parts = {" ".join(words[:count]) for count in range(1, len(words))} | {words[-1]}
+        others = (named[part] for part in sorted(parts) if part in named)
         return not any(
-            other.type != entity.type and spread[other] > spread[entity] and other.name in parts
-            for other in spread
+            other.type != entity.type and spread[other] > spread[entity] for other in others
         )
 
     def _rarity(self, entity: Entity, spread: Counter[Entity]) -> float:
@@ -483,6 +489,7 @@ class _Page:
     def _facts(self, spread: Counter[Entity]) -> str:
         """Return years, people and places, a line each."""
         chunks = [chunk for unit in self.units for chunk in unit.chunks]
+        named = {entity.name: entity for entity in spread}
         lines = []
         if years := _years(chunk.text for chunk in chunks):
             lines.append(self._say("Years: ", "时间：") + "–".join(map(str, years)))
@@ -490,9 +497,10 @@ class _Page:
             ("PERSON", "People: ", "人物："),
             ("PLACE", "Places: ", "地点："),
         ):
-            some = [one for one in spread if one.type == kind and self._is_proper(one, spread)]
+            some = [one for one in spread if one.type == kind]
             some.sort(key=lambda one: (-spread[one], -one.mention_count, one.name))
-            names = (self._shown(one, chunks) for one in some[: 3 * _LISTED])
+            proper = (one for one in some if self._is_proper(one, spread, named))
+            names = (self._shown(one, chunks) for one in islice(proper, 2 * _LISTED))
             shown = list(dict.fromkeys(filter(None, names)))[:_LISTED]
             if len(shown) > 1:
                 lines.append(self._say(english, chinese) + self._say(", ", "、").join(shown))

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -77,10 +77,15 @@ class Unit:
 
 @dataclass(frozen=True)
 class Topic:
-    """Units around the central one, the nearest first; `weights` of terms that mark the topic."""
+    """Units around the central one, the nearest first.
+
+    `weights` of terms say how much of the topic's words they are, `marks` how much more of its
+    units have them than of the others.
+    """
 
     units: tuple[Unit, ...]
     weights: Mapping[str, float]
+    marks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -152,12 +157,16 @@ def group_units(
     centres = _central(near, sizes, np.array(fits), most=most)
     owner = np.argmax(near[centres], axis=0)
     owner[centres] = np.arange(len(centres))
+    every = (rows > 0).mean(axis=0)
     topics = []
     for number, centre in enumerate(centres):
         members = sorted(np.flatnonzero(owner == number), key=lambda row: (-near[centre, row], row))
         centroid = rows[members].sum(axis=0)
-        marks = {terms[at]: float(centroid[at]) for at in np.flatnonzero(centroid > 0)}
-        topics.append((members, Topic(tuple(units[row] for row in members), marks)))
+        weights = {terms[at]: float(centroid[at]) for at in np.flatnonzero(centroid > 0)}
+        shares = (rows[members] > 0).mean(axis=0)
+        marked = shares * np.log(shares / every, where=shares > 0, out=np.zeros_like(shares))
+        marks = {terms[at]: round(float(marked[at]), 6) for at in np.flatnonzero(marked > 0)}
+        topics.append((members, Topic(tuple(units[row] for row in members), weights, marks)))
     alone = len({unit.document_id for unit in units}) == 1
     topics.sort(key=lambda one: (0 if alone else -len(one[0]), one[0][0]))
     return [topic for _, topic in topics]
@@ -213,6 +222,6 @@ def plain_title(title: str) -> str:
 
 def _calm(title: str) -> str:
     """Return a title in capitals with only its first letters in capitals."""
-    if title.isupper() and not has_han(title) and len(title) > 5:
+    if title.isupper() and not has_han(title) and " " in title:
         return title.title().replace("’S", "’s").replace("'S", "'s")
     return title
