@@ -54,17 +54,20 @@ _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
 
 _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
+_EACH = r"(?:each other|one another)"
+_TO = r"(?:to|with)"
 _NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
 _ENGLISH = tuple(
     re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
     for form in (
-        rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: (?:to|with) (?:each other|one another))?",
-        rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} (?:to|with) (?P<b>.+?)",
+        rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
+        rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
         r"what (?:links?|connects?|joins?|ties|relates|unites) (?P<pair>.+?)(?: together)?",
-        rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?(?: there)?"
-        rf"(?: the| any| a)? {_NOUN}(?: is| are)?(?: there)? (?:between|of) (?P<pair>.+?)",
+        rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?"
+        rf"(?: there)?(?: the| any| a)? {_NOUN}(?: is| are)?(?: there)?"
+        r" (?:between|of) (?P<pair>.+?)",
         r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
-        r"what (?:do|did) (?P<pair>.+?) have to do with (?:each other|one another)",
+        rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
         r"how (?:do|does|did) (?P<a>.+?) (?:relate|connect) to (?P<b>.+?)",
     )
@@ -182,7 +185,9 @@ class _Connection:
         paths = self.explorer.paths(
             one.id, other.id, max_hops=MAX_HOPS, limit=_WAYS, evidences=_EVIDENCES
         )
-        best = min(paths, key=lambda path: (_length(path), [n.id for n in path.nodes]), default=None)
+        best = min(
+            paths, key=lambda path: (_length(path), [n.id for n in path.nodes]), default=None
+        )
         together = list(self._together(one, other))
         documents = self.explorer.common_documents(one.id, other.id)
         passed: set[str] = set()
@@ -220,10 +225,7 @@ class _Connection:
                 good = [quote for quote in quotes if not _is_poor(quote.quote)]
                 alone = [quote for quote in good if stands_alone(quote.quote)]
                 length = _IN_DOCUMENT + (0.0 if alone else 2 * _NEXT) - _OFTEN * len(quotes)
-                pair += [
-                    _Together(quote, "", round(length, 6))
-                    for quote in (alone or good)[:1]
-                ]
+                pair += [_Together(quote, "", round(length, 6)) for quote in (alone or good)[:1]]
             if len(pair) == 2 and _place(pair[0].quote) != _place(pair[1].quote):
                 length = max(said.length for said in pair)
                 if not best or length < best[0].length:
@@ -363,9 +365,7 @@ class _Connection:
 
     def _closest(self, view: EntityView) -> list[str]:
         """Return the strongest relations of an entity, a line each."""
-        detail = self.explorer.entity(
-            view.id, communities=(), evidences=_EVIDENCES, limit=_NEAREST
-        )
+        detail = self.explorer.entity(view.id, communities=(), evidences=_EVIDENCES, limit=_NEAREST)
         steps = list(self._steps(detail.relations))
         head = self._say(f"{view.name} is connected with:", f"与{view.name}有联系的是：")
         return ["", head, *steps] if steps else []
@@ -374,7 +374,11 @@ class _Connection:
         """Return a sentence with its mark; the same place has one number."""
         place = _place(quote)
         number = next(
-            (one.number for one in self.citations if (one.document_id, one.start, one.end) == place),
+            (
+                one.number
+                for one in self.citations
+                if (one.document_id, one.start, one.end) == place
+            ),
             0,
         )
         if not number:
@@ -405,6 +409,10 @@ class _Connection:
         )
 
 
+def _order(path: EntityPath) -> tuple[float, list[str]]:
+    return _length(path), [node.id for node in path.nodes]
+
+
 def _length(path: EntityPath) -> float:
     """Return the length of a way: less by stated steps and good sentences, more by hubs."""
     steps = 0.0
@@ -421,7 +429,9 @@ def _best_quote(quotes: Sequence[SourceQuote], edge: RelationView) -> SourceQuot
 
     def order(item: tuple[int, SourceQuote]) -> tuple[bool, int, int]:
         text = " ".join(item[1].quote.split())
-        named = sum(end.casefold() in text.casefold() for end in (edge.source_name, edge.target_name))
+        named = sum(
+            end.casefold() in text.casefold() for end in (edge.source_name, edge.target_name)
+        )
         return _is_poor(text), -named - 2 * stands_alone(text), item[0]
 
     return min(enumerate(quotes), key=order)[1] if quotes else None

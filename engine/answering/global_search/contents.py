@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from graph.text.cjk import has_han, is_chinese
 
-from ...prompts import Language, language_of
+from ...prompts import language_of
 from ...retrieval.passages import Tracer, strip_markdown
 from ...storage.graph_api import Chunk, Entity, content_terms, content_words
 from ...storage.tokenization import tokens
-from ...types import Citation, Passage
+from ...types import Citation
 from ..packing import Draft, abstain
 from .context import GlobalContext
 from .standalone import is_personal, standalone_spans
-from .topics import Topic, Unit, group_units, plain_title, sample_chunks, sections, units_of
+from .topics import Topic, Unit, group_units, plain_title, sample_chunks, units_of
 
 MAX_NAMES = 4
 _LISTED = 6
@@ -45,7 +45,8 @@ _OTHER_TITLE = 0.6
 _OPENING, _DEFINES, _BARE = 1.3, 1.4, 0.4
 """Factors for the first sentence of a chunk, for definitions, and for no word of the title."""
 _DEFINITION = re.compile(
-    r"(?:The |An? )?[A-Z][^,;:]{2,80}?(?: \([^)]*\))? (?:is|are|was|were) (?:an?|the|one|part|[a-z]+ed)\b"
+    r"(?:The |An? )?[A-Z][^,;:]{2,80}?(?: \([^)]*\))? (?:is|are|was|were)"
+    r" (?:an?|the|one|part|[a-z]+ed)\b"
     r"|[^，。；：]{2,40}(?:（[^）]*）)?(?:是|为)"
 )
 _SHARED, _LIFT, _MANY = 0.4, 1.3, 9
@@ -60,7 +61,14 @@ _LEAST_WEIGHT = 0.1
 """Weight of a word of the subject that most documents have."""
 _OF_DOCUMENT = 3
 """Maximum sections of one document about a subject, where several documents speak of it."""
-_KINDS = {"PERSON": 1.0, "ORGANISATION": 1.0, "PLACE": 0.8, "PRODUCT": 1.0, "WORK": 0.8, "EVENT": 0.8}
+_KINDS = {
+    "PERSON": 1.0,
+    "ORGANISATION": 1.0,
+    "PLACE": 0.8,
+    "PRODUCT": 1.0,
+    "WORK": 0.8,
+    "EVENT": 0.8,
+}
 _TITLE_WORDS = 3
 _WORD = re.compile(r"[a-z][a-z'-]{2,}|[^\W\da-z的是在了和为于与及也有之其年月日]{2,4}")
 _YEAR = re.compile(
@@ -72,7 +80,9 @@ _YEAR = re.compile(
 )
 _FEW_YEARS, _GAP = 3, 150
 """Fewer years are not told, nor one named once so long before all others."""
-_PROPER = re.compile(r"(?:[^\W\d_a-z][\w.'’-]*|(?:of|de|la|le|du|van|von|der|the|al|and|den|da)\b|\s)+|[^\W\d_a-zA-Z]+[·\w]*")
+_PROPER = re.compile(
+    r"(?:[^\W\d_a-z][\w.'’-]*|(?:of|de|la|le|du|van|von|der|the|al|and|den|da)\b|\s)+|[^\W\d_a-zA-Z]+[·\w]*"
+)
 
 
 @dataclass(frozen=True)
@@ -279,20 +289,16 @@ class _Page:
 
     def _lead(self, topics: int, documents: int) -> str:
         if self.subject:
-            plural = "document says" if documents == 1 else f"{documents} documents say"
-            return self._say(
-                f"{'One' if documents == 1 else 'These'} {plural} something about it:"
-                if documents == 1
-                else f"{plural[0].upper()}{plural[1:]} something about it:",
-                f"{documents} 份文档谈到了这个问题：",
-            )
+            these = "One document says" if documents == 1 else f"{documents} documents say"
+            return self._say(f"{these} something about it:", f"{documents} 份文档谈到了这个问题：")
         sample = ""
         if self.documents > documents:
-            sample = self._say(f" (of {self.documents:,}, evenly chosen)", f"（从 {self.documents:,} 份中均匀抽取）")
-        if documents == 1:
-            return self._say(
-                f"The document has {topics} parts:", f"这份文档分为 {topics} 个部分："
+            sample = self._say(
+                f" (of {self.documents:,}, evenly chosen)",
+                f"（从 {self.documents:,} 份中均匀抽取）",
             )
+        if documents == 1:
+            return self._say(f"The document has {topics} parts:", f"这份文档分为 {topics} 个部分：")
         return self._say(
             f"{documents:,} documents{sample} on {topics} topics:",
             f"{documents:,} 份文档{sample}，{topics} 个主题：",
@@ -305,8 +311,10 @@ class _Page:
         documents = {unit.document_id for unit in topic.units}
         count = len(documents)
         of_one = len({unit.document_id for unit in self.units}) == 1
-        told = "" if of_one else self._say(
-            f" ({count} document{'s' if count > 1 else ''})", f"（{count} 份文档）"
+        told = (
+            ""
+            if of_one
+            else self._say(f" ({count} document{'s' if count > 1 else ''})", f"（{count} 份文档）")
         )
         notes = []
         others = self._others(topic, title) if not self.subject else []
@@ -362,7 +370,9 @@ class _Page:
         for entity, count in inside.items():
             share = count / len(units)
             rare = math.log(1 + total / every[entity])
-            if len(topic.units) >= _MANY and (share < _SHARED or share * total < _LIFT * every[entity]):
+            if len(topic.units) >= _MANY and (
+                share < _SHARED or share * total < _LIFT * every[entity]
+            ):
                 continue
             if entity.type == "PLACE" or (len(topic.units) < _MANY and entity.type != "CONCEPT"):
                 continue
@@ -399,7 +409,11 @@ class _Page:
         inside = Counter(one for c in topic.chunks for one in self.known.of_chunk.get(c.id, ()))
         least = 2 if len(topic.chunks) > _READ // 2 else 1
         scored = [
-            (-round(_KINDS[entity.type] * count * self._rarity(entity, spread), 6), entity.id, entity)
+            (
+                -round(_KINDS[entity.type] * count * self._rarity(entity, spread), 6),
+                entity.id,
+                entity,
+            )
             for entity, count in inside.items()
             if entity.type in _KINDS and count >= least and not re.search("[,/，、]", entity.name)
         ]
@@ -470,7 +484,9 @@ class _Page:
                     value = self._told_of_subject(words, chunk)
                 else:
                     value = sum(topic.weights.get(word, 0.0) for word in words) / most
-                    value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(len(words) or 1)
+                    value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(
+                        len(words) or 1
+                    )
                 value *= said * (1.0 if number else _OPENING)
                 value *= _DEFINES if _DEFINITION.match(text) else 1.0
                 value *= _OTHER_LANGUAGE if is_chinese(text) != self._chinese else 1.0
@@ -531,9 +547,7 @@ def _in_turns(units: Sequence[Unit]) -> Iterator[tuple[Chunk, int, frozenset[str
 
 def _years(texts: Iterable[str]) -> tuple[int, ...]:
     """Return the first and last year named, but for the rarest; none where few are."""
-    found = sorted(
-        int(match[1] or match[2]) for text in texts for match in _YEAR.finditer(text)
-    )
+    found = sorted(int(match[1] or match[2]) for text in texts for match in _YEAR.finditer(text))
     if len(found) < _FEW_YEARS:
         return ()
     while len(found) > _FEW_YEARS and found[1] - found[0] > _GAP:

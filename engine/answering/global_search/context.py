@@ -16,13 +16,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from ...config import AnswerSettings
 from ...embeddings.tokenizer import TokenCount
-from ...errors import ModelError, ModelInputTooLong
+from ...errors import ModelError, ModelInputTooLong, ModelUnavailable
 from ...llm.client import LLMClient
 from ...providers.llm_clients import Models
 from ...retrieval.retriever import LocalRetriever
@@ -31,10 +29,10 @@ from ...storage.graph_api import (
     Chunk,
     Community,
     CommunityTree,
+    Point,
     Prompt,
     Report,
     VisibleGraph,
-    chunk_match,
     chunk_table,
     content_terms,
     derived_reports,
@@ -99,6 +97,24 @@ def _names_only_what_is_said(report: Report) -> bool:
 
 
 _BETWEEN_NAMES = re.compile(r", | and |、|与")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePoints:
+    """Points that bear on a question, and the chunks that they rest on.
+
+    `usage` is what gathering cost.
+    """
+
+    points: Sequence[Point] = ()
+    chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+def best_of(points: Sequence[Point], *, count: int = 3) -> str:
+    """Return the best points with scores, for the trace."""
+    best = sorted(points, key=lambda point: (-point.score, point.text))[:count]
+    return "; ".join(f"{' '.join(point.text.split())[:90]} {point.score:.3g}" for point in best)
 
 
 Selection = Literal["fixed", "dynamic", "lazy", "drift"]
@@ -278,8 +294,6 @@ def call_batch(
 ReportsFor = Callable[[Sequence[str]], Mapping[str, Report]]
 """Community ids to reports, written by a model first where missing."""
 
-Match = Callable[[str, Sequence[str]], NDArray[np.float64]]
-
 
 @dataclass(frozen=True)
 class CommunityAssignment:
@@ -419,6 +433,13 @@ class GlobalContext:
         """Return the idf of words among the documents that may be seen."""
         return self.retriever.idf(self.within)
 
+    @property
+    def model(self) -> BatchLLM:
+        """Return the model that selections ask; there are none without one."""
+        if self.ask_many is None:
+            raise ModelUnavailable("no language model to select with: set `llm` in the settings")
+        return self.ask_many
+
     def seen(self) -> VisibleGraph:
         """Return the graph as the documents that may be seen give it."""
         with self.library.read() as connection, graph_errors():
@@ -448,21 +469,6 @@ class GlobalContext:
     def near(self, chunk_ids: Iterable[str]) -> dict[str, float]:
         """Cosines of chunks with the question; empty where no encoder can read it."""
         return self.retriever.cosines(self.question, sorted(set(chunk_ids)))
-
-    def match(self, reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Match:
-        """Score findings of reports against the question by their chunks."""
-        return chunk_match(
-            self.question,
-            places={
-                finding.text: [place.chunk_id for place in finding.evidences]
-                for report in reports
-                for finding in report.findings
-            },
-            chunks=chunks,
-            near=self.near(chunks),
-            tokens=tokens,
-            weight=self.weight,
-        )
 
     def written(self, reports: Sequence[Report]) -> list[Report]:
         """Return model-written reports where available and fully visible."""

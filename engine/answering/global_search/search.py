@@ -2,14 +2,14 @@
 
 Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
 root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and the
-searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). With a language
-model it rates, maps and reduces; without one, words, chunks and vectors decide, and the further
-searches of `drift` are names of the best points. Every point keeps its evidence.
+searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). A language model
+rates, maps and reduces, and every point keeps its evidence. Without one the answer is a table of
+contents, whatever the selection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -29,41 +29,28 @@ from ...storage.graph_api import (
     Finding,
     Point,
     Report,
-    content_terms,
-    follow_up_terms,
     graph_errors,
-    map_points,
-    reduce_points,
-    token_similarity,
 )
 from ...storage.graph_views import GraphViewCache
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
-from ...storage.tokenization import tokens
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
 from ...verification.pipeline import CitationVerifier
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
+from .contents import table_of_contents
 from .context import (
     PLANS,
     BatchLLM,
+    CandidatePoints,
     Effort,
     GlobalContext,
     ReportCacheHolder,
     ReportsFor,
     Selection,
-    visible_reports,
-)
-from .contents import table_of_contents
-from .extractive import (
-    CandidatePoints,
-    LocalPoints,
     best_of,
-    chunk_documents,
-    found_sentences,
-    points_from_local_search,
-    render_overview,
+    visible_reports,
 )
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
@@ -83,119 +70,19 @@ from .selection import (
     from_tested_chunks,
 )
 
-_FREE_PRIMER = 4
-"""Multiplier of primer reports without a model, where reading is free."""
-
-_SENTENCES, _PASSAGES = 4, 6
-"""Sentences and passages taken from each follow-up search without a model."""
-
 _FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
 
 
 def from_drift(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Points of the best reports and of what was looked up from there on."""
-    free = scene.ask_many is None
-    limit = scene.plan.primer_reports * (_FREE_PRIMER if free else 1)
-    reports = best_reports(scene, limit=limit)
+    reports = best_reports(scene, limit=scene.plan.primer_reports)
     watch.record("select", f"the {len(reports)} best report(s)",
               "; ".join(report.title for report in reports), reports=len(reports))  # fmt: skip
-    if scene.ask_many is None:
-        return _by_names(scene, reports, watch)
-    drift = _Drift(scene, scene.ask_many)
+    drift = _Drift(scene, scene.model)
     drift.primer(reports, watch)
     for depth in range(scene.plan.depth):
         drift.follow(depth, watch)
     return CandidatePoints(points=drift.points, chunks=drift.chunks, usage=drift.usage)
-
-
-def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) -> CandidatePoints:
-    """Follow names: sentences of the best reports, then searches for their names."""
-    chunks = scene.chunks_of(reports)
-    given = points_from_local_search(scene, reports, chunks, limit=scene.settings.global_points)
-    chunks = {**chunks, **given.chunks}
-    read = list(reports)
-    newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
-    watch.record("primer", f"{len(newest)} relevant sentence(s)", best_of(newest),
-              points=len(newest))  # fmt: skip
-    looked_up: list[str] = []
-    for depth in range(scene.plan.depth):
-        names = follow_up_terms(
-            scene.question,
-            newest,
-            names_in=lambda text: _names_in(scene, text),
-            tokens=tokens,
-            limit=scene.plan.follow_ups,
-            known=looked_up,
-        )
-        looked_up += names
-        newest = []
-        for name in names:
-            said = _looked_up(scene, name)
-            chunks = {**chunks, **said.chunks}
-            newest = [*newest, *said.points]
-        read += _as_sheets(newest)
-        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'no further entity'}",
-                  searches=len(names), points=len(newest))  # fmt: skip
-    points = _mapped(scene, read, chunks)
-    watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
-              points=len(points))  # fmt: skip
-    return CandidatePoints(points=points, chunks=chunks, given=given.points)
-
-
-def _mapped(
-    scene: GlobalContext, read: Sequence[Report], chunks: Mapping[str, Chunk]
-) -> list[Point]:
-    return map_points(
-        scene.question,
-        read,
-        match=scene.match(read, chunks),
-        tokens=tokens,
-        document_of=chunk_documents(chunks),
-    )
-
-
-def _looked_up(scene: GlobalContext, name: str) -> LocalPoints:
-    """Search locally for a name in the context of the question."""
-    subject = " ".join(content_terms(scene.question, tokens=tokens))
-    return found_sentences(
-        scene,
-        f"{name} {subject}".strip(),
-        owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
-        passages=_PASSAGES,
-        limit=_SENTENCES,
-    )
-
-
-def _as_sheets(points: Sequence[Point]) -> list[Report]:
-    """Sentences found as reports are read, one a community."""
-    findings: dict[str, list[Finding]] = {}
-    for point in points:
-        found = findings.setdefault(point.community_id, [])
-        found.append(Finding(text=point.text, evidences=point.evidences))
-    return [
-        Report(
-            community_id=key,
-            level=0,
-            title="",
-            summary="",
-            rating=1.0,
-            findings=tuple(findings[key]),
-            fingerprint="",
-        )
-        for key in sorted(findings)
-    ]
-
-
-def _names_in(scene: GlobalContext, text: str) -> list[str]:
-    """Return entity names in a text, as labelled in the library."""
-    names = scene.places.names
-    return [
-        names[label]
-        for label in sorted(
-            {place.label for place in scene.retriever.find_entities(text, scene.within)}
-        )
-        if label in names
-    ]
 
 
 @dataclass(slots=True)

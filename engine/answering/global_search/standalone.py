@@ -30,8 +30,8 @@ _CAPITALS = re.compile(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z
 _ENDS = re.compile(r"[.。][”’\"')）」』]?$")
 _TORN = re.compile(
     r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
-    r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al)\b|(?:\b(?:as follows|following|above|below|see (?:also)?|click"
-    r"|chapter|section|appendix|table|figure)\b)|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
+    r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al|as follows|following|above|below|see|click|chapter"
+    r"|section|appendix|table|figure)\b|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
     re.IGNORECASE,
 )
 _BACK = (
@@ -41,8 +41,8 @@ _BACK = (
 _LEANS = re.compile(
     rf"(?:{_BACK}|and|but|or|so|then|however|therefore|thus|also|moreover|furthermore|instead|hence"
     r"|otherwise|nevertheless|besides|still|yet|nor|because|which|who|where|what|why|how|meanwhile"
-    r"|again|in (?:addition|contrast|particular|fact|short)|for (?:example|instance)|likewise|similarly"
-    r"|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
+    r"|again|in (?:addition|contrast|particular|fact|short)|for (?:example|instance)|likewise"
+    r"|similarly|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
     re.IGNORECASE,
 )
 _EARLY = re.compile(rf"\b{_BACK}\b", re.IGNORECASE)
