@@ -18,12 +18,13 @@ from graph.text.cjk import has_han, is_chinese
 
 from ...prompts import language_of
 from ...retrieval.passages import Tracer, strip_markdown
-from ...storage.graph_api import Chunk, Entity, content_terms, content_words
+from ...storage.graph_api import Chunk, Entity
 from ...storage.tokenization import tokens
 from ...types import Citation
 from ..packing import Draft, abstain
 from .context import GlobalContext
 from .standalone import is_personal, standalone_spans
+from .subject import Subject, search_subject
 from .topics import Topic, Unit, group_units, plain_title, sample_chunks, units_of
 
 MAX_NAMES = 4
@@ -51,16 +52,6 @@ _DEFINITION = re.compile(
 )
 _SHARED, _LIFT, _MANY = 0.4, 1.3, 9
 """A phrase is the title of so many units where this share of them has it, more than elsewhere."""
-_FOUND = 40
-"""Number of passages that a question with a subject is answered from."""
-_HELD = 0.5
-"""Least share of the subject's words, by weight, that a section about it has."""
-_TITLED = 0.99
-"""A document whose title has this share of the subject is about it as a whole."""
-_LEAST_WEIGHT = 0.1
-"""Weight of a word of the subject that most documents have."""
-_OF_DOCUMENT = 3
-"""Maximum sections of one document about a subject, where several documents speak of it."""
 _KINDS = {
     "PERSON": 1.0,
     "ORGANISATION": 1.0,
@@ -160,15 +151,15 @@ class _Entities:
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the table of contents of the visible documents, or of what they say of a subject."""
-    subject = _subject(scene)
-    if subject:
-        units, looked_at = _found_units(scene, subject), 0
-        topics = [Topic((unit,), subject) for unit in units]
-    else:
+    subject, looked_at = None, 0
+    if scene.generic:
         units, looked_at = _sampled_units(scene)
-        topics = []
+    else:
+        subject, units = search_subject(scene)
     known = _Entities.of(scene, (chunk for unit in units for chunk in unit.chunks))
-    if not subject and units:
+    if subject is not None:
+        topics = [Topic((unit,), subject.words) for unit in units]
+    else:
         topics = group_units(
             units,
             entities_of=known.ids,
@@ -181,12 +172,6 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     return _Page(scene, units, known, subject, looked_at).draft(topics)
 
 
-def _subject(scene: GlobalContext) -> dict[str, float]:
-    """Return the words that a question asks about, by weight; none for the whole."""
-    terms = content_terms(scene.question, tokens=tokens)
-    return {term: max(scene.weight(term), _LEAST_WEIGHT) for term in terms}
-
-
 def _sampled_units(scene: GlobalContext) -> tuple[list[Unit], int]:
     """Return the units of the visible documents, and the number of documents in all."""
     by_document: defaultdict[str, list[str]] = defaultdict(list)
@@ -197,47 +182,6 @@ def _sampled_units(scene: GlobalContext) -> tuple[list[Unit], int]:
     return units_of(list(chunks.values())), len(by_document)
 
 
-def _found_units(scene: GlobalContext, subject: Mapping[str, float]) -> list[Unit]:
-    """Return the documents and sections that tell of a subject, best first, or none."""
-    asked = content_words(scene.question)
-    found = scene.retriever.search(asked, top_k=_FOUND, within=scene.within).passages
-    chunks = scene.chunks(passage.chunk_id for passage in found)
-    found = [passage for passage in found if passage.chunk_id in chunks]
-    about = [p for p in found if share_held(subject, _all_of(chunks[p.chunk_id])) >= _HELD]
-    if not about:
-        least = max(scene.settings.min_evidence, 0.5)
-        about = [passage for passage in found if passage.relevance >= least]
-    several = len({passage.document_id for passage in about}) > 1
-    top = max((passage.score for passage in about), default=0.0) or 1.0
-    held: defaultdict[tuple[str, tuple[str, ...]], list[Chunk]] = defaultdict(list)
-    worth: dict[tuple[str, tuple[str, ...]], float] = {}
-    for passage in about:
-        chunk = chunks[passage.chunk_id]
-        titled = share_held(subject, chunk.title) if several else 0.0
-        key = (chunk.document_id, () if titled >= _TITLED else chunk.headings)
-        heads = share_held(subject, " ".join((chunk.title, *chunk.headings)))
-        held[key].append(chunk)
-        worth[key] = max(worth.get(key, 0.0), round(passage.score / top + heads, 6))
-    taken: Counter[str] = Counter()
-    kept: list[Unit] = []
-    for key in sorted(worth, key=lambda key: (-worth[key], key)):
-        taken[key[0]] += 1
-        if not several or taken[key[0]] <= _OF_DOCUMENT:
-            kept.append(Unit(*key, tuple(held[key])))
-    return kept
-
-
-def _all_of(chunk: Chunk) -> str:
-    return " ".join((chunk.title, *chunk.headings, chunk.text))
-
-
-def share_held(subject: Mapping[str, float], text: str) -> float:
-    """Return the share of a subject's words, by weight, that a text has."""
-    held = set(tokens(text))
-    total = sum(subject.values()) or 1.0
-    return sum(value for term, value in subject.items() if term in held) / total
-
-
 @dataclass
 class _Page:
     """The table of contents in the making."""
@@ -245,7 +189,7 @@ class _Page:
     scene: GlobalContext
     units: Sequence[Unit]
     known: _Entities
-    subject: Mapping[str, float]
+    subject: Subject | None
     documents: int
     cited: _Cited = field(default_factory=_Cited)
 
@@ -267,7 +211,8 @@ class _Page:
         language = language_of(self.scene.question)
         if not citations:
             return abstain(language, detail="no sentence tells of a topic")
-        documents = len({unit.document_id for unit in self.units})
+        shown = self.units if self.subject is None else citations
+        documents = len({one.document_id for one in shown})
         lead = self._lead(len(blocks), documents)
         return Draft(
             text="\n\n".join(filter(None, (lead, *blocks, self._facts(spread)))),
@@ -310,7 +255,7 @@ class _Page:
         colon = self._say(":", "：")
         documents = {unit.document_id for unit in topic.units}
         count = len(documents)
-        of_one = len({unit.document_id for unit in self.units}) == 1
+        of_one = self.subject is not None or len({unit.document_id for unit in self.units}) == 1
         told = (
             ""
             if of_one
@@ -480,8 +425,8 @@ class _Page:
             for number, (start, end) in enumerate(standalone_spans(chunk.text)):
                 text = chunk.text[start:end]
                 words = frozenset(tokens(text))
-                if self.subject:
-                    value = self._told_of_subject(words, chunk)
+                if self.subject is not None:
+                    value = self.subject.told_by(words, chunk)
                 else:
                     value = sum(topic.weights.get(word, 0.0) for word in words) / most
                     value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(
@@ -494,13 +439,6 @@ class _Page:
                 value *= 1.0 if words & named else _UNNAMED
                 if value > 0:
                     yield _Said(chunk, start, end, words, round(value, 6))
-
-    def _told_of_subject(self, words: frozenset[str], chunk: Chunk) -> float:
-        """Return how far a sentence tells of the subject; 0 where it does not."""
-        total = sum(self.subject.values())
-        share = sum(value for term, value in self.subject.items() if term in words) / total
-        heads = share_held(self.subject, " ".join((chunk.title, *chunk.headings)))
-        return share if share >= _HELD or (share > 0 and heads >= _TITLED) else 0.0
 
     def _facts(self, spread: Counter[Entity]) -> str:
         """Return years, people and places, a line each."""
@@ -526,7 +464,7 @@ class _Page:
 def _heading(unit: Unit) -> str:
     """Return the title of a document, and the heading of the section in it."""
     document = plain_title(unit.chunks[0].title)
-    if not unit.title or unit.title == document:
+    if not unit.title or unit.title.casefold() == document.casefold():
         return document
     return f"{document} – {unit.title}"
 
