@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .answering.answerer import ContextPacker, LocalAnswerer
+from .answering.connections import ConnectionAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
 from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
@@ -61,6 +62,7 @@ from .storage.graph_api import (
     SqlGraphStore,
     sentence_spans,
 )
+from .storage.graph_views import GraphViewCache
 from .storage.indexer import Indexer
 from .storage.library import Library
 from .storage.preparation import Chunker, chunk_document
@@ -176,6 +178,7 @@ class Components:
         self._models = models
         self._embed_model = embed_models[0] if embed_models else None
         self._tokeniser = load_tokeniser()
+        self.graph_views = GraphViewCache(library)
         self._build_extraction()
         self._build_retrieval(embed_models)
         self._build_answers(web_search)
@@ -264,12 +267,14 @@ class Components:
             checks=checks,
             correction=correction,
             reflection=reflection,
+            connections=ConnectionAnswerer(self._library, self.graph_views),
             reader=load_reader(settings.answer.reader),
         )
         self.overview = GlobalAnswerer(
             self._library,
             settings.answer,
             retriever=retriever,
+            views=self.graph_views,
             models=self._models,
             checks=checks,
             count=count,

@@ -335,8 +335,6 @@ class AnswerSettings(_Section):
     min_evidence: float = Field(0.25, ge=0, le=1)
     reader: Literal["bundled", "none"] = "bundled"
     global_budget_tokens: int = Field(12_000, ge=500)  # what a language model reads in one call
-    global_scan_tokens: int = Field(60_000, ge=500)  # what is read without one, which costs nothing
-    global_passages: int = Field(12, ge=0)
     global_points: int = Field(30, ge=1)
 
 

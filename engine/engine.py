@@ -24,7 +24,7 @@ from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
 from .errors import QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
-from .graph_explorer import GraphExplorer, GraphViewCache
+from .graph_explorer import GraphExplorer
 from .llm_components import asks_a_model
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
@@ -163,7 +163,7 @@ class KnowledgeEngine:
         self._spaces = parts.spaces
         self._keyword = parts.keyword
         self._indexer = parts.indexer
-        self._pictures = GraphViewCache(library)
+        self._pictures = parts.graph_views
         self._retriever = parts.retriever
         self._router = parts.router
 

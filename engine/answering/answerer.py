@@ -49,6 +49,7 @@ from .compression import (
     select_key_sentences,
     sentences_by_model,
 )
+from .connections import ConnectionAnswerer
 from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_fact_questions import fact_question
@@ -59,6 +60,7 @@ from .packing import (
     Draft,
     PackedContext,
     Shown,
+    as_passage,
     on_pages,
     pack_context,
     to_document_offsets,
@@ -219,6 +221,7 @@ class LocalAnswerer:
         checks: checks what a model wrote.
         correction: judges and corrects what was found; None takes it as it is.
         reflection: answers in rounds; None answers once.
+        connections: answers how two things are connected, where no model writes.
         reader: chooses the excerpt that answers where no model writes; None: rules choose.
     """
 
@@ -232,6 +235,7 @@ class LocalAnswerer:
         checks: CitationVerifier,
         correction: CorrectiveRetriever | None,
         reflection: SelfRag | None,
+        connections: ConnectionAnswerer,
         reader: Reader | None = None,
     ) -> None:
         self._library = library
@@ -241,6 +245,7 @@ class LocalAnswerer:
         self._checks = checks
         self._correction = correction
         self._reflection = reflection
+        self._connections = connections
         self._reader = reader
 
     def search(self, question: str, within: DocumentFilter | None = None) -> SearchResult:
@@ -269,6 +274,10 @@ class LocalAnswerer:
         Raises:
             ModelError: the language model could not do its part.
         """
+        if self._packer.gateway is None:
+            connected = self._connected(question, within, on_event)
+            if connected is not None:
+                return connected
         reflection, earlier = self._reflection, format_history(turns)
         if reflection is None:
             attempt = self._attempt(
@@ -302,6 +311,21 @@ class LocalAnswerer:
         return self._answer(
             question, replace(best, draft=draft, trace=()), before=[*decided, *tried, *later]
         )
+
+    def _connected(
+        self, question: str, within: DocumentFilter | None, on_event: Listener
+    ) -> Answer | None:
+        """Return how two things are connected; None where that is not asked for."""
+        steps = Tracer(on_event)
+        draft = self._connections.answer(question, within=within)
+        if draft is None:
+            return None
+        steps.record("connect", draft.detail, draft.text, question, **draft.figures)
+        packed = PackedContext(passages=tuple(as_passage(each) for each in draft.citations))
+        on_event(PassagesEvent(passages=packed.passages))
+        TokenStreamer(on_event, packed.passages).end(draft)
+        attempt = AnswerRound(packed=packed, draft=draft, trace=tuple(steps.steps))
+        return self._answer(question, attempt)
 
     def _attempt(
         self,

@@ -30,6 +30,7 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.tools.types import ToolMetadata
 
 from ..answering.answerer import combine_answers, global_events, local_events
+from ..answering.connections import connection_pairs
 from ..errors import ModelError, QuestionError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..observability import response_of
@@ -45,6 +46,7 @@ from .rules import (
     classify_scope,
     concentration_of,
     explain_ambiguous,
+    explain_connection,
     explain_llm_choice,
     explain_split,
     goes_both_ways,
@@ -277,7 +279,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 CONFIDENCE = 0.85
-"""Confidence assigned to a model's routing decision."""
+"""Confidence of a model's decision, and of a question for a connection."""
 _MAX_OUTPUT_TOKENS = 256
 _MAX_REASON = 160
 _NO_HELP: dict[Language, str] = {
@@ -436,6 +438,9 @@ class QuerySelector(BaseSelector):
         self, question: str, within: DocumentFilter | None = None
     ) -> tuple[Route, SearchResult | None]:
         """Route a question; return what was retrieved for that, too, if anything was."""
+        if connection_pairs(question):
+            reason = explain_connection(language_of(question))
+            return Route(mode="local", reason=reason, confidence=CONFIDENCE), None
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))

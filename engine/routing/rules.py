@@ -364,6 +364,10 @@ _TWO: dict[Language, str] = {
     "en": "it asks for one thing (“{local}”) and for the whole (“{whole}”)",
     "zh": "既问具体的事（“{local}”），也问整体（“{whole}”）",
 }
+_CONNECTION: dict[Language, str] = {
+    "en": "asks how two things are connected",
+    "zh": "询问两者之间的联系",
+}
 _MODEL: dict[Language, tuple[str, str]] = {
     "en": ("the model says: {said}", "the model says so"),
     "zh": ("模型判断：{said}", "由模型判断"),
@@ -398,6 +402,11 @@ def explain_ambiguous(features: Mapping[str, float], language: Language) -> str:
 def explain_split(local: str, whole: str, language: Language) -> str:
     """Why a question goes both ways that holds one of either kind."""
     return _TWO[language].format(local=local, whole=whole)
+
+
+def explain_connection(language: Language) -> str:
+    """Why a question goes to the passages that asks how two things are connected."""
+    return _CONNECTION[language]
 
 
 def explain_llm_choice(said: str, language: Language) -> str:

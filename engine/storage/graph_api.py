@@ -80,6 +80,7 @@ from graph.model import (
     Chunk,
     Community,
     Description,
+    Entity,
     Evidence,
     Extraction,
     Finding,
@@ -114,23 +115,18 @@ from graph.resolution.review import (
 from graph.search.global_search import (
     Point,
     Selection,
-    chunk_match,
-    community_of_chunks,
     content_terms,
+    content_words,
     informativeness,
-    map_points,
-    reduce_points,
     report_match,
     report_text,
     select_reports,
-    token_similarity,
 )
 from graph.search.global_strategies import (
     SelectionLimits,
     TestBudget,
     by_community,
     chunk_reports,
-    follow_up_terms,
     relevant_chunks,
     select_dynamic,
 )
@@ -172,7 +168,7 @@ from graph.storage.facts import (
 from graph.storage.packed_arrays import load_view, save_view, view_stamp
 from graph.storage.schema import chunks as chunk_table
 from graph.storage.schema import faults, metadata
-from graph.text.names import capitalised_names
+from graph.text.names import bare_heading, capitalised_names
 from graph.text.sentences import Segment, sentence_spans
 
 from ..errors import EngineError, GraphStageError, UnknownName
@@ -200,6 +196,7 @@ __all__ = [
     "Derived",
     "Described",
     "Description",
+    "Entity",
     "EntityDetail",
     "EntityList",
     "EntityPath",
@@ -217,6 +214,7 @@ __all__ = [
     "KnowledgeGraphIndex",
     "LanguageExtractor",
     "Mention",
+    "NameUnknown",
     "NamedEntity",
     "NamedPlace",
     "Neighbourhood",
@@ -249,17 +247,17 @@ __all__ = [
     "WalkGraph",
     "WalkSnapshot",
     "WrittenReport",
+    "bare_heading",
     "batch_descriptions",
     "batch_questions",
     "by_community",
     "capitalised_names",
-    "chunk_match",
     "chunk_of_node",
     "chunk_reports",
     "chunk_table",
     "community_detail",
-    "community_of_chunks",
     "content_terms",
+    "content_words",
     "delete_chunks",
     "delete_curation",
     "derived_reports",
@@ -273,7 +271,6 @@ __all__ = [
     "faults",
     "find_entities",
     "find_json",
-    "follow_up_terms",
     "forget_faults",
     "gc_paused",
     "given_name",
@@ -287,7 +284,6 @@ __all__ = [
     "judge_prompt",
     "load_prompt",
     "load_view",
-    "map_points",
     "merge_extractions",
     "metadata",
     "name_introductions",
@@ -318,7 +314,6 @@ __all__ = [
     "read_state",
     "read_view",
     "read_written",
-    "reduce_points",
     "relevant_chunks",
     "report_match",
     "report_material",
@@ -342,7 +337,6 @@ __all__ = [
     "to_json",
     "to_png",
     "to_svg",
-    "token_similarity",
     "uncertain_pairs",
     "unread_chunks",
     "unwritten_among",

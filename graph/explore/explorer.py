@@ -9,15 +9,16 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from ..communities.descriptions import join_descriptions
 from ..errors import NameUnknown
 from ..linking import Ends
-from ..model import Entity
+from ..model import Chunk, Entity
 from ..naming import named_in
+from ..storage.database import read_chunks
 from ..storage.facts import rows_in
-from ..storage.schema import names, relations
+from ..storage.schema import chunks, links, names, relations
 from ..text.names import name_key
 from .paths import best_paths, neighbourhood_hops
 from .results import (
@@ -30,6 +31,7 @@ from .results import (
     Neighbour,
     Neighbourhood,
     RelationView,
+    SourceQuote,
 )
 from .visible_graph import (
     PageOf,
@@ -46,6 +48,8 @@ EDGES_PER_NODE = 4
 """A neighbourhood shows so many relations for each of its nodes at most."""
 CONCEPT_SHARE = 0.5
 """Weight of a concept as an intermediate node; generic phrases connect anything."""
+MAX_SHARED_CHUNKS = 60
+"""Maximum number of chunks read for sentences that name two entities."""
 _LIKE_ENOUGH = 70
 _CALLED_LIKE_IT = 200
 """Maximum names listed for similar spelling alone."""
@@ -155,6 +159,79 @@ class Explorer:
             )
             for path in found
         )
+
+    def between(self, one: str, other: str, *, evidences: int) -> tuple[RelationView, ...]:
+        """Return the relations between two entities, the stated ones first."""
+        rows = self._seen.adjacency.between(self.number(one), self.number(other))
+        return self._relations(self._seen.named_first(rows), evidences=evidences)
+
+    def common_neighbours(self, one: str, other: str, *, limit: int) -> list[EntityView]:
+        """Return entities that both are related to; those with few other relations first.
+
+        A tie weighs what the weaker of the two does, divided by the root of all relations of the
+        entity between, so that what is joined with everything joins little.
+        """
+        graph, seen = self._seen.adjacency, self._seen
+        first, second = (graph.neighbours(self.number(name)) for name in (one, other))
+        ties = {
+            node: min(first[node], second[node])
+            * self._shares[node]
+            / float(graph.strengths[node]) ** 0.5
+            for node in first.keys() & second.keys()
+        }
+        best = sorted(ties, key=lambda node: (-round(ties[node], 9), seen.entities[node].id))
+        return [self.entity_at(node) for node in best[:limit]]
+
+    def shared_chunks(self, one: str, other: str) -> list[tuple[Chunk, bool, bool]]:
+        """Return the chunks that name both entities, by place; a title names what it is about.
+
+        With each, whether the title of its document is a name of the first and of the second.
+        """
+        ends = [self._seen.entities[self.number(name)].keys for name in (one, other)]
+        linked = [self._chunks_naming(keys, links.c.key) for keys in ends]
+        titled = [self._chunks_naming(keys, chunks.c.title_key) for keys in ends]
+        both = (linked[0] | titled[0]) & (linked[1] | titled[1]) & (linked[0] | linked[1])
+        held = read_chunks(self._connection, sorted(both)[:MAX_SHARED_CHUNKS])
+        ordered = sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
+        return [(each, each.id in titled[0], each.id in titled[1]) for each in ordered]
+
+    def _chunks_naming(self, keys: Sequence[str], column: ColumnElement[str]) -> set[str]:
+        """Return the ids of the visible chunks that have one of these keys in a column."""
+        query = select(chunks.c.id, chunks.c.document_id).outerjoin(
+            links, links.c.chunk_id == chunks.c.id
+        )
+        seen = self._seen.documents
+        rows = rows_in(self._connection, query, column, keys)
+        return {key for key, document in rows if seen is None or document in seen}
+
+    def common_documents(self, one: str, other: str) -> list[tuple[str, str]]:
+        """Return id and title of the documents that name both, by title."""
+        found = [self._documents(self.number(name)) for name in (one, other)]
+        shared = found[0].keys() & found[1].keys()
+        return sorted(((key, found[0][key]) for key in shared), key=lambda one: (one[1], one[0]))
+
+    def _documents(self, number: int) -> dict[str, str]:
+        """Return the titles of the visible documents that name an entity, by id."""
+        query = select(chunks.c.document_id, chunks.c.title).join(
+            links, links.c.chunk_id == chunks.c.id
+        )
+        rows = rows_in(self._connection, query, links.c.key, self._seen.entities[number].keys)
+        seen = self._seen.documents
+        return {key: title for key, title in rows if seen is None or key in seen}
+
+    def sentences_in(self, name: str, document_id: str, *, limit: int) -> list[SourceQuote]:
+        """Return up to `limit` sentences of a document that name an entity, in their order."""
+        seen = self._seen.documents
+        if seen is not None and document_id not in seen:
+            return []
+        keys = self._seen.entities[self.number(name)].keys
+        places = mention_sentences(self._connection, keys, documents={document_id}, limit=limit)
+        told = source_quotes(self._connection, places, page_of=self._page_of)
+        return [told[place] for place in places if place in told]
+
+    def keys_of(self, name: str) -> tuple[str, ...]:
+        """Return the name keys of an entity."""
+        return self._seen.entities[self.number(name)].keys
 
     def number(self, name: str) -> int:
         """Resolve a text to an entity number: by id, name or label.

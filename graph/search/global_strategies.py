@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from ..communities.leiden import CommunityTree
 from ..model import Chunk, Evidence, Finding, Report
 from ..text.sentences import sentence_spans
-from .global_search import Point, Selection, Tokens, report_text
+from .global_search import Selection, Tokens, report_text
 
 Rate = Callable[[Sequence[Report]], Mapping[str, float]]
 """Rating function: reports to relevance, 0–1, by community id; missing is 0."""
@@ -256,9 +256,6 @@ def by_community(chunk_ids: Sequence[str], homes: Mapping[str, str]) -> dict[str
     return dict(grouped)
 
 
-_READ = 12
-"""Number of best points examined for follow-up names."""
-
 _LEAST_TERMS = 3
 """A sentence of fewer tokens says nothing that could be cited."""
 
@@ -310,34 +307,3 @@ def _sentences(chunk: Chunk, tokens: Tokens) -> list[Finding]:
             place = Evidence(chunk_id=chunk.id, start=start, end=end)
             found.append(Finding(text=text, evidences=(place,)))
     return found
-
-
-def follow_up_terms(
-    question: str,
-    points: Sequence[Point],
-    *,
-    names_in: Callable[[str], Sequence[str]],
-    tokens: Tokens,
-    limit: int,
-    known: Sequence[str] = (),
-) -> list[str]:
-    """Return names in the best points absent from the question, by weight.
-
-    A name weighs what the points weigh that hold it, each next one half: what leads on runs
-    through several points without standing in all of them. `names_in` gives the names in a text as
-    they are called; what shares all its tokens with the question, or with a name in `known`, leads
-    nowhere new.
-    """
-    asked = frozenset(tokens(question))
-    told = {frozenset(tokens(name)) for name in known}
-    weights: dict[str, float] = defaultdict(float)
-    holders: dict[str, int] = defaultdict(int)
-    for point in points[:_READ]:
-        for name in sorted(set(names_in(point.text))):
-            terms = frozenset(tokens(name))
-            if terms and not terms <= asked and terms not in told:
-                weights[name] += point.score * 0.5 ** holders[name]
-                holders[name] += 1
-    everywhere = min(len(points), _READ)
-    leading = [name for name in weights if holders[name] < everywhere or everywhere < 2]
-    return sorted(leading, key=lambda name: (-weights[name], name))[:limit]

@@ -153,19 +153,19 @@ def test_an_empty_library_abstains(open_engine, tmp_path: Path, way: Selection) 
         assert overview(engine, way).answer(QUESTION).abstained
 
 
-def test_more_effort_looks_at_more(free: KnowledgeEngine) -> None:
-    def tested(effort: Effort) -> float:
-        steps = overview(free, "lazy", effort).answer(QUESTION).trace
-        return next(step.figures["tested"] for step in steps if step.stage == "test")
+def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
+    def topics(effort: Effort) -> float:
+        steps = overview(free, "lazy", effort).answer(GENERIC).trace
+        return next(step.figures["topics"] for step in steps if step.stage == "topics")
 
-    assert tested("low") <= tested("medium") <= tested("high")
+    assert 5 == topics("low") < topics("medium") == topics("high") == 8
 
 
 @pytest.mark.parametrize("mode", ["auto", "global", "both"])
 def test_a_question_says_how_much_its_overview_may_cost(free: KnowledgeEngine, mode: str) -> None:
     def allowed(effort: Effort | None) -> int:
-        steps = free.ask(QUESTION, mode=mode, effort=effort).trace
-        return max(int(step.figures.get("tested", 0)) for step in steps)
+        steps = free.ask(GENERIC, mode=mode, effort=effort).trace
+        return max(int(step.figures.get("topics", 0)) for step in steps)
 
     spent = {effort: allowed(effort) for effort in (None, "low", "high")}
     assert 0 < spent["low"] < spent["high"]

@@ -16,13 +16,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from ...config import AnswerSettings
 from ...embeddings.tokenizer import TokenCount
-from ...errors import ModelError, ModelInputTooLong
+from ...errors import ModelError, ModelInputTooLong, ModelUnavailable
 from ...llm.client import LLMClient
 from ...providers.llm_clients import Models
 from ...retrieval.retriever import LocalRetriever
@@ -31,9 +29,10 @@ from ...storage.graph_api import (
     Chunk,
     Community,
     CommunityTree,
+    Point,
     Prompt,
     Report,
-    chunk_match,
+    VisibleGraph,
     chunk_table,
     content_terms,
     derived_reports,
@@ -44,6 +43,7 @@ from ...storage.graph_api import (
     read_reports,
     reports_stamp,
 )
+from ...storage.graph_views import GraphViewCache
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
 from ...storage.tokenization import TokenWeight, tokens
@@ -99,6 +99,24 @@ def _names_only_what_is_said(report: Report) -> bool:
 _BETWEEN_NAMES = re.compile(r", | and |、|与")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePoints:
+    """Points that bear on a question, and the chunks that they rest on.
+
+    `usage` is what gathering cost.
+    """
+
+    points: Sequence[Point] = ()
+    chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+def best_of(points: Sequence[Point], *, count: int = 3) -> str:
+    """Return the best points with scores, for the trace."""
+    best = sorted(points, key=lambda point: (-point.score, point.text))[:count]
+    return "; ".join(f"{' '.join(point.text.split())[:90]} {point.score:.3g}" for point in best)
+
+
 Selection = Literal["fixed", "dynamic", "lazy", "drift"]
 Effort = Literal["low", "medium", "high"]
 
@@ -123,6 +141,7 @@ class EffortPreset:
         follow_ups: further searches a round (drift).
         depth: rounds of them (drift).
         follow_tokens: shown of one search's passages to a model (drift).
+        topics: maximum number of topics of an overview without a model.
     """
 
     map_tokens: int
@@ -139,6 +158,7 @@ class EffortPreset:
     follow_ups: int
     depth: int
     follow_tokens: int
+    topics: int
 
 
 PLANS: dict[Effort, EffortPreset] = {
@@ -157,6 +177,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=2,
         depth=1,
         follow_tokens=2_000,
+        topics=5,
     ),
     "medium": EffortPreset(
         map_tokens=8_000,
@@ -173,6 +194,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=4,
         depth=2,
         follow_tokens=3_000,
+        topics=8,
     ),
     "high": EffortPreset(
         map_tokens=30_000,
@@ -189,6 +211,7 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=6,
         depth=3,
         follow_tokens=4_000,
+        topics=8,
     ),
 }
 
@@ -271,8 +294,6 @@ def call_batch(
 ReportsFor = Callable[[Sequence[str]], Mapping[str, Report]]
 """Community ids to reports, written by a model first where missing."""
 
-Match = Callable[[str, Sequence[str]], NDArray[np.float64]]
-
 
 @dataclass(frozen=True)
 class CommunityAssignment:
@@ -283,6 +304,7 @@ class CommunityAssignment:
     weights: Mapping[str, float]
     document_of: Mapping[str, str]
     names: Mapping[str, str]
+    labels: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -348,6 +370,7 @@ class ReportCacheHolder:
                     weights={key: float(len(found)) for key, found in labels.items()},
                     document_of=dict(zip(view.chunk_ids, view.documents, strict=True)),
                     names=dict(view.display),
+                    labels=labels,
                 )
                 self._places = (shelf.stamp, places)
             return self._places[1]
@@ -374,6 +397,7 @@ class GlobalContext:
     shelf: ReportCache
     shelves: ReportCacheHolder
     reports: Sequence[Report]
+    views: GraphViewCache
     ask_many: BatchLLM | None
     reports_for: ReportsFor | None
     earlier: str = ""
@@ -409,6 +433,18 @@ class GlobalContext:
         """Return the idf of words among the documents that may be seen."""
         return self.retriever.idf(self.within)
 
+    @property
+    def model(self) -> BatchLLM:
+        """Return the model that selections ask; there are none without one."""
+        if self.ask_many is None:
+            raise ModelUnavailable("no language model to select with: set `llm` in the settings")
+        return self.ask_many
+
+    def seen(self) -> VisibleGraph:
+        """Return the graph as the documents that may be seen give it."""
+        with self.library.read() as connection, graph_errors():
+            return self.views.current(connection, self.within)
+
     def report_size(self, text: str) -> int:
         """Tokens of a report's text, counted once for all questions."""
         sizes = self.shelf.sizes
@@ -433,21 +469,6 @@ class GlobalContext:
     def near(self, chunk_ids: Iterable[str]) -> dict[str, float]:
         """Cosines of chunks with the question; empty where no encoder can read it."""
         return self.retriever.cosines(self.question, sorted(set(chunk_ids)))
-
-    def match(self, reports: Sequence[Report], chunks: Mapping[str, Chunk]) -> Match:
-        """Score findings of reports against the question by their chunks."""
-        return chunk_match(
-            self.question,
-            places={
-                finding.text: [place.chunk_id for place in finding.evidences]
-                for report in reports
-                for finding in report.findings
-            },
-            chunks=chunks,
-            near=self.near(chunks),
-            tokens=tokens,
-            weight=self.weight,
-        )
 
     def written(self, reports: Sequence[Report]) -> list[Report]:
         """Return model-written reports where available and fully visible."""

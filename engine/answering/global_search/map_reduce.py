@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelInputTooLong
@@ -24,7 +24,6 @@ from ...types import Passage, Usage
 from ..packing import Draft, abstain, expand_marks
 from ..synthesis import TokenStreamer, is_abstention
 from .context import BatchLLM, BatchResult, call_batch
-from .extractive import CITATIONS_PER_POINT, EvidenceLocation, OverviewPoint, SourceChunk
 
 _POINTS = {
     "type": "array",
@@ -48,6 +47,48 @@ _RATINGS = {
         "additionalProperties": False,
     },
 }
+
+
+CITATIONS_PER_POINT = 2
+
+
+class EvidenceLocation(Protocol):
+    """A span of a chunk's text."""
+
+    @property
+    def chunk_id(self) -> str: ...  # noqa: D102 - the class says it
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def end(self) -> int: ...  # noqa: D102
+
+
+class CitedPoint(Protocol):
+    """A statement, how much it bears on the question (0–100), and where it was read."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def score(self) -> float: ...  # noqa: D102
+    @property
+    def evidences(self) -> Sequence[EvidenceLocation]: ...  # noqa: D102
+    @property
+    def community_id(self) -> str: ...  # noqa: D102
+
+
+class SourceChunk(Protocol):
+    """A chunk as far as a citation needs it; `start` is its offset in the document."""
+
+    @property
+    def document_id(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def page(self) -> int | None: ...  # noqa: D102
 
 
 def _object(**properties: object) -> dict[str, Any]:
@@ -357,7 +398,7 @@ Check = Callable[[str, Sequence[Passage], Usage], Draft]
 """Builder of a draft from a reply, the passages its marks name, and its usage."""
 
 
-def reduce_prompt(question: str, points: Sequence[OverviewPoint], *, earlier: str = "") -> Prompt:
+def reduce_prompt(question: str, points: Sequence[CitedPoint], *, earlier: str = "") -> Prompt:
     """Build the reduce prompt: the points, numbered in order."""
     lines = (f"[{n}] {' '.join(point.text.split())}" for n, point in enumerate(points, start=1))
     return stage_prompt(
@@ -372,7 +413,7 @@ def reduce_prompt(question: str, points: Sequence[OverviewPoint], *, earlier: st
 
 def reduce_with_model(
     question: str,
-    points: Sequence[OverviewPoint],
+    points: Sequence[CitedPoint],
     *,
     ask_many: BatchLLM,
     chunks: Mapping[str, SourceChunk],
@@ -430,10 +471,10 @@ def _cited(draft: Draft, figures: Mapping[str, float]) -> Draft:
 
 
 def best_points(
-    points: Sequence[OverviewPoint], *, limit: int, budget_tokens: int, count: TokenCount
-) -> list[OverviewPoint]:
+    points: Sequence[CitedPoint], *, limit: int, budget_tokens: int, count: TokenCount
+) -> list[CitedPoint]:
     """Return the best points within the budget, without repeated wording."""
-    kept: list[OverviewPoint] = []
+    kept: list[CitedPoint] = []
     seen: set[str] = set()
     left = budget_tokens
     for point in sorted(points, key=lambda point: (-point.score, point.text, point.community_id)):
@@ -446,7 +487,7 @@ def best_points(
 
 
 def _evidences(
-    points: Sequence[OverviewPoint], chunks: Mapping[str, SourceChunk]
+    points: Sequence[CitedPoint], chunks: Mapping[str, SourceChunk]
 ) -> tuple[dict[int, list[int]], list[Passage]]:
     """Each point's number to those of its evidences, and these as passages."""
     passages: list[Passage] = []

@@ -2,14 +2,14 @@
 
 Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
 root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and the
-searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). With a language
-model it rates, maps and reduces; without one, words, chunks and vectors decide, and the further
-searches of `drift` are names of the best points. Every point keeps its evidence.
+searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). A language model
+rates, maps and reduces, and every point keeps its evidence. Without one the answer is a table of
+contents, whatever the selection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -29,39 +29,28 @@ from ...storage.graph_api import (
     Finding,
     Point,
     Report,
-    content_terms,
-    follow_up_terms,
     graph_errors,
-    map_points,
-    reduce_points,
-    token_similarity,
 )
+from ...storage.graph_views import GraphViewCache
 from ...storage.library import Library
 from ...storage.schema import DocumentFilter
-from ...storage.tokenization import tokens
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
 from ...verification.pipeline import CitationVerifier
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
+from .contents import table_of_contents
 from .context import (
     PLANS,
     BatchLLM,
+    CandidatePoints,
     Effort,
     GlobalContext,
     ReportCacheHolder,
     ReportsFor,
     Selection,
-    visible_reports,
-)
-from .extractive import (
-    CandidatePoints,
-    LocalPoints,
     best_of,
-    chunk_documents,
-    found_sentences,
-    points_from_local_search,
-    render_overview,
+    visible_reports,
 )
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
@@ -81,119 +70,19 @@ from .selection import (
     from_tested_chunks,
 )
 
-_FREE_PRIMER = 4
-"""Multiplier of primer reports without a model, where reading is free."""
-
-_SENTENCES, _PASSAGES = 4, 6
-"""Sentences and passages taken from each follow-up search without a model."""
-
 _FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
 
 
 def from_drift(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Points of the best reports and of what was looked up from there on."""
-    free = scene.ask_many is None
-    limit = scene.plan.primer_reports * (_FREE_PRIMER if free else 1)
-    reports = best_reports(scene, limit=limit)
+    reports = best_reports(scene, limit=scene.plan.primer_reports)
     watch.record("select", f"the {len(reports)} best report(s)",
               "; ".join(report.title for report in reports), reports=len(reports))  # fmt: skip
-    if scene.ask_many is None:
-        return _by_names(scene, reports, watch)
-    drift = _Drift(scene, scene.ask_many)
+    drift = _Drift(scene, scene.model)
     drift.primer(reports, watch)
     for depth in range(scene.plan.depth):
         drift.follow(depth, watch)
     return CandidatePoints(points=drift.points, chunks=drift.chunks, usage=drift.usage)
-
-
-def _by_names(scene: GlobalContext, reports: Sequence[Report], watch: Tracer) -> CandidatePoints:
-    """Follow names: sentences of the best reports, then searches for their names."""
-    chunks = scene.chunks_of(reports)
-    given = points_from_local_search(scene, reports, chunks, limit=scene.settings.global_points)
-    chunks = {**chunks, **given.chunks}
-    read = list(reports)
-    newest: Sequence[Point] = [*given.points, *_mapped(scene, read, chunks)]
-    watch.record("primer", f"{len(newest)} relevant sentence(s)", best_of(newest),
-              points=len(newest))  # fmt: skip
-    looked_up: list[str] = []
-    for depth in range(scene.plan.depth):
-        names = follow_up_terms(
-            scene.question,
-            newest,
-            names_in=lambda text: _names_in(scene, text),
-            tokens=tokens,
-            limit=scene.plan.follow_ups,
-            known=looked_up,
-        )
-        looked_up += names
-        newest = []
-        for name in names:
-            said = _looked_up(scene, name)
-            chunks = {**chunks, **said.chunks}
-            newest = [*newest, *said.points]
-        read += _as_sheets(newest)
-        watch.record("follow", f"round {depth + 1}: {', '.join(names) or 'no further entity'}",
-                  searches=len(names), points=len(newest))  # fmt: skip
-    points = _mapped(scene, read, chunks)
-    watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
-              points=len(points))  # fmt: skip
-    return CandidatePoints(points=points, chunks=chunks, given=given.points)
-
-
-def _mapped(
-    scene: GlobalContext, read: Sequence[Report], chunks: Mapping[str, Chunk]
-) -> list[Point]:
-    return map_points(
-        scene.question,
-        read,
-        match=scene.match(read, chunks),
-        tokens=tokens,
-        document_of=chunk_documents(chunks),
-    )
-
-
-def _looked_up(scene: GlobalContext, name: str) -> LocalPoints:
-    """Search locally for a name in the context of the question."""
-    subject = " ".join(content_terms(scene.question, tokens=tokens))
-    return found_sentences(
-        scene,
-        f"{name} {subject}".strip(),
-        owner=lambda _: lambda chunk_id: scene.places.homes.get(chunk_id, ""),
-        passages=_PASSAGES,
-        limit=_SENTENCES,
-    )
-
-
-def _as_sheets(points: Sequence[Point]) -> list[Report]:
-    """Sentences found as reports are read, one a community."""
-    findings: dict[str, list[Finding]] = {}
-    for point in points:
-        found = findings.setdefault(point.community_id, [])
-        found.append(Finding(text=point.text, evidences=point.evidences))
-    return [
-        Report(
-            community_id=key,
-            level=0,
-            title="",
-            summary="",
-            rating=1.0,
-            findings=tuple(findings[key]),
-            fingerprint="",
-        )
-        for key in sorted(findings)
-    ]
-
-
-def _names_in(scene: GlobalContext, text: str) -> list[str]:
-    """Return entity names in a text, as labelled in the library."""
-    names = scene.places.names
-    return [
-        names[label]
-        for label in sorted(
-            {place.label for place in scene.retriever.find_entities(text, scene.within)}
-        )
-        if label in names
-    ]
 
 
 @dataclass(slots=True)
@@ -304,6 +193,7 @@ class GlobalAnswerer:
         library: what is asked.
         settings: budgets and thresholds of answers.
         retriever: finds passages and names, and says how near chunks are to a question.
+        views: the graph as documents that may be seen give it.
         models: their windows; the one that maps reports and the one that answers.
         checks: checks what a model wrote.
         count: tokens of a text.
@@ -320,6 +210,7 @@ class GlobalAnswerer:
         settings: AnswerSettings,
         *,
         retriever: LocalRetriever,
+        views: GraphViewCache,
         models: Models,
         checks: CitationVerifier,
         count: TokenCount,
@@ -331,6 +222,7 @@ class GlobalAnswerer:
         self._library = library
         self._settings = settings
         self._retriever = retriever
+        self._views = views
         self._models = models
         self._checks = checks
         self._count = count
@@ -369,22 +261,25 @@ class GlobalAnswerer:
         """
         watch = Tracer(on_event)
         scene = replace(self._scene(question, within), earlier=format_history(turns))
-        gathered = _WAYS[self._selection](scene, watch)
-        spent = gathered.usage
-        if not gathered.points and any(step.figures.get("unusable") for step in watch.steps):
-            watch.record("fall back", "no usable reply of the model: answered without it")
-            scene = replace(scene, ask_many=None)
-            gathered = _WAYS[self._selection](scene, watch)
+        spent = Usage()
         with synthesis_span(question) as said:
-            draft = (
-                _told(scene, gathered, on_event)
-                if scene.ask_many is None
-                else _written(scene, gathered, on_event, ask_many=scene.ask_many)
-            )
+            draft = None
+            if scene.ask_many is not None:
+                gathered = _WAYS[self._selection](scene, watch)
+                spent = gathered.usage
+                if gathered.points or not any(step.figures.get("unusable") for step in watch.steps):
+                    draft = _written(scene, gathered, on_event, ask_many=scene.ask_many)
+                    best = best_of(gathered.points)
+                    watch.record("reduce", draft.detail, draft.text, best, **draft.figures)
+                    if in_other_language(draft.text, language_of(question)):
+                        watch.record(
+                            "language", "the answer is not in the language of the question"
+                        )
+                else:
+                    watch.record("fall back", "no usable reply of the model: answered without it")
+            if draft is None:
+                draft = _listed(scene, watch, on_event)
             said(draft.text)
-        watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
-        if scene.ask_many is not None and in_other_language(draft.text, language_of(question)):
-            watch.record("language", "the answer is not in the language of the question")
         starts = self._library.page_starts({each.document_id for each in draft.citations})
         return Answer(
             question=question,
@@ -416,34 +311,19 @@ class GlobalAnswerer:
             shelf=shelf,
             shelves=self._shelves,
             reports=reports,
+            views=self._views,
             ask_many=self._ask_many,
             reports_for=self._reports_for,
         )
 
 
-def _told(scene: GlobalContext, gathered: CandidatePoints, on_event: Listener) -> Draft:
-    """Without a model: what differs most among the best points, by theme."""
-    settings = scene.settings
-    points = reduce_points(
-        gathered.points,
-        limit=settings.global_points,
-        budget_tokens=settings.budget_tokens,
-        count=scene.count,
-        similarity=token_similarity(tokens),
-        document_of=chunk_documents(gathered.chunks),
-        concepts=tokens,
-        given=gathered.given,
-    )
-    draft = render_overview(
-        scene.question,
-        points,
-        titles=scene.titles,
-        chunks=gathered.chunks,
-        line_of=scene.shelf.tree.line,
-    )
+def _listed(scene: GlobalContext, watch: Tracer, on_event: Listener) -> Draft:
+    """Without a model: a table of contents."""
+    draft = table_of_contents(scene, watch)
     quoted = tuple(as_passage(citation) for citation in draft.citations)
     on_event(PassagesEvent(passages=quoted))
     TokenStreamer(on_event, quoted).end(draft)
+    watch.record("reduce", draft.detail, draft.text, **draft.figures)
     return draft
 
 

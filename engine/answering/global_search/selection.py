@@ -1,8 +1,8 @@
 """Selections of a global answer: reports of a level, rated reports, or tested chunks.
 
-The lazy selection tests chunks for relevance community by community and needs no reports. Without
-a language model a test is a match of words and vectors. With one, a call shows the best sentences
-of several chunks and asks for points: a chunk is relevant where a point rests on it.
+The lazy selection tests chunks for relevance community by community and needs no reports: a call
+shows the best sentences of several chunks and asks for points, and a chunk is relevant where a
+point rests on it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from ...storage.graph_api import (
     SelectionLimits,
     TestBudget,
     by_community,
-    chunk_match,
     chunk_reports,
     content_terms,
     informativeness,
-    map_points,
     relevant_chunks,
     report_match,
     report_text,
@@ -37,8 +35,7 @@ from ...storage.graph_api import (
 )
 from ...storage.tokenization import tokens
 from ...types import Usage
-from .context import BatchLLM, GlobalContext, call_batch
-from .extractive import CandidatePoints, best_of, chunk_documents, points_from_local_search
+from .context import BatchLLM, CandidatePoints, GlobalContext, best_of, call_batch
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
     RATINGS_SCHEMA,
@@ -48,8 +45,8 @@ from .map_reduce import (
     read_ratings,
 )
 
-RELEVANT, FREE_RELEVANT = 0.4, 0.1
-"""Rating thresholds for descending: by a model, and by free matching."""
+RELEVANT = 0.4
+"""Least rating of a report whose parts are rated in their turn."""
 
 _RATED_TOKENS = 120
 """Of a report, at most so much is shown for a rating."""
@@ -62,12 +59,10 @@ def from_one_level(scene: GlobalContext, watch: Tracer, *, write: bool = True) -
 
     Without `write`, no report is written for it: they are read as they are.
     """
-    settings = scene.settings
-    free = scene.ask_many is None
     selection = select_reports(
         scene.shelf.communities,
         scene.reports,
-        budget_tokens=settings.global_scan_tokens if free else scene.plan.map_tokens,
+        budget_tokens=scene.plan.map_tokens,
         count=scene.report_size,
     )
     _tell_selection(watch, selection, rated=0)
@@ -78,15 +73,13 @@ def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Select points from relevant reports, descending the hierarchy from its root.
 
     Where no model rates, a question that names no subject tells no community from another: it is
-    answered from one level. Without a model one level is read too where what is relevant does not
-    fill an answer.
+    answered from one level.
     """
-    if scene.generic and (scene.ask_many is None or not scene.plan.rate_tokens):
+    if scene.generic and not scene.plan.rate_tokens:
         return from_one_level(scene, watch)
-    settings, plan = scene.settings, scene.plan
+    plan = scene.plan
     prior = _by_match(scene)
-    asks = scene.ask_many if plan.rate_tokens else None
-    judge = None if asks is None else _Judge(scene, asks, prior=prior)
+    judge = _Judge(scene, scene.model, prior=prior) if plan.rate_tokens else None
     descent = select_dynamic(
         scene.shelf.tree,
         scene.report_of,
@@ -95,11 +88,9 @@ def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
         depth=SelectionLimits(
             levels=plan.levels,
             per_level=plan.per_level,
-            relevant=FREE_RELEVANT if scene.ask_many is None else RELEVANT,
+            relevant=RELEVANT,
         ),
-        budget_tokens=settings.global_scan_tokens
-        if scene.ask_many is None
-        else plan.map_tokens - plan.rate_tokens,
+        budget_tokens=plan.map_tokens - plan.rate_tokens,
         count=scene.report_size,
     )
     usage = Usage() if judge is None else judge.usage
@@ -109,11 +100,7 @@ def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     if judge is not None and judge.troubles:
         watch.record("rate", "; ".join(judge.troubles), failed=len(judge.troubles))
     _tell_selection(watch, descent.selection, rated=len(descent.ratings))
-    gathered = points_of(scene, descent.selection.reports, watch, usage=usage)
-    said = len(gathered.points) + len(gathered.given)
-    if scene.ask_many is None and said < settings.global_points:
-        return from_one_level(scene, watch)
-    return gathered
+    return points_of(scene, descent.selection.reports, watch, usage=usage)
 
 
 def points_of(
@@ -124,24 +111,8 @@ def points_of(
     usage: Usage | None = None,
     write: bool = True,
 ) -> CandidatePoints:
-    """Map reports to points with a model; without one take matching findings."""
+    """Map reports to points."""
     usage = usage or Usage()
-    if scene.ask_many is None:
-        chunks = scene.chunks_of(reports)
-        given = points_from_local_search(scene, reports, chunks, limit=scene.settings.global_points)
-        watch.record("search", f"{len(given.points)} sentence(s)", best_of(given.points),
-                  scene.question, points=len(given.points))  # fmt: skip
-        held = {**chunks, **given.chunks}
-        points = map_points(
-            scene.question,
-            reports,
-            match=scene.match(reports, chunks),
-            tokens=tokens,
-            document_of=chunk_documents(held),
-        )
-        watch.record("map", f"{len(points)} relevant finding(s)", best_of(points),
-                  f"{len(reports)} report(s)", points=len(points))  # fmt: skip
-        return CandidatePoints(points=points, chunks=held, given=given.points)
     asked = scene.written(reports) if write else reports
     shown = fit_reports(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
     by_model = sum(1 for report in shown if report.written_by)
@@ -152,7 +123,7 @@ def points_of(
         budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
         count=scene.count,
     )
-    mapped = map_reports(scene.question, batches, ask_many=scene.ask_many)
+    mapped = map_reports(scene.question, batches, ask_many=scene.model)
     watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
     return CandidatePoints(
         points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage
@@ -287,12 +258,7 @@ def _shown(report: Report, limit: int, count: TokenCount) -> str:
     return text
 
 
-RELEVANT_SHARE = 0.15
-"""A chunk that matches less than this share of the best match is not relevant."""
-
 _OF_COMMUNITY, _AT_ONCE, _PATIENCE = 3, 16, 3
-_FREE_PATIENCE = 6
-"""Test budget multiplier without a model, where matching is free."""
 
 
 def from_tested_chunks(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
@@ -309,9 +275,7 @@ def from_tested_chunks(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     best = (chunks[key].title for key in sorted(scores, key=lambda key: (-scores[key], key))[:3])
     watch.record("rank", f"{len(scores)} chunk(s) to test", "; ".join(best),
               scene.question, chunks=len(scores))  # fmt: skip
-    if scene.ask_many is None:
-        return _lazy_by_match(scene, scores, chunks, watch)
-    reader = Reader(scene, scene.ask_many, chunks)
+    reader = Reader(scene, scene.model, chunks)
     _tested(scene, scores, reader.test, watch)
     watch.record("map", reader.detail, best_of(reader.points), **reader.figures)
     return CandidatePoints(points=reader.points, chunks=chunks, usage=reader.usage)
@@ -350,17 +314,16 @@ def _tested(
     test: Callable[[Sequence[str]], Mapping[str, float]],
     watch: Tracer,
 ) -> Mapping[str, float]:
-    free = scene.ask_many is None
     sifted = relevant_chunks(
         scene.places.tree,
         scene.places.homes,
         scores,
         test=test,
         allowed=TestBudget(
-            chunks=scene.plan.pool if free else scene.plan.tests,
+            chunks=scene.plan.tests,
             of_community=_OF_COMMUNITY,
             at_once=_AT_ONCE,
-            patience=_FREE_PATIENCE if free else _PATIENCE,
+            patience=_PATIENCE,
         ),
     )
     watch.record(
@@ -373,53 +336,6 @@ def _tested(
         left=sifted.left,
     )
     return sifted.relevant
-
-
-def _lazy_by_match(
-    scene: GlobalContext, scores: Mapping[str, float], chunks: Mapping[str, Chunk], watch: Tracer
-) -> CandidatePoints:
-    fits = _fits(scene, chunks)
-    least = RELEVANT_SHARE * max(fits.values(), default=0.0)
-
-    def test(chunk_ids: Sequence[str]) -> Mapping[str, float]:
-        return {key: fits[key] for key in chunk_ids if fits[key] >= least}
-
-    relevant = _tested(scene, scores, test, watch)
-    read = chunk_reports(
-        by_community(list(relevant), scene.places.homes),
-        chunks,
-        titles=scene.titles,
-        tokens=tokens,
-    )
-    limit = scene.settings.global_points
-    given = points_from_local_search(scene, read, chunks, limit=limit)
-    held = {**chunks, **given.chunks}
-    points = map_points(
-        scene.question,
-        read,
-        match=scene.match(read, chunks),
-        tokens=tokens,
-        document_of=chunk_documents(held),
-    )
-    watch.record("map", f"{len(points)} relevant sentence(s)", best_of(points),
-              points=len(points))  # fmt: skip
-    return CandidatePoints(points=points, chunks=held, given=given.points)
-
-
-def _fits(scene: GlobalContext, chunks: Mapping[str, Chunk]) -> dict[str, float]:
-    """Score how well each chunk answers the question; equal for generic questions."""
-    ids = sorted(chunks)
-    if scene.generic:
-        return dict.fromkeys(ids, 1.0)
-    match = chunk_match(
-        scene.question,
-        places={key: [key] for key in ids},
-        chunks=chunks,
-        near=scene.near(ids),
-        tokens=tokens,
-        weight=scene.weight,
-    )
-    return dict(zip(ids, match(scene.question, ids).tolist(), strict=True))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,115 @@
+"""Sentences that can be read alone: complete, and clear without what stands before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from graph.text.cjk import HAN_CHARACTER, count_han, is_chinese
+
+from ...retrieval.passages import strip_markdown
+from ...storage.graph_api import sentence_spans
+
+MIN_WORDS, MAX_WORDS = 8, 40
+"""Length of a sentence in words; two Chinese characters count as one."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
+_SPEAKER = re.compile(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
+    r"|must|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
+    r"|kept|knew|laid|led|left|lost|made|met|paid|put|ran|read|rose|said|sang|sat|saw|sent|set|sold"
+    r"|spent|stood|swam|taught|told|took|thought|went|won|wore|wrote|allows?|asks?|begins?|calls?"
+    r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?|gives?"
+    r"|goes|grows?|helps?|holds?|includes?|keeps?|knows?|lays|leads?|leaves?|lies|lives?|makes?|means?"
+    r"|needs?|offers?|pays?|plays?|produces?|provides?|publishes|reads|requires?|runs?|says?|sees"
+    r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?|works?"
+    r"|writes?|[a-z]{2,}ed)\b"
+)
+_CAPITALS = re.compile(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
+_ENDS = re.compile(r"[.。][”’\"')）」』]?$")
+_TORN = re.compile(
+    r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
+    r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al|as follows|following|above|below|see|click|chapter"
+    r"|section|appendix|table|figure)\b|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
+    re.IGNORECASE,
+)
+_BACK = (
+    r"(?:he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|that|these|those|such|him|them|there"
+    r"|another|others|both|either|neither|same|here|the (?:other|former|latter|second|third|same))"
+)
+_LEANS = re.compile(
+    rf"(?:{_BACK}|and|but|or|so|then|however|therefore|thus|also|moreover|furthermore|instead|hence"
+    r"|otherwise|nevertheless|besides|still|yet|nor|because|which|who|where|what|why|how|meanwhile"
+    r"|again|in (?:addition|contrast|particular|fact|short)|for (?:example|instance)|likewise"
+    r"|similarly|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
+    re.IGNORECASE,
+)
+_EARLY = re.compile(rf"\b{_BACK}\b", re.IGNORECASE)
+_NAMED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
+_HAN_LEANS = re.compile(
+    r"[^\w]*(?:[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
+    r"|由于此|例如|比如|首先|其次|最后|总之|两者|双方|前者|后者|答|问)"
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
+_EARLY_WORDS = 5
+_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
+_SEPARATORS = re.compile(r"[,;、，；·|]")
+_MAX_SEPARATORS = 8
+_LABELS = re.compile(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
+_RULES = re.compile(r"-{4,}|={4,}|\|.*\|")
+_PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
+
+
+def standalone_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name."""
+    for start, end in sentence_spans(text):
+        speaker = _SPEAKER.match(text, start, end)
+        begin = speaker.end() if speaker else start
+        if stands_alone(text[begin:end]):
+            yield begin, end
+
+
+def stands_alone(sentence: str) -> bool:
+    """Check that a sentence is complete and leans on nothing said before it."""
+    text = strip_markdown(sentence)
+    if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
+        return False
+    if _TORN.search(text) or is_unpaired(text) or "\n\n" in sentence or "*" in text:
+        return False
+    if is_chinese(text):
+        return not _HAN_LEANS.match(text)
+    if not _VERB.search(text) or _CAPITALS.search(text):
+        return False
+    if not (text[0].isupper() or text[0].isdigit()) or _LEANS.match(text):
+        return False
+    early = " ".join(text.split()[:_EARLY_WORDS])
+    back = _EARLY.search(early)
+    return back is None or _NAMED.search(early[: back.start()]) is not None
+
+
+def is_listing(text: str) -> bool:
+    """Check for a list of names, a header or a line of labels rather than a sentence."""
+    plain = strip_markdown(text)
+    return (
+        len(_SEPARATORS.findall(plain)) > _MAX_SEPARATORS
+        or len(_LABELS.findall(plain)) > 1
+        or _RULES.search(text) is not None
+    )
+
+
+def is_personal(text: str) -> bool:
+    """Check whether a sentence speaks of its writer or to its reader."""
+    return _FIRST_PERSON.search(text) is not None
+
+
+def word_count(text: str) -> float:
+    """Return the number of words; two Chinese characters count as one."""
+    return len(_WORD.findall(HAN_CHARACTER.sub(" ", text))) + count_han(text) / 2
+
+
+def is_unpaired(text: str) -> bool:
+    """Check for quotation marks and brackets that open or close without their other half."""
+    if len(_SINGLE.findall(text)) % 2 or text[:1] in "'‘":
+        return True
+    return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in _PAIRS)
