@@ -301,7 +301,7 @@ class _Connection:
         documents: Sequence[tuple[str, str]],
     ) -> list[str]:
         """Return what else links the two: shared entities, and documents that name both."""
-        lines = []
+        lines: list[str] = []
         for shared in self.explorer.common_neighbours(one.id, other.id, limit=2 * _SHARED):
             if shared.id not in passed and len(lines) < _SHARED:
                 lines += self._through(one, shared, other)

@@ -152,6 +152,7 @@ class _Entities:
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the table of contents of the visible documents, or of what they say of a subject."""
     subject, looked_at = None, 0
+    topics: list[Topic] = []
     if scene.generic:
         units, looked_at = _sampled_units(scene)
     else:
@@ -159,7 +160,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     known = _Entities.of(scene, (chunk for unit in units for chunk in unit.chunks))
     if subject is not None:
         topics = [Topic((unit,), subject.words) for unit in units]
-    else:
+    elif units:
         topics = group_units(
             units,
             entities_of=known.ids,

@@ -58,7 +58,7 @@ _SEPARATORS = re.compile(r"[,;、，；·|]")
 _MAX_SEPARATORS = 8
 _LABELS = re.compile(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
 _RULES = re.compile(r"-{4,}|={4,}|\|.*\|")
-_PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
+_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》"), ("「", "」"))
 
 
 def standalone_spans(text: str) -> Iterator[tuple[int, int]]:
