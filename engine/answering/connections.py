@@ -69,7 +69,7 @@ _ENGLISH = tuple(
         r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
         rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
-        r"how (?:do|does|did) (?P<a>.+?) (?:relate|connect) to (?P<b>.+?)",
+        r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
     )
 )
 _HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"

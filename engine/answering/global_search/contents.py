@@ -43,6 +43,8 @@ _FARTHER = 0.85
 """Factor for the title of each unit farther from the centre of its topic."""
 _OTHER_TITLE = 0.6
 """Factor for titles in another script than the question's."""
+_LEAST = 0.1
+"""Worth of a sentence without a word that other parts have, too."""
 _OPENING, _DEFINES, _BARE = 1.3, 1.4, 0.4
 """Factors for the first sentence of a chunk, for definitions, and for no word of the title."""
 _DEFINITION = re.compile(
@@ -429,7 +431,7 @@ class _Page:
                 if self.subject is not None:
                     value = self.subject.told_by(words, chunk)
                 else:
-                    value = sum(topic.weights.get(word, 0.0) for word in words) / most
+                    value = _LEAST + sum(topic.weights.get(word, 0.0) for word in words) / most
                     value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(
                         len(words) or 1
                     )
