@@ -14,7 +14,8 @@ TEXTS = {
     "She was born in Port Ansgar.",
     "Press": "# Harbour Press\n\nThe Harbour Press printed the Island Gazette. "
     "Bo Lund bought the Harbour Press in 1931.",
-    "Lund": "# Bo Lund\n\nBo Lund was the richest banker of the port of Vesterhamn. He was the uncle of Ada Stone.",
+    "Lund": "# Bo Lund\n\nBo Lund was the richest banker of the port of Vesterhamn. "
+    "He was the uncle of Ada Stone.",
     "Stone": "# Ada Stone\n\nAda Stone wrote the history of the islands in twelve volumes.",
     "Zoo": "# Zebra House\n\nThe Zebra House in Kelder keeps nine zebras.",
 }
@@ -97,7 +98,7 @@ def test_what_is_not_connected_is_said_to_be_so_with_what_is_nearest(
     assert apart.abstained
     assert "No statement in these documents connects" in apart.text
     assert unknown.abstained
-    assert "These documents do not name Napoleon." in unknown.text
+    assert "Napoleon is not among the names known from these documents." in unknown.text
     assert "Ada Quill founded the Harbour Press in 1902." in unknown.text
     check(engine, apart)
     check(engine, unknown)

@@ -310,6 +310,7 @@ class _Page:
         """Return names and noun phrases that more of a topic's units have than of the others."""
         units = topic.units
         inside, every = self.known.within(units), spread
+        held = inside
         if len(units) < _MANY:  # one long document: by chunks
             units = tuple(Unit(u.document_id, u.headings, (c,)) for u in units for c in u.chunks)
             inside = self.known.within(units)
@@ -342,7 +343,7 @@ class _Page:
             for word in re.findall(r"[^\W\d_]+", chunk.text):
                 stem = tokens(word)
                 if len(stem) == 1 and stem[0] in best:
-                    surfaces[stem[0]][word.lower()] += 1
+                    surfaces[stem[0]][word] += 1
         for term in best:
             if has_han(term):
                 surfaces[term][term] += 1
