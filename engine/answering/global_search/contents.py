@@ -311,7 +311,7 @@ class _Page:
         units = topic.units
         inside, every = self.known.within(units), spread
         held = inside
-        if len(units) < _MANY:  # one long document: by chunks
+        if len(units) < _MANY:  # few long documents: by chunks
             units = tuple(Unit(u.document_id, u.headings, (c,)) for u in units for c in u.chunks)
             inside = self.known.within(units)
         total = len(self.units)
@@ -319,9 +319,8 @@ class _Page:
         for entity, count in inside.items():
             share = count / len(units)
             rare = math.log(1 + total / every[entity])
-            if len(topic.units) >= _MANY and (
-                share < _SHARED or share * total < _LIFT * every[entity]
-            ):
+            is_rare = len(topic.units) >= _MANY and share < _SHARED
+            if is_rare or held[entity] * total < _LIFT * every[entity] * len(topic.units):
                 continue
             if entity.type == "PLACE" or (len(topic.units) < _MANY and entity.type != "CONCEPT"):
                 continue
