@@ -33,9 +33,10 @@ _LISTED = 6
 _SHOWN_TITLES = 4
 _READ = 24
 """Maximum number of chunks of a topic whose sentences compete."""
-_SENTENCES = 2
-_SECOND = 0.7
-"""Least share of the first sentence's score that a second one has."""
+_SENTENCES, _SECOND = 2, 0.7
+"""Maximum sentences of a topic, and least share of the first one's score that a second one has."""
+_OF_SUBJECT, _NEXT_BEST = 4, 0.4
+"""The same for a section that tells of the subject of a question."""
 _ALIKE = 0.4
 _OTHER_LANGUAGE, _PERSONAL, _UNNAMED = 0.3, 0.5, 0.5
 """Factors for sentences in another script, in the first person, or without the topic's words."""
@@ -407,13 +408,15 @@ class _Page:
             key=lambda said: (-said.score, said.chunk.document_id, said.chunk.start + said.start),
         )
         chosen: list[_Said] = []
+        is_whole = self.subject is None
+        most, share = (_SENTENCES, _SECOND) if is_whole else (_OF_SUBJECT, _NEXT_BEST)
         for said in ranked:
-            if chosen and said.score < _SECOND * chosen[0].score:
+            if chosen and said.score < share * chosen[0].score:
                 break
             if not any(_is_alike(said.words, other) for other in told):
                 chosen.append(said)
                 told.append(said.words)
-            if len(chosen) == _SENTENCES:
+            if len(chosen) == most:
                 break
         return [self.cited.line(said) for said in chosen]
 

@@ -17,7 +17,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
 _SPEAKER = re.compile(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
-    r"|must|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
+    r"|must|ate|bled|blew|bore|bound|bred|broke|burnt|caught|cost|cut|drank|drove|dug|fed|fled|flew|fought"
+    r"|hid|hit|hung|hurt|let|lit|meant|rang|rode|sank|shook|shot|shut|slept|sought|spoke|split|spread|stole"
+    r"|struck|swept|swore|threw|woke|wound|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
     r"|kept|knew|laid|led|left|lost|made|met|paid|put|ran|read|rose|said|sang|sat|saw|sent|set|sold"
     r"|spent|stood|swam|taught|told|took|thought|went|won|wore|wrote|allows?|asks?|begins?|calls?"
     r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?|gives?"
